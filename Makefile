@@ -1,0 +1,46 @@
+# Each target prepares .venv by itself; ARGS is passed on:  make test ARGS="-k coriolis"
+
+# The first Python that is new enough; choose another with  make PYTHON=python3.12
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+BIN := .venv/bin
+READY := .venv/ready
+PACKAGES := kernels client server benchmarks
+
+.PHONY: help test demo bench lint clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo    show what torqued computes, on a real robot"
+	@echo "make test    run the tests"
+	@echo "make bench   measure the kernels beside Pinocchio"
+	@echo "make lint    style, format and types"
+	@echo "make clean   remove everything that make and the tests have made"
+
+test: $(READY)
+	$(BIN)/python -m pytest $(ARGS)
+
+demo: $(READY)
+	$(BIN)/torqued demo $(ARGS)
+
+bench: $(READY)
+	$(BIN)/torqued bench kernels $(ARGS)
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The links give the folders their import names for mypy, which does not follow the import hook
+# of an editable install.
+$(READY): pyproject.toml
+	@test -n "$(PYTHON)" || { echo "torqued needs Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	mkdir -p .venv/typing/torqued
+	for package in $(PACKAGES); do ln -sfn "$(CURDIR)/$$package" .venv/typing/torqued/$$package; done
+	touch $@
+
+clean:
+	rm -rf .venv build dist *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

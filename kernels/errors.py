@@ -1,0 +1,42 @@
+"""The errors of torqued's kernels, one tree:
+
+    TorquedError                     everything that torqued raises on purpose
+    ├── ModelError                   a robot description that cannot be used; carries all faults found
+    ├── InputError (ValueError)      an argument with a wrong shape, a non-finite number, an unknown name
+    └── NumericalError               a computation without a meaningful result (a singular mass matrix)
+
+`ModelWarning` is the warning category for faults of a file that do no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class TorquedError(Exception):
+    """Base class of every error that torqued raises on purpose."""
+
+
+class ModelError(TorquedError):
+    """A robot description that cannot be used.
+
+    `problems` holds one sentence per fault, each naming the link or joint, the value and the rule.
+    """
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.source = source
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__("\n  - ".join([f"{source}: {count}", *self.problems]))
+
+
+class InputError(TorquedError, ValueError):
+    """An argument with a wrong shape, a non-finite number or an unknown name."""
+
+
+class NumericalError(TorquedError):
+    """A computation that has no meaningful result for this robot and state."""
+
+
+class ModelWarning(UserWarning):
+    """A fault of a robot description that does no harm to the dynamics."""

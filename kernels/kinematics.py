@@ -1,0 +1,159 @@
+"""The outward sweeps that every algorithm starts with: where bodies are and how they move.
+
+Everything is expressed in one world-aligned frame whose origin is the anchor body's position:
+composite quantities simply add, and numbers stay small however far the robot has travelled.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.kernels.jit import kernel
+from torqued.kernels.layout import FLOATING, HELICAL, LANES, PRISMATIC, REVOLUTE
+from torqued.kernels.spatial import (
+    IDENTITY,
+    ZERO3,
+    ZERO6,
+    add,
+    add_scaled6,
+    column,
+    compose,
+    cross,
+    cross_motion,
+    join,
+    load3,
+    load6,
+    load9,
+    quaternion_rotation,
+    rotate,
+    scale,
+    store,
+    sub,
+    turn_about_z,
+)
+
+
+@kernel
+def joint_rotation(body, q, R):
+    """Rotation of the body, given that of its joint frame at q = 0."""
+    k = body.q
+    if body.kind == REVOLUTE or body.kind == HELICAL:
+        return turn_about_z(R, math.cos(q[k]), math.sin(q[k]))
+    if body.kind == PRISMATIC:
+        return R
+    if body.kind == FLOATING:
+        k += 3
+    return compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
+
+
+@kernel
+def joint_position(body, q, R, p):
+    """Position of the body, given rotation and position of its joint frame at q = 0."""
+    k = body.q
+    if body.kind == PRISMATIC:
+        return add(p, scale(column(R, 2), q[k]))
+    if body.kind == HELICAL:
+        return add(p, scale(column(R, 2), body.pitch * q[k]))
+    if body.kind == FLOATING:
+        return add(p, rotate(R, (q[k], q[k + 1], q[k + 2])))
+    return p
+
+
+@kernel
+def anchor_position(work, q):
+    """World position of the anchor. Bodies before it are massless and all its ancestors."""
+    R, p = IDENTITY, ZERO3
+    for i in range(work.world[0].anchor + 1):
+        body = work.bodies[i]
+        p = add(p, rotate(R, load3(body.p)))
+        R = compose(R, load9(body.R))
+        p = joint_position(body, q, R, p)
+        if i < work.world[0].anchor:
+            R = joint_rotation(body, q, R)
+    return p
+
+
+@kernel
+def store_columns(body, columns, R, p):
+    """Motion columns S of a body at R, p: the only place that knows what joints can do."""
+    c = body.column
+    if body.kind == REVOLUTE:
+        z = column(R, 2)
+        store(columns[c].S, join(z, cross(p, z)))
+    elif body.kind == PRISMATIC:
+        store(columns[c].S, join(ZERO3, column(R, 2)))
+    elif body.kind == HELICAL:
+        z = column(R, 2)
+        store(columns[c].S, join(z, add(cross(p, z), scale(z, body.pitch))))
+    else:
+        for k in range(3):
+            axis = (R[k], R[3 + k], R[6 + k])
+            store(columns[c + k].S, join(axis, cross(p, axis)))
+            if body.kind == FLOATING:
+                store(columns[c + 3 + k].S, join(ZERO3, axis))
+
+
+@kernel
+def place(work, q):
+    """Rotation, position and motion columns of every body."""
+    origin = anchor_position(work, q)
+    store(work.world[0].origin, origin)
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        if body.parent < 0:
+            R, p = IDENTITY, sub(ZERO3, origin)
+        else:
+            parent = work.states[body.parent]
+            R, p = load9(parent.R), load3(parent.p)
+        p = add(p, rotate(R, load3(body.p)))
+        R = compose(R, load9(body.R))
+        p = joint_position(body, q, R, p)
+        R = joint_rotation(body, q, R)
+        state = work.states[i]
+        store(state.R, R)
+        store(state.p, p)
+        store_columns(body, work.columns, R, p)
+
+
+@kernel
+def parent_twist(work, body):
+    if body.parent < 0:
+        return ZERO6
+    return load6(work.states[body.parent].v)
+
+
+@kernel
+def move(work, v):
+    """Twist of every body and rate of every column: [EW21] eq. 5 and Φ̇ = v × Φ."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        for c in range(body.column, body.column + body.columns):
+            twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
+        store(work.states[i].v, twist)
+        # Axes are fixed in their own body (Euler joints are chains of bodies), so S̊ = 0.
+        for c in range(body.column, body.column + body.columns):
+            store(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
+
+
+@kernel
+def enter_path(work, body):
+    """Put the body's columns S onto the path, where its ancestors' columns precede them."""
+    for k in range(body.columns):
+        place_on_path = body.depth + k
+        block = work.path[place_on_path // LANES]
+        lane = place_on_path % LANES
+        block.column[lane] = body.column + k
+        for r in range(6):
+            block.S[r, lane] = work.columns[body.column + k].S[r]
+
+
+@kernel
+def enter_path_rates(work, body):
+    """The same for Ṡ."""
+    for k in range(body.columns):
+        place_on_path = body.depth + k
+        block = work.path[place_on_path // LANES]
+        lane = place_on_path % LANES
+        for r in range(6):
+            block.Sdot[r, lane] = work.columns[body.column + k].Sdot[r]

@@ -1,0 +1,233 @@
+"""From a checked description to a `Model`: order, merge, turn axes to z, split joints.
+
+Bodies are numbered depth first in document order. Links behind fixed joints are merged into the
+body that carries them. Each joint becomes one or more elementary bodies of the five kinds of
+`layout.py`, each with its joint's axis as its z axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from torqued.kernels import layout
+from torqued.kernels.model.description import (
+    JOINT_SIZES,
+    Array,
+    Description,
+    Inertia,
+    Joint,
+    Link,
+    Pose,
+)
+from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
+
+X, Y, Z = np.eye(3)
+
+#: Name of the joint that a floating base adds above the root link.
+ROOT_JOINT = "root_joint"
+
+
+def axis_frame(axis: Array) -> Array:
+    """The smallest rotation that takes z to `axis` (half a turn about x for −z)."""
+    x, y, z = axis / np.linalg.norm(axis)
+    if x == 0.0 and y == 0.0:
+        return np.eye(3) if z > 0.0 else np.diag([1.0, -1.0, -1.0])
+    # 1 / (1 + z), without cancellation when the axis points down.
+    k = 1.0 / (1.0 + z) if z > 0.0 else (1.0 - z) / (x * x + y * y)
+    return np.array([[1 - k * x * x, -k * x * y, x], [-k * x * y, 1 - k * y * y, y], [-x, -y, z]])
+
+
+def elementary_joints(joint: Joint) -> list[tuple[int, Array]]:
+    """Kind and axis of the elementary joints that a joint is made of."""
+    if joint.type in ("revolute", "continuous"):
+        return [(layout.REVOLUTE, joint.axis)]
+    if joint.type == "prismatic":
+        return [(layout.PRISMATIC, joint.axis)]
+    if joint.type == "helical":
+        return [(layout.HELICAL, joint.axis)]
+    if joint.type == "spherical":
+        return [(layout.SPHERICAL, Z)]
+    if joint.type == "floating":
+        return [(layout.FLOATING, Z)]
+    if joint.type == "translation":
+        return [(layout.PRISMATIC, X), (layout.PRISMATIC, Y), (layout.PRISMATIC, Z)]
+    if joint.type == "planar":
+        A = axis_frame(joint.axis)
+        return [(layout.PRISMATIC, A[:, 0]), (layout.PRISMATIC, A[:, 1]), (layout.REVOLUTE, A[:, 2])]
+    if joint.type.startswith("euler_"):
+        return [(layout.REVOLUTE, {"x": X, "y": Y, "z": Z}[letter]) for letter in joint.type[6:]]
+    raise AssertionError(f"checks let joint type {joint.type!r} pass")
+
+
+def merge(inertia: Inertia, added: Inertia, pose: Pose) -> Inertia:
+    """The inertia of two bodies as one; the added one sits at `pose`."""
+    if added.mass == 0.0 and not added.rotational.any():
+        return inertia
+    com = pose.rotation @ added.com + pose.position
+    rotational = pose.rotation @ added.rotational @ pose.rotation.T
+    mass = inertia.mass + added.mass
+    if mass == 0.0:
+        return Inertia(0.0, com, inertia.rotational + rotational)
+    centre = (inertia.mass * inertia.com + added.mass * com) / mass
+    total = inertia.rotational + rotational
+    for m, c in ((inertia.mass, inertia.com), (added.mass, com)):
+        d = c - centre
+        total = total + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return Inertia(mass, centre, total)
+
+
+class _Assembler:
+    """Walks the tree once and collects what the model needs."""
+
+    def __init__(self, description: Description, base: str) -> None:
+        self.links: dict[str, Link] = {link.name: link for link in description.links}
+        self.children: dict[str, list[Joint]] = {name: [] for name in self.links}
+        for joint in description.joints:
+            self.children[joint.parent].append(joint)
+        moved = {joint.child for joint in description.joints}
+        self.root = next(name for name in self.links if name not in moved)
+        self.bodies: list[np.ndarray] = []
+        self.inertias: list[Inertia] = []
+        self.frames: list[Frame] = []
+        self.joints: list[JointInfo] = []
+        self.declared: list[Joint] = []
+        self.nq = self.nv = 0
+        self.world_inertia = Inertia()
+        if base == "floating":
+            self.enter(Joint(ROOT_JOINT, "floating", "", self.root), -1, Pose(), 0)
+        else:
+            self.attach(self.root, -1, Pose(), 0)
+
+    def attach(self, link: str, body: int, pose: Pose, depth: int) -> None:
+        """Make `link` part of `body` (-1: the world), then visit its joints."""
+        inertia = self.links[link].inertia
+        if body >= 0:
+            self.inertias[body] = merge(self.inertias[body], inertia, pose)
+        else:
+            self.world_inertia = merge(self.world_inertia, inertia, pose)
+        self.frames.append(Frame(link, body, pose.rotation, pose.position))
+        for joint in self.children[link]:
+            self.enter(joint, body, pose @ joint.placement, depth)
+
+    def enter(self, joint: Joint, parent: int, placement: Pose, depth: int) -> None:
+        """Add the bodies of one joint, then what hangs on it."""
+        if joint.type == "fixed":
+            self.attach(joint.child, parent, placement, depth)
+            self.frames.append(Frame(joint.name, parent, placement.rotation, placement.position))
+            return
+        nq, nv = JOINT_SIZES[joint.type]
+        self.joints.append(JointInfo(joint.name, joint.type, self.nq, nq, self.nv, nv))
+        self.declared.append(joint)
+        first = len(self.bodies)
+        back = np.eye(3)  # from the joint's axes into the previous elementary body's axes
+        for kind, axis in elementary_joints(joint):
+            A = axis_frame(axis)
+            body = np.zeros((), layout.BODY)
+            body["parent"], body["kind"] = parent, kind
+            body["q"], body["column"], body["depth"] = self.nq, self.nv, depth
+            body["columns"] = {layout.SPHERICAL: 3, layout.FLOATING: 6}.get(kind, 1)
+            body["R"] = (placement.rotation @ back @ A).ravel()
+            body["p"] = placement.position
+            body["pitch"] = joint.pitch
+            body["armature"][: body["columns"]] = joint.armature
+            unbroken = parent >= 0 and parent == len(self.bodies) - 1
+            body["run"] = self.bodies[parent]["run"] if unbroken else self.nv
+            body["above"] = self.bodies[parent]["above"] if unbroken else parent
+            parent = len(self.bodies)
+            self.bodies.append(body)
+            self.inertias.append(Inertia())
+            self.nq += {layout.SPHERICAL: 4, layout.FLOATING: 7}.get(kind, 1)
+            self.nv += int(body["columns"])
+            depth += int(body["columns"])
+            placement, back = Pose(), A.T
+        self.attach(joint.child, parent, Pose(back, np.zeros(3)), depth)
+        self.frames.append(Frame(joint.name, parent, back, np.zeros(3)))
+        for i in range(first, parent + 1):
+            self.bodies[i]["end"] = self.nv
+
+    def body_array(self) -> np.ndarray:
+        bodies = np.array(self.bodies, layout.BODY)
+        for i, inertia in enumerate(self.inertias):
+            bodies[i]["mass"] = inertia.mass
+            bodies[i]["com"] = inertia.com
+            bodies[i]["inertia"] = inertia.rotational[np.triu_indices(3)]
+        bodies = bodies.view(np.recarray)
+        bodies.flags.writeable = False
+        return bodies
+
+    def dofs(self) -> Dofs:
+        """Per velocity coordinate (position limits per q; none for quaternions and positions)."""
+        lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
+        columns = {name: np.zeros(self.nv) for name in ("velocity", "effort", "damping", "friction")}
+        armature = np.zeros(self.nv)
+        for info, joint in zip(self.joints, self.declared, strict=True):
+            v = slice(info.v, info.v + info.nv)
+            if joint.type not in ("spherical", "floating", "continuous"):
+                lower[info.q : info.q + info.nq] = joint.limits.lower
+                upper[info.q : info.q + info.nq] = joint.limits.upper
+            columns["velocity"][v], columns["effort"][v] = joint.limits.velocity, joint.limits.effort
+            columns["damping"][v], columns["friction"][v] = joint.damping, joint.friction
+            armature[v] = joint.armature
+        return Dofs(lower, upper, armature=armature, **columns)
+
+    def mimics(self) -> Mimics:
+        """For each coordinate of the free tree: which one it follows, and how."""
+        by_name = {info.name: (info, joint) for info, joint in zip(self.joints, self.declared, strict=True)}
+
+        def resolve(name: str) -> tuple[str, float, float]:
+            mimic = by_name[name][1].mimic
+            if mimic is None:
+                return name, 1.0, 0.0
+            leader, multiplier, offset = resolve(mimic.joint)
+            return leader, mimic.multiplier * multiplier, mimic.multiplier * offset + mimic.offset
+
+        q_index, v_index = np.arange(self.nq), np.arange(self.nv)
+        multiplier, offset = np.ones(self.nv), np.zeros(self.nq)
+        for info, joint in by_name.values():
+            if joint.mimic is not None:
+                leader, multiplier[info.v], offset[info.q] = resolve(info.name)
+                q_index[info.q], v_index[info.v] = by_name[leader][0].q, by_name[leader][0].v
+        leaders_q, leaders_v = np.unique(q_index), np.unique(v_index)
+        return Mimics(
+            np.searchsorted(leaders_q, q_index),
+            np.searchsorted(leaders_v, v_index),
+            multiplier,
+            offset,
+            leaders_q,
+            leaders_v,
+        )
+
+
+def unique_frames(frames: list[Frame]) -> Iterator[Frame]:
+    """Links first; a joint's frame only where no link has its name."""
+    seen: set[str] = set()
+    for frame in frames:
+        if frame.name not in seen:
+            seen.add(frame.name)
+            yield frame
+
+
+def assemble(description: Description, base: str, warnings: tuple[str, ...] = ()) -> Model:
+    """Arrays of a description that has passed `checks.check`."""
+    tree = _Assembler(description, base)
+    links = {link.name for link in description.links}
+    frames = sorted(tree.frames, key=lambda frame: frame.name not in links)
+    world = np.zeros(1, layout.WORLD)
+    world["gravity"] = (0.0, 0.0, -9.81)
+    bodies = tree.body_array()
+    heavy = np.flatnonzero(bodies.mass > 0.0)
+    world["anchor"] = heavy[0] if len(heavy) else 0
+    return Model(
+        name=description.name,
+        source=description.source,
+        base=base,
+        world=world,
+        bodies=bodies,
+        joints=tuple(tree.joints),
+        frames=tuple(unique_frames(frames)),
+        dofs=tree.dofs(),
+        mimics=tree.mimics(),
+        warnings=warnings,
+    )

@@ -1,0 +1,19 @@
+"""What is wrong with a robot, collected so that one error can tell all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Findings:
+    """One sentence each: `faults` forbid the use of a robot, `warnings` do no harm."""
+
+    faults: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def fault(self, where: str, sentence: str) -> None:
+        self.faults.append(f"{where}: {sentence}")
+
+    def warn(self, where: str, sentence: str) -> None:
+        self.warnings.append(f"{where}: {sentence}")

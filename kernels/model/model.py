@@ -1,0 +1,79 @@
+"""The immutable result of loading a robot: arrays for kernels, names and limits for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.kernels.model.description import Array
+
+Indices = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class JointInfo:
+    """A joint as the user sees it: where its coordinates are in the free tree's q and v."""
+
+    name: str
+    type: str
+    q: int
+    nq: int
+    v: int
+    nv: int
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A named frame, fixed in a body (-1: in the world)."""
+
+    name: str
+    body: int
+    rotation: Array  # (3, 3) in the body's frame
+    position: Array  # (3,)
+
+
+@dataclass(frozen=True)
+class Dofs:
+    """Limits and losses; infinite where unknown. lower, upper per q, the others per v."""
+
+    lower: Array
+    upper: Array
+    velocity: Array
+    effort: Array
+    damping: Array
+    friction: Array
+    armature: Array
+
+
+@dataclass(frozen=True)
+class Mimics:
+    """How the free tree's coordinates follow the robot's: q_free = multiplier q[q_index] + offset."""
+
+    q_index: Indices  # (nq_free,) into the robot's q
+    v_index: Indices  # (nv_free,) into the robot's v
+    multiplier: Array  # (nv_free,)
+    offset: Array  # (nq_free,)
+    leaders_q: Indices  # (nq,) coordinates of the free tree that remain
+    leaders_v: Indices  # (nv,)
+
+    @property
+    def present(self) -> bool:
+        return len(self.leaders_v) < len(self.v_index)
+
+
+@dataclass(frozen=True)
+class Model:
+    """A robot, loaded. Nothing in it changes afterwards."""
+
+    name: str
+    source: str
+    base: str
+    world: NDArray[np.void]
+    bodies: NDArray[np.void]
+    joints: tuple[JointInfo, ...]
+    frames: tuple[Frame, ...]
+    dofs: Dofs
+    mimics: Mimics
+    warnings: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""Everything around the kernels: the command line and the catalogue of known robots."""

@@ -1,0 +1,1 @@
+"""The `torqued` command: one module per command, `main.py` puts them together."""

@@ -1,0 +1,32 @@
+"""`torqued bench`: hand over to one of the benchmarks in torqued.benchmarks."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from torqued.benchmarks import BENCHMARKS
+
+HELP = "measure torqued beside its peers, in the same run"
+EXAMPLE = """\
+  torqued bench kernels --json figures.json
+  torqued bench kernels --help
+
+benchmarks:
+""" + "\n".join(f"  {name:<10} {what}" for name, what in BENCHMARKS.items())
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("benchmark", choices=BENCHMARKS, help="what to measure")
+    # Options belong to the benchmark, whose module is imported only when it is chosen.
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="options of that benchmark")
+
+
+def run(args: argparse.Namespace) -> int:
+    benchmark = importlib.import_module(f"torqued.benchmarks.{args.benchmark}")
+    parser = argparse.ArgumentParser(
+        prog=f"torqued bench {args.benchmark}", description=BENCHMARKS[args.benchmark]
+    )
+    benchmark.add_arguments(parser)
+    code: int = benchmark.run(parser.parse_args(args.options))
+    return code

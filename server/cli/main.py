@@ -1,0 +1,119 @@
+"""Entry point of the `torqued` command: parse, run one command, report errors in one line.
+
+A command is a module with `HELP`, `EXAMPLE`, `add_arguments(parser)` and `run(args)`, which
+returns the exit code. Modules import what is heavy, or optional, inside `run`: help stays fast
+and works in an installation without the server extra.
+
+Exit codes: 0 done, 1 ran and found something wrong, 2 could not run, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from typing import Protocol, TextIO, cast
+
+from torqued.kernels.errors import ModelWarning, TorquedError
+from torqued.server.cli import bench, compile, demo, models
+
+
+class Command(Protocol):
+    HELP: str  # one line for the list of commands
+    EXAMPLE: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, args: argparse.Namespace) -> int: ...
+
+
+COMMANDS: dict[str, Command] = {
+    "demo": cast(Command, demo),
+    "models": cast(Command, models),
+    "compile": cast(Command, compile),
+    "bench": cast(Command, bench),
+}
+
+#: Optional dependency, by import name → the extra that brings it.
+EXTRAS = {
+    "numba": "server",
+    "defusedxml": "server",
+    "rich": "server",
+    "pinocchio": "bench",
+    "matplotlib": "bench",
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="torqued",
+        description="Dynamics of robots, fast enough for control loops.",
+        epilog="torqued COMMAND --help explains a command and gives an example.",
+    )
+    version = importlib.metadata.version("torqued")
+    parser.add_argument("--version", action="version", version=f"torqued {version}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, command in COMMANDS.items():
+        subparser = commands.add_parser(
+            name,
+            help=command.HELP,
+            description=command.HELP[0].upper() + command.HELP[1:] + ".",
+            epilog=f"example:\n{command.EXAMPLE}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(subparser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    args = build_parser().parse_args(argv)
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = COMMANDS[args.command].run(args)
+            sys.stdout.flush()
+            return code
+    except TorquedError as error:
+        return _fail(str(error))
+    except ModuleNotFoundError as error:
+        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            raise
+        return _fail(
+            f"`torqued {args.command}` needs {error.name}, which is not installed; "
+            f"install the {extra!r} extra: pip install 'torqued[{extra}]'"
+        )
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader, such as `head`, has gone; the interpreter must not flush into its pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _fail(message: str) -> int:
+    print(f"torqued: error: {message}", file=sys.stderr)
+    return 2
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A model's faults as sentences for the user; other warnings as Python prints them."""
+    if issubclass(category, ModelWarning):
+        text = f"torqued: warning: {message}\n"
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+    (file or sys.stderr).write(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Independent oracles: slow, dense and literal, sharing nothing with the compiled kernels."""

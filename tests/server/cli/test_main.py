@@ -1,0 +1,114 @@
+import sys
+import warnings
+
+import pytest
+
+from torqued.kernels.errors import InputError, ModelWarning
+from torqued.server.cli import main as cli
+from torqued.server.cli import models
+
+
+def outcome(capsys, *argv):
+    """Exit code, standard output and standard error of `torqued argv…`."""
+    try:
+        code = cli.main(argv)
+    except SystemExit as stop:
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_every_command_explains_itself_with_an_example(capsys, name):
+    code, out, _ = outcome(capsys, name, "--help")
+    assert code == 0
+    assert f"usage: torqued {name}" in out
+    assert f"example:\n  torqued {name}" in out
+
+
+def test_help_lists_every_command(capsys):
+    code, out, _ = outcome(capsys, "--help")
+    assert code == 0
+    assert all(f"{name}  " in out for name in cli.COMMANDS)
+
+
+def test_version_is_printed(capsys):
+    code, out, _ = outcome(capsys, "--version")
+    assert code == 0
+    assert out.startswith("torqued 0.")
+
+
+@pytest.mark.parametrize("argv", [(), ("dance",), ("bench", "nothing"), ("demo", "--seed", "x")])
+def test_wrong_usage_exits_with_2(capsys, argv):
+    code, out, err = outcome(capsys, *argv)
+    assert code == 2
+    assert not out
+    assert "usage: torqued" in err
+
+
+def test_torqueds_own_errors_are_one_message_without_a_traceback(capsys, monkeypatch):
+    def run(args):
+        raise InputError("robot 'x': mass is -1 kg; it must not be negative")
+
+    monkeypatch.setattr(models, "run", run)
+    code, out, err = outcome(capsys, "models")
+    assert (code, out) == (2, "")
+    assert err == "torqued: error: robot 'x': mass is -1 kg; it must not be negative\n"
+
+
+def test_other_errors_are_not_hidden(monkeypatch):
+    def run(args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(models, "run", run)
+    with pytest.raises(ZeroDivisionError):
+        cli.main(["models"])
+
+
+def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    code, out, err = outcome(capsys, "models")
+    assert (code, out) == (2, "")
+    assert err == (
+        "torqued: error: `torqued models` needs rich.console, which is not installed; "
+        "install the 'server' extra: pip install 'torqued[server]'\n"
+    )
+
+
+def test_missing_module_of_unknown_origin_is_not_hidden(monkeypatch):
+    def run(args):
+        raise ModuleNotFoundError("No module named 'moon'", name="moon")
+
+    monkeypatch.setattr(models, "run", run)
+    with pytest.raises(ModuleNotFoundError):
+        cli.main(["models"])
+
+
+def test_interruption_exits_with_130(monkeypatch):
+    def run(args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(models, "run", run)
+    assert cli.main(["models"]) == 130
+
+
+def test_model_warnings_are_sentences(capsys, monkeypatch):
+    def run(args):
+        warnings.simplefilter("always")
+        warnings.warn("link 'hand': no inertia", ModelWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(models, "run", run)
+    assert outcome(capsys, "models") == (0, "", "torqued: warning: link 'hand': no inertia\n")
+
+
+def test_models_lists_families_and_real_robots(capsys):
+    code, out, _ = outcome(capsys, "models")
+    assert code == 0
+    names = {line.split()[0] for line in out.splitlines() if line.strip()}
+    assert {"chainN", "treeN", "bipedN", "quadrupedN", "panda", "icub", "talos_reduced"} <= names
+
+
+def test_unknown_robot_is_reported(capsys):
+    code, out, err = outcome(capsys, "demo", "--robot", "pnda")
+    assert (code, out) == (2, "")
+    assert err == "torqued: error: robot 'pnda' is not known; did you mean panda?\n"
