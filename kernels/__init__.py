@@ -1,0 +1,22 @@
+"""Rigid-body dynamics of robots: load a model, compute with it, all compiled.
+
+`Robot` is the face; `errors` has what it raises.
+"""
+
+from torqued.kernels.errors import (
+    InputError,
+    ModelError,
+    ModelWarning,
+    NumericalError,
+    TorquedError,
+)
+from torqued.kernels.robot import Robot
+
+__all__ = [
+    "InputError",
+    "ModelError",
+    "ModelWarning",
+    "NumericalError",
+    "Robot",
+    "TorquedError",
+]

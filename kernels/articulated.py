@@ -12,9 +12,14 @@ from __future__ import annotations
 
 from torqued.kernels.composite import world_inertia
 from torqued.kernels.jit import entry, kernel
-from torqued.kernels.kinematics import place
-from torqued.kernels.layout import MATRIX, VECTOR, WORK
-from torqued.kernels.rnea import collect_forces, newton_euler_sweep, rest_acceleration
+from torqued.kernels.kinematics import drift, place
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
+from torqued.kernels.rnea import (
+    body_forces,
+    collect_forces,
+    rest_acceleration,
+    subtract_external,
+)
 from torqued.kernels.spatial import (
     ZERO6,
     accumulate,
@@ -147,15 +152,31 @@ def solve_mass(work, q, X):
     return status
 
 
-@entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def forward_dynamics(work, q, v, tau, a):
-    """Accelerations a under torques τ. Returns a status."""
-    place(work, q)
-    a[:] = 0.0
-    newton_euler_sweep(work, v, a, rest_acceleration(work))
+@kernel
+def solve_motion(work, tau, a):
+    """a = M⁻¹ (τ − bias), with the bodies' forces in State.f. Returns a status."""
     collect_forces(work, a)
     for c in range(len(a)):
         a[c] = tau[c] - a[c]
     status = factorize(work)
     solve_in_place(work, a)
     return status
+
+
+@entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
+def forward_dynamics(work, q, v, tau, a):
+    """Accelerations a under torques τ. Returns a status."""
+    place(work, q)
+    drift(work, v, rest_acceleration(work))
+    body_forces(work)
+    return solve_motion(work, tau, a)
+
+
+@entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, MATRIX, VECTOR)
+def forward_dynamics_forced(work, q, v, tau, frames, wrenches, a):
+    """The same while wrenches (k, 6) act on k frames. Returns a status."""
+    place(work, q)
+    drift(work, v, rest_acceleration(work))
+    body_forces(work)
+    subtract_external(work, frames, wrenches)
+    return solve_motion(work, tau, a)

@@ -70,6 +70,12 @@ def christoffel(work, q, h, Gamma):
     """
     place(work, q)
     composite_inertias(work)
+    fill_christoffel(work, h, Gamma)
+
+
+@kernel
+def fill_christoffel(work, h, Gamma):
+    """Γ; needs place and composite inertias."""
     fill_h(work, h)
     for b in range(len(work.bodies)):
         body = work.bodies[b]

@@ -10,7 +10,7 @@ factor of eq. 10, F3 has no linear part (`spatial.coriolis_factor`).
 from __future__ import annotations
 
 from torqued.kernels.composite import composite_factors, composite_rates, composite_skew, skew_times
-from torqued.kernels.crba import project, scatter_symmetric
+from torqued.kernels.crba import project
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import enter_path, enter_path_rates, move, place
 from torqued.kernels.layout import LANES, MATRIX, VECTOR, WORK
@@ -20,12 +20,10 @@ from torqued.kernels.spatial import (
     factor_times,
     factor_transposed_times,
     inertia_times,
-    join,
     load6,
     load10,
     load12,
     load15,
-    scale6,
 )
 
 
@@ -98,9 +96,7 @@ def fill_coriolis(work, M, Mdot, C):
         for k in range(body.columns):
             c = body.column + k
             S = load6(work.columns[c].S)
-            F1 = add6(
-                inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S)
-            )
+            F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
             F2 = inertia_times(inertia, S)
             F3 = factor_transposed_times(factor, S)
             project_coriolis(work, count, F1, F2, F3)
@@ -150,7 +146,7 @@ def coriolis_matrix_direct(work, q, v, M, Mdot, C):
 def mass_matrix_rate(work, q, v, Mdot):
     """Ṁ alone, from the rate of composite inertias and without C:
 
-        Ṁ_ij = Ṡ_iᵀ I^C S_j + S_iᵀ (İ^C S_j + I^C Ṡ_j)
+    Ṁ_ij = Ṡ_iᵀ I^C S_j + S_iᵀ (İ^C S_j + I^C Ṡ_j)
     """
     place(work, q)
     move(work, v)
@@ -165,9 +161,7 @@ def mass_matrix_rate(work, q, v, Mdot):
         count = body.depth + body.columns
         for c in range(body.column, body.column + body.columns):
             S = load6(work.columns[c].S)
-            F1 = add6(
-                inertia_times(rate, S), inertia_times(inertia, load6(work.columns[c].Sdot))
-            )
+            F1 = add6(inertia_times(rate, S), inertia_times(inertia, load6(work.columns[c].Sdot)))
             F2 = inertia_times(inertia, S)
             project_coriolis(work, count, F1, F2, ZERO3)
             for k in range(count):

@@ -123,6 +123,13 @@ def parent_twist(work, body):
 
 
 @kernel
+def parent_acceleration(work, body, world_acceleration):
+    if body.parent < 0:
+        return world_acceleration
+    return load6(work.states[body.parent].a)
+
+
+@kernel
 def move(work, v):
     """Twist of every body and rate of every column: [EW21] eq. 5 and Φ̇ = v × Φ."""
     for i in range(len(work.bodies)):
@@ -134,6 +141,41 @@ def move(work, v):
         # Axes are fixed in their own body (Euler joints are chains of bodies), so S̊ = 0.
         for c in range(body.column, body.column + body.columns):
             store(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
+
+
+@kernel
+def drift(work, v, world_acceleration):
+    """move, and the acceleration of every body when v stays constant; needs place."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        acceleration = parent_acceleration(work, body, world_acceleration)
+        for c in range(body.column, body.column + body.columns):
+            twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
+        for c in range(body.column, body.column + body.columns):
+            rate = cross_motion(twist, load6(work.columns[c].S))
+            acceleration = add_scaled6(acceleration, rate, v[c])
+            store(work.columns[c].Sdot, rate)
+        store(work.states[i].v, twist)
+        store(work.states[i].a, acceleration)
+
+
+@kernel
+def accelerate(work, v, a, world_acceleration):
+    """Twist and spatial acceleration of every body ([EW21] eq. 12); needs place."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        acceleration = parent_acceleration(work, body, world_acceleration)
+        for c in range(body.column, body.column + body.columns):
+            S = load6(work.columns[c].S)
+            twist = add_scaled6(twist, S, v[c])
+            acceleration = add_scaled6(acceleration, S, a[c])
+        for c in range(body.column, body.column + body.columns):
+            rate = cross_motion(twist, load6(work.columns[c].S))
+            acceleration = add_scaled6(acceleration, rate, v[c])
+        store(work.states[i].v, twist)
+        store(work.states[i].a, acceleration)
 
 
 @kernel

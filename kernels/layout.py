@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import types, typeof
+from numba import typeof, types
 from numpy.typing import NDArray
 
 REVOLUTE = 0  # turns about z by q
@@ -84,6 +84,15 @@ COLUMN = np.dtype(
     align=True,
 )
 
+FRAME = np.dtype(
+    [
+        ("body", "i8"),  # -1: fixed in the world
+        ("R", "f8", (9,)),  # rotation of the frame in the body's frame
+        ("p", "f8", (3,)),  # its position
+    ],
+    align=True,
+)
+
 #: Columns of the path from the root to the current body, four side by side. Bodies are in
 #: depth-first order, so writing column c at position depth(c) leaves exactly its ancestors before.
 PATH = np.dtype(
@@ -132,3 +141,6 @@ WORK = _work_type()
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")
 TENSOR = types.Array(types.float64, 3, "C")
+FRAMES = typeof(np.zeros(1, FRAME).view(np.recarray))
+INDICES = types.Array(types.int64, 1, "C")
+INTEGER = types.int64

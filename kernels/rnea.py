@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from torqued.kernels.composite import composite_inertias
+from torqued.kernels.frames import frame_placement
 from torqued.kernels.jit import entry, kernel
-from torqued.kernels.kinematics import parent_twist, place
-from torqued.kernels.layout import MATRIX, VECTOR, WORK
+from torqued.kernels.kinematics import accelerate, drift, place
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.spatial import (
     ZERO3,
     accumulate,
     add,
-    add_scaled6,
     angular,
     cross,
-    cross_motion,
     dot6,
+    inertia_times,
     join,
     linear,
     load3,
     load6,
     load9,
+    load10,
     rotate,
     rotate_back,
     scale,
+    scale6,
     store,
     sub,
     symmetric_times,
@@ -38,9 +41,7 @@ def newton_euler(body, state, v, a):
     R = load9(state.R)
     c = add(load3(state.p), rotate(R, load3(body.com)))
     w, u = angular(v), linear(v)
-    acceleration = add(
-        add(linear(a), cross(angular(a), c)), cross(w, add(u, cross(w, c)))
-    )
+    acceleration = add(add(linear(a), cross(angular(a), c)), cross(w, add(u, cross(w, c))))
     force = scale(acceleration, body.mass)
     inertia = load6(body.inertia)
     spin = rotate_back(R, w)
@@ -75,24 +76,32 @@ def collect_forces(work, tau):
 @kernel
 def newton_euler_sweep(work, v, a, world_acceleration):
     """Twist, acceleration and force of every body; needs place."""
+    accelerate(work, v, a, world_acceleration)
+    body_forces(work)
+
+
+@kernel
+def body_forces(work):
+    """The force that each body's motion takes; needs accelerate or drift."""
     for i in range(len(work.bodies)):
-        body = work.bodies[i]
         state = work.states[i]
-        twist = parent_twist(work, body)
-        if body.parent < 0:
-            acceleration = world_acceleration
-        else:
-            acceleration = load6(work.states[body.parent].a)
-        for c in range(body.column, body.column + body.columns):
-            S = load6(work.columns[c].S)
-            twist = add_scaled6(twist, S, v[c])
-            acceleration = add_scaled6(acceleration, S, a[c])
-        for c in range(body.column, body.column + body.columns):
-            rate = cross_motion(twist, load6(work.columns[c].S))
-            acceleration = add_scaled6(acceleration, rate, v[c])
-        store(state.v, twist)
-        store(state.a, acceleration)
-        store(state.f, newton_euler(body, state, twist, acceleration))
+        force = newton_euler(work.bodies[i], state, load6(state.v), load6(state.a))
+        store(state.f, force)
+
+
+@kernel
+def subtract_external(work, frames, wrenches):
+    """Take wrenches that act on frames from the bodies' forces.
+
+    A wrench is [moment; force] at the frame's origin in world axes.
+    """
+    for k in range(len(frames)):
+        if frames[k].body >= 0:
+            _, p = frame_placement(work, frames[k])
+            force = (wrenches[k, 3], wrenches[k, 4], wrenches[k, 5])
+            moment = add((wrenches[k, 0], wrenches[k, 1], wrenches[k, 2]), cross(p, force))
+            state = work.states[frames[k].body]
+            accumulate(state.f, scale6(join(moment, force), -1.0))
 
 
 @kernel
@@ -110,3 +119,41 @@ def inverse_dynamics(work, q, v, a, tau):
     newton_euler_sweep(work, v, a, rest_acceleration(work))
     collect_forces(work, tau)
     add_armature(work, a, tau)
+
+
+@entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, MATRIX, VECTOR)
+def inverse_dynamics_forced(work, q, v, a, frames, wrenches, tau):
+    """τ for accelerations a while wrenches (k, 6) act on k frames."""
+    place(work, q)
+    newton_euler_sweep(work, v, a, rest_acceleration(work))
+    subtract_external(work, frames, wrenches)
+    collect_forces(work, tau)
+    add_armature(work, a, tau)
+
+
+@entry(WORK, VECTOR, VECTOR, VECTOR)
+def bias(work, q, v, tau):
+    """C(q, v) v + g(q)."""
+    place(work, q)
+    drift(work, v, rest_acceleration(work))
+    body_forces(work)
+    collect_forces(work, tau)
+
+
+@entry(WORK, VECTOR, VECTOR)
+def gravity(work, q, g):
+    """g(q), from composite inertias: g_c = −S_cᵀ I^C [0; gravity]."""
+    place(work, q)
+    composite_inertias(work)
+    fill_gravity(work, g)
+
+
+@kernel
+def fill_gravity(work, g):
+    """g from composite inertias; needs place and composite_inertias."""
+    rest = rest_acceleration(work)
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        f = inertia_times(load10(work.states[i].I), rest)
+        for c in range(body.column, body.column + body.columns):
+            g[c] = dot6(load6(work.columns[c].S), f)

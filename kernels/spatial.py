@@ -262,7 +262,7 @@ def inertia_times(inertia, x):
 def coriolis_factor(inertia, v):
     """B(v, I) of [EW21] eq. 10 as twelve numbers: T row by row, then ℓ.
 
-        B = [T, 0; −ℓ×, 0],   T = ω× (Ī − ½ tr(Ī) 1) − h× u×,   ℓ = m u + ω × h
+    B = [T, 0; −ℓ×, 0],   T = ω× (Ī − ½ tr(Ī) 1) − h× u×,   ℓ = m u + ω × h
     """
     m, h = inertia[0], (inertia[1], inertia[2], inertia[3])
     half_trace = 0.5 * (inertia[4] + inertia[7] + inertia[9])

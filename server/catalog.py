@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib.metadata
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,10 +24,10 @@ Base = Literal["fixed", "floating"]
 
 #: The papers' families, as `Robot.family` names them, and what each looks like.
 FAMILIES: dict[str, str] = {
-    "chain": "serial chain",
-    "tree": "binary tree",
-    "biped": "floating base with two legs",
-    "quadruped": "floating base with four legs",
+    "chain": "serial chain of N joints",
+    "tree": "binary tree of N joints",
+    "biped": "floating base, two legs, N joints",
+    "quadruped": "floating base, four legs, N joints",
 }
 
 _FAMILY_NAME = re.compile(rf"({'|'.join(FAMILIES)})([0-9]+)")
@@ -54,18 +55,24 @@ def load(name: str, base: Base = "fixed") -> Robot:
 
     `base` decides how a URDF's root link is held; a family brings its own base.
     """
-    from torqued.kernels import Robot
-
     family = _FAMILY_NAME.fullmatch(name)
     if family:
-        return Robot.family(family[1], int(family[2]))
-    return Robot.from_urdf(find_urdf(name), base=base)
+        return _robot_class().family(family[1], int(family[2]))
+    path = find_urdf(name)
+    return _robot_class().from_urdf(path, base=base)
+
+
+def _robot_class() -> type[Robot]:
+    """Loads every kernel, which a list of names or a misspelt one need not wait for."""
+    from torqued.kernels import Robot
+
+    return Robot
 
 
 def find_urdf(name: str) -> Path:
     """The URDF file that a name or a path means."""
     path = Path(name)
-    if path.suffix == ".urdf" or len(path.parts) > 1:
+    if path.suffix == ".urdf" or os.sep in name:
         if not path.is_file():
             raise InputError(f"robot {name!r}: there is no such file")
         return path

@@ -21,6 +21,7 @@ from torqued.kernels.model.description import (
     Link,
     Pose,
 )
+from torqued.kernels.model.rigid_body import joined, moved
 from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
 
 X, Y, Z = np.eye(3)
@@ -55,27 +56,14 @@ def elementary_joints(joint: Joint) -> list[tuple[int, Array]]:
         return [(layout.PRISMATIC, X), (layout.PRISMATIC, Y), (layout.PRISMATIC, Z)]
     if joint.type == "planar":
         A = axis_frame(joint.axis)
-        return [(layout.PRISMATIC, A[:, 0]), (layout.PRISMATIC, A[:, 1]), (layout.REVOLUTE, A[:, 2])]
+        return [
+            (layout.PRISMATIC, A[:, 0]),
+            (layout.PRISMATIC, A[:, 1]),
+            (layout.REVOLUTE, A[:, 2]),
+        ]
     if joint.type.startswith("euler_"):
         return [(layout.REVOLUTE, {"x": X, "y": Y, "z": Z}[letter]) for letter in joint.type[6:]]
     raise AssertionError(f"checks let joint type {joint.type!r} pass")
-
-
-def merge(inertia: Inertia, added: Inertia, pose: Pose) -> Inertia:
-    """The inertia of two bodies as one; the added one sits at `pose`."""
-    if added.mass == 0.0 and not added.rotational.any():
-        return inertia
-    com = pose.rotation @ added.com + pose.position
-    rotational = pose.rotation @ added.rotational @ pose.rotation.T
-    mass = inertia.mass + added.mass
-    if mass == 0.0:
-        return Inertia(0.0, com, inertia.rotational + rotational)
-    centre = (inertia.mass * inertia.com + added.mass * com) / mass
-    total = inertia.rotational + rotational
-    for m, c in ((inertia.mass, inertia.com), (added.mass, com)):
-        d = c - centre
-        total = total + m * (d @ d * np.eye(3) - np.outer(d, d))
-    return Inertia(mass, centre, total)
 
 
 class _Assembler:
@@ -94,7 +82,6 @@ class _Assembler:
         self.joints: list[JointInfo] = []
         self.declared: list[Joint] = []
         self.nq = self.nv = 0
-        self.world_inertia = Inertia()
         if base == "floating":
             self.enter(Joint(ROOT_JOINT, "floating", "", self.root), -1, Pose(), 0)
         else:
@@ -104,9 +91,7 @@ class _Assembler:
         """Make `link` part of `body` (-1: the world), then visit its joints."""
         inertia = self.links[link].inertia
         if body >= 0:
-            self.inertias[body] = merge(self.inertias[body], inertia, pose)
-        else:
-            self.world_inertia = merge(self.world_inertia, inertia, pose)
+            self.inertias[body] = joined(self.inertias[body], moved(inertia, pose))
         self.frames.append(Frame(link, body, pose.rotation, pose.position))
         for joint in self.children[link]:
             self.enter(joint, body, pose @ joint.placement, depth)
@@ -160,21 +145,28 @@ class _Assembler:
     def dofs(self) -> Dofs:
         """Per velocity coordinate (position limits per q; none for quaternions and positions)."""
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
-        columns = {name: np.zeros(self.nv) for name in ("velocity", "effort", "damping", "friction")}
+        columns = {
+            name: np.zeros(self.nv) for name in ("velocity", "effort", "damping", "friction")
+        }
         armature = np.zeros(self.nv)
         for info, joint in zip(self.joints, self.declared, strict=True):
             v = slice(info.v, info.v + info.nv)
             if joint.type not in ("spherical", "floating", "continuous"):
                 lower[info.q : info.q + info.nq] = joint.limits.lower
                 upper[info.q : info.q + info.nq] = joint.limits.upper
-            columns["velocity"][v], columns["effort"][v] = joint.limits.velocity, joint.limits.effort
+            columns["velocity"][v], columns["effort"][v] = (
+                joint.limits.velocity,
+                joint.limits.effort,
+            )
             columns["damping"][v], columns["friction"][v] = joint.damping, joint.friction
             armature[v] = joint.armature
         return Dofs(lower, upper, armature=armature, **columns)
 
     def mimics(self) -> Mimics:
         """For each coordinate of the free tree: which one it follows, and how."""
-        by_name = {info.name: (info, joint) for info, joint in zip(self.joints, self.declared, strict=True)}
+        by_name = {
+            info.name: (info, joint) for info, joint in zip(self.joints, self.declared, strict=True)
+        }
 
         def resolve(name: str) -> tuple[str, float, float]:
             mimic = by_name[name][1].mimic
@@ -184,16 +176,19 @@ class _Assembler:
             return leader, mimic.multiplier * multiplier, mimic.multiplier * offset + mimic.offset
 
         q_index, v_index = np.arange(self.nq), np.arange(self.nv)
-        multiplier, offset = np.ones(self.nv), np.zeros(self.nq)
+        multiplier, q_multiplier = np.ones(self.nv), np.ones(self.nq)
+        offset = np.zeros(self.nq)
         for info, joint in by_name.values():
             if joint.mimic is not None:
                 leader, multiplier[info.v], offset[info.q] = resolve(info.name)
+                q_multiplier[info.q] = multiplier[info.v]
                 q_index[info.q], v_index[info.v] = by_name[leader][0].q, by_name[leader][0].v
         leaders_q, leaders_v = np.unique(q_index), np.unique(v_index)
         return Mimics(
             np.searchsorted(leaders_q, q_index),
             np.searchsorted(leaders_v, v_index),
             multiplier,
+            q_multiplier,
             offset,
             leaders_q,
             leaders_v,
@@ -209,13 +204,15 @@ def unique_frames(frames: list[Frame]) -> Iterator[Frame]:
             yield frame
 
 
-def assemble(description: Description, base: str, warnings: tuple[str, ...] = ()) -> Model:
+def assemble(
+    description: Description, base: str, gravity: Array, warnings: tuple[str, ...] = ()
+) -> Model:
     """Arrays of a description that has passed `checks.check`."""
     tree = _Assembler(description, base)
     links = {link.name for link in description.links}
     frames = sorted(tree.frames, key=lambda frame: frame.name not in links)
     world = np.zeros(1, layout.WORLD)
-    world["gravity"] = (0.0, 0.0, -9.81)
+    world["gravity"] = gravity
     bodies = tree.body_array()
     heavy = np.flatnonzero(bodies.mass > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0

@@ -3,6 +3,10 @@
 `check` finds every fault before it raises, and returns as warnings what does no harm to the
 dynamics. Names and the tree are judged in `checks_tree.py`, joints in `checks_joint.py`, masses
 in `checks_mass.py`.
+
+Between the two are robots that no matter could build: a joint that moves no mass, an inertia with
+a negative eigenvalue. Other libraries load them silently, and fail where they divide by the mass
+matrix. Here they are refused unless the caller accepts them.
 """
 
 from __future__ import annotations
@@ -16,10 +20,14 @@ from torqued.kernels.model.description import Description
 from torqued.kernels.model.findings import Findings
 
 
-def check(description: Description, strict: bool = False) -> tuple[str, ...]:
+def check(
+    description: Description, strict: bool = False, accept_unphysical: bool = False
+) -> tuple[str, ...]:
     """Warnings, one sentence each; raises one `ModelError` with all faults.
 
-    With `strict`, warnings are faults.
+    With `strict`, warnings are faults. With `accept_unphysical`, joints that move no mass and
+    inertias with negative eigenvalues are warnings: inverse dynamics, M and C then exist, while
+    forward dynamics may not.
     """
     findings = Findings(warnings=list(description.notes))
     check_tree(description, findings)
@@ -36,7 +44,15 @@ def check(description: Description, strict: bool = False) -> tuple[str, ...]:
         check_inertia(link, bodies, findings)
     if bodies is not None and not findings.faults:
         check_motions(description, bodies, findings)
-    problems = findings.faults + (findings.warnings if strict else [])
+
+    warnings = findings.warnings
+    if accept_unphysical:
+        warnings = findings.unphysical + warnings
+        problems = findings.faults
+    else:
+        problems = findings.faults + findings.unphysical
+    if strict:
+        problems = problems + warnings
     if problems:
         raise ModelError(description.source, problems)
-    return tuple(findings.warnings)
+    return tuple(warnings)

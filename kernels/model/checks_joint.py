@@ -20,6 +20,8 @@ from torqued.kernels.model.findings import Findings
 #: How far from length one an axis, or from orthogonal a rotation, may be by rounding.
 ROUNDING = 1e-9
 
+SINGLE_DOF_TYPES = ", ".join(kind for kind in JOINT_SIZES if kind in SINGLE_DOF)
+
 
 def check_placement(joint: Joint, findings: Findings) -> None:
     """A rotation and a position in numbers that can be computed with."""
@@ -42,8 +44,8 @@ def check_joint(joint: Joint, findings: Findings) -> None:
         findings.fault(where, f"type {joint.type!r} is unknown; allowed: {allowed}")
     if joint.type in USES_AXIS:
         _check_axis(joint, findings)
-    if not math.isfinite(joint.pitch):
-        findings.fault(where, f"pitch {joint.pitch} is not finite")
+    if not in_range(joint.pitch):
+        findings.fault(where, f"pitch {joint.pitch} is not a finite number below {LARGEST:g}")
     elif joint.type == "helical" and joint.pitch == 0.0:
         findings.warn(where, "helical with pitch 0.0, so it only turns")
     for name in ("damping", "friction", "armature"):
@@ -70,9 +72,7 @@ def _check_limits(joint: Joint, findings: Findings) -> None:
     if math.isnan(limits.lower) or math.isnan(limits.upper):
         findings.fault(where, f"limits {limits.lower} to {limits.upper} are not numbers")
     if limits.lower > limits.upper:
-        findings.fault(
-            where, f"lower limit {limits.lower} is above upper limit {limits.upper}"
-        )
+        findings.fault(where, f"lower limit {limits.lower} is above upper limit {limits.upper}")
     for name in ("velocity", "effort"):
         value = getattr(limits, name)
         if not value >= 0.0:
@@ -108,9 +108,11 @@ def check_mimics(description: Description, findings: Findings) -> None:
         if leader is None:
             findings.fault(where, f"mimics joint {joint.mimic.joint!r}, which does not exist")
             continue
-        for role, one in (("mimics", leader), ("is mimicking but", joint)):
-            if one.type not in SINGLE_DOF:
-                size = JOINT_SIZES[one.type][1] if one.type in JOINT_SIZES else "unknown"
+        if joint.type not in SINGLE_DOF:
+            findings.fault(where, f"{joint.type} joints cannot mimic; {SINGLE_DOF_TYPES} can")
+        if leader.type not in SINGLE_DOF:
+            sentence = f"mimics {leader.name!r}, a {leader.type} joint"
+            findings.fault(where, f"{sentence}; only {SINGLE_DOF_TYPES} can be mimicked")
     leaders = {joint.name: joint.mimic.joint for joint in description.joints if joint.mimic}
     for loop in cycles(leaders):
         if len(loop) == 1:

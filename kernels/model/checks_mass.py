@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from torqued.kernels.model.bodies import Bodies
-from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link
+from torqued.kernels.model.description import (
+    SINGLE_DOF,
+    Array,
+    Description,
+    Inertia,
+    Joint,
+    Link,
+)
 from torqued.kernels.model.findings import Findings
 from torqued.kernels.model.rigid_body import about_axis, about_origin
 
@@ -63,16 +72,16 @@ def check_inertia(link: Link, bodies: Bodies | None, findings: Findings) -> None
         body = inertia if bodies is None else bodies.inertia[bodies.body[link.name]]
         body_moments, body_size = _moments(body)
         if body_moments[0] < -COMPUTED * body_size:
-            findings.fault(where, sentence)
+            findings.unphysical.append(f"{where}: {sentence}")
         else:
             findings.warn(where, f"{sentence}; the links that it is fixed to make up for it")
     elif least < -COMPUTED * size:
         findings.warn(where, f"inertia has the eigenvalue {least:.6g}, negative within rounding")
     elif moments[0] + moments[1] < moments[2] - PRINTED * size:
-        a, b, c = (f"{moment:.6g}" for moment in moments)
+        shown = ", ".join(f"{moment:.6g}" for moment in np.maximum(moments, 0.0))
         findings.warn(
             where,
-            f"no body has the principal moments of inertia {a}, {b}, {c}: "
+            f"no body has the principal moments of inertia {shown}: "
             "the largest is above the sum of the others",
         )
     if inertia.mass == 0.0 and rotational.any():
@@ -81,36 +90,37 @@ def check_inertia(link: Link, bodies: Bodies | None, findings: Findings) -> None
 
 def check_motions(description: Description, bodies: Bodies, findings: Findings) -> None:
     """Every independent motion moves some inertia; otherwise the mass matrix is singular."""
-    leaders = {joint.name: joint.mimic.joint for joint in description.joints if joint.mimic}
+    joints = {joint.name: joint for joint in description.joints if joint.type != "fixed"}
     idle = {
-        joint.name
-        for joint in description.joints
-        if joint.type != "fixed" and _is_idle(joint, bodies.composite[joint.child])
+        name for name, joint in joints.items() if _is_idle(joint, bodies.composite[joint.child])
     }
-    busy = set()
-    for joint in description.joints:
-        if joint.type != "fixed" and joint.name not in idle:
-            name = joint.name
-            while name in leaders:
-                name = leaders[name]
-            busy.add(name)
-    for joint in description.joints:
-        if joint.name not in idle or joint.name in busy or joint.name in leaders:
+    followed = {_leader(name, joints) for name in joints.keys() - idle}
+    for name, joint in joints.items():
+        if name not in idle or name in followed or joint.mimic is not None:
             continue
-        where = f"joint {joint.name!r}"
+        where = f"joint {name!r}"
         composite = bodies.composite[joint.child]
-        massless = composite.mass == 0.0 and not composite.rotational.any()
-        what = f"link {joint.child!r} and all that hangs from it"
-        if massless:
-            findings.fault(where, f"moves no mass: {what} have mass 0.0 and no inertia")
+        below = f"{joint.child!r} and all that hangs from it"
+        remedy = "give it inertia, armature, or a fixed joint"
+        if composite.mass == 0.0 and not composite.rotational.any():
+            problem = f"moves no mass: {below} have mass 0.0 and no inertia; {remedy}"
+            findings.unphysical.append(f"{where}: {problem}")
         elif not bodies.joints[joint.child]:
-            findings.fault(
-                where,
-                f"moves no inertia: link {joint.child!r} (mass {composite.mass:g}) has none "
-                f"in a direction of this {joint.type} joint",
-            )
+            of_mass = f"of mass {composite.mass:g}"
+            problem = f"moves no inertia: {joint.child!r}, {of_mass}, has none about it; {remedy}"
+            findings.unphysical.append(f"{where}: {problem}")
         else:
-            findings.warn(where, f"{what} have no inertia in its direction at q = 0")
+            problem = f"{below} have no inertia about it at q = 0"
+            findings.warn(where, f"{problem}, where the mass matrix is singular")
+
+
+def _leader(name: str, joints: Mapping[str, Joint]) -> str | None:
+    """The joint whose coordinate moves this one; None where a multiplier of 0 holds it still."""
+    while (mimic := joints[name].mimic) is not None:
+        if mimic.multiplier == 0.0:
+            return None
+        name = mimic.joint
+    return name
 
 
 def _is_idle(joint: Joint, body: Inertia) -> bool:
@@ -119,22 +129,21 @@ def _is_idle(joint: Joint, body: Inertia) -> bool:
         return False
     if joint.type in ("prismatic", "translation"):
         return body.mass == 0.0
-    origin = about_origin(body)
-    if joint.type in ("revolute", "continuous"):
-        return about_axis(body, joint.axis) <= COMPUTED * np.trace(origin)
-    if joint.type == "helical":
+    if joint.type in SINGLE_DOF:
         advance = joint.pitch**2 * body.mass
-        return about_axis(body, joint.axis) + advance <= COMPUTED * (np.trace(origin) + advance)
-    # Where a joint moves the body freely in directions, only turns about its centre of mass count.
-    negligible = COMPUTED * np.trace(body.rotational)
+        size = np.trace(about_origin(body)) + advance
+        return bool(about_axis(body, joint.axis) + advance <= COMPUTED * size)
+    # Where the joint can move the centre of mass along, only turns about that centre count.
+    turned = body.rotational if joint.type in ("planar", "floating") else about_origin(body)
     if joint.type == "planar":
-        return body.mass == 0.0 or joint.axis @ body.rotational @ joint.axis <= negligible
-    if joint.type == "floating":
-        return body.mass == 0.0 or np.linalg.eigvalsh(body.rotational)[0] <= negligible
-    return bool(np.linalg.eigvalsh(origin)[0] <= COMPUTED * np.trace(origin))
+        least = joint.axis @ turned @ joint.axis
+    else:
+        least = np.linalg.eigvalsh(turned)[0]
+    massless = joint.type in ("planar", "floating") and body.mass == 0.0
+    return massless or bool(least <= COMPUTED * np.trace(turned))
 
 
 def _moments(inertia: Inertia) -> tuple[Array, float]:
     """Principal moments in rising order, and the size that rounding is compared with."""
-    moments = np.linalg.eigvalsh(inertia.rotational)
+    moments: Array = np.linalg.eigvalsh(inertia.rotational).astype(np.float64)
     return moments, float(np.abs(moments).max() + abs(inertia.mass) * SMALL_RADIUS**2)

@@ -57,9 +57,7 @@ class Pose:
     position: Array = field(default_factory=_zeros)
 
     def __matmul__(self, inner: Pose) -> Pose:
-        return Pose(
-            self.rotation @ inner.rotation, self.rotation @ inner.position + self.position
-        )
+        return Pose(self.rotation @ inner.rotation, self.rotation @ inner.position + self.position)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ class Mimics:
     q_index: Indices  # (nq_free,) into the robot's q
     v_index: Indices  # (nv_free,) into the robot's v
     multiplier: Array  # (nv_free,)
+    q_multiplier: Array  # (nq_free,)
     offset: Array  # (nq_free,)
     leaders_q: Indices  # (nq,) coordinates of the free tree that remain
     leaders_v: Indices  # (nv,)

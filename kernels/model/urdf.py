@@ -5,7 +5,7 @@ the other types of `description.JOINT_SIZES`, `<pitch value="metres per radian"/
 joints, `armature` in `<dynamics>`, and `inf` in `<limit>`.
 
 Whatever a file gets wrong in its syntax comes in one `ModelError`; whether the robot it describes
-makes sense is for `checks.py`. Two faults of files in circulation are repaired with a note: a
+makes sense is for `checks.py`. Two faults of files in circulation are repaired with a warning: a
 `<mimic>` on a fixed joint, and one of a joint that the file lacks (the joint then moves freely).
 """
 
@@ -36,7 +36,7 @@ from torqued.kernels.model.rotations import rotation_from_quaternion, rotation_f
 from torqued.kernels.model.xml_file import Node, parse_root, quoted, read_text
 
 #: Tags with a meaning, here or for other programs, by where they stand below <robot>.
-#: Others are ignored as well, but with a note.
+#: Others are ignored as well, but with a warning.
 KNOWN_TAGS = {
     ".": {"link", "joint", "material", "gazebo", "transmission", "ros2_control", "sensor"},
     "link": {"inertial", "visual", "collision"},
@@ -45,7 +45,7 @@ KNOWN_TAGS = {
     | {"calibration", "safety_controller"},
 }
 
-#: A file with few digits gives an axis length that is one within this; beyond, it gets a note.
+#: A file with few digits gives an axis length that is one within this; beyond, it gets a warning.
 UNIT_AXIS_TOLERANCE = 1e-3
 
 
@@ -66,7 +66,7 @@ def parse_urdf(text: str, source: str = "<text>") -> Description:
     links = tuple(_link(node) for node in robot.children("link"))
     joints = tuple(_joint(node) for node in robot.children("joint"))
     joints = _without_idle_mimics(joints, findings)
-    _note_unknown_tags(robot)
+    _warn_of_unknown_tags(robot)
     if findings.faults:
         raise ModelError(source, findings.faults)
     return Description(root.get("name", ""), links, joints, source, tuple(findings.warnings))
@@ -195,23 +195,22 @@ def _mimic(joint: Node) -> Mimic | None:
 
 
 def _without_idle_mimics(joints: tuple[Joint, ...], findings: Findings) -> tuple[Joint, ...]:
+    """Pinocchio too ignores a fixed joint's <mimic>, and by default every other."""
     names = {joint.name for joint in joints}
     repaired = []
     for joint in joints:
-        if joint.mimic is not None:
-            where = f"joint {joint.name!r}"
-            if joint.type == "fixed":
-                findings.warn(where, "<mimic> is ignored on a fixed joint")
-                joint = replace(joint, mimic=None)
-            elif joint.mimic.joint not in names:
-                leader = quoted(joint.mimic.joint)
-                findings.warn(where, f"mimics unknown joint {leader}, so it moves freely")
-                joint = replace(joint, mimic=None)
-        repaired.append(joint)
+        idle = None
+        if joint.mimic is not None and joint.type == "fixed":
+            idle = "<mimic> is ignored on a fixed joint"
+        elif joint.mimic is not None and joint.mimic.joint not in names:
+            idle = f"mimics unknown joint {quoted(joint.mimic.joint)}, so it moves freely"
+        if idle is not None:
+            findings.warn(f"joint {quoted(joint.name)}", idle)
+        repaired.append(replace(joint, mimic=None) if idle else joint)
     return tuple(repaired)
 
 
-def _note_unknown_tags(robot: Node) -> None:
+def _warn_of_unknown_tags(robot: Node) -> None:
     unknown: Counter[tuple[str, str]] = Counter()
     for place, known in KNOWN_TAGS.items():
         for parent in robot.element.findall(place):

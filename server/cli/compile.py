@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from torqued.kernels.compiled import CompileSummary
+
 HELP = "compile every kernel into the cache, so that later starts are quick"
 EXAMPLE = "  torqued compile"
+
+#: Seconds between lines of progress where there is no terminal.
+LOG_INTERVAL = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,21 +25,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    console = Console()
-    start = time.perf_counter()
-    count = compile_with_progress(console)
-    console.print(f"{count} kernels ready in {time.perf_counter() - start:.1f} s")
+    console = Console(highlight=False, soft_wrap=True)
+    summary = compile_with_progress(console)
+    console.print(
+        f"{summary.kernels} kernels ready in {summary.seconds:.1f} s, "
+        f"{summary.from_cache} of them from the cache"
+    )
+    console.print(f"cache: {summary.cache}", markup=False)
     return 0
 
 
-def compile_with_progress(console: Console) -> int:
-    """Compile, or load from the cache, every kernel; return how many there are.
+def compile_with_progress(console: Console) -> CompileSummary:
+    """Compile every kernel, or load it from the cache.
 
-    The progress bar leaves no trace on the terminal once it is done.
+    A terminal shows a bar that vanishes in the end; a log gets a line now and then.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from torqued.kernels.compiling import compile_all
+    from torqued.kernels.compiled import compile_all
 
     with Progress(
         TextColumn("compiling"),
@@ -46,9 +54,13 @@ def compile_with_progress(console: Console) -> int:
         transient=True,
     ) as progress:
         bar = progress.add_task("", total=None)
+        last_line = time.monotonic()
 
         def report(name: str, done: int, total: int) -> None:
+            nonlocal last_line
             progress.update(bar, description=name, completed=done, total=total)
+            if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
+                last_line = time.monotonic()
+                console.print(f"compiling kernels: {done} of {total}")
 
-        compile_all(report)
-        return int(progress.tasks[bar].total or 0)
+        return compile_all(report)

@@ -77,12 +77,14 @@ def run(args: argparse.Namespace) -> int:
     compile_with_progress(console)
 
     q, v = robot.random_state(np.random.default_rng(args.seed))
-    console.print(f"[bold]{name}[/bold]: {robot.nq} coordinates, {robot.nv} velocities\n")
-    console.print(matrix_table("M", "mass matrix", robot.mass_matrix(q)))
-    console.print(matrix_table("C", "Christoffel-consistent", robot.coriolis_matrix(q, v)))
+    size = f"{robot.nq} coordinates, {robot.nv} velocities"
+    console.print(f"{name}: {size}, at a random state\n", style="bold", markup=False)
+    console.print(*matrix_table("M", "mass matrix", robot.mass_matrix(q)), sep="\n")
+    C = robot.coriolis_matrix(q, v)
+    console.print(*matrix_table("C", "Coriolis matrix from Christoffel symbols", C), sep="\n")
     checks = list(identities(robot, q, v))
-    console.print(check_table(checks))
-    console.print(timing_table(robot, q, v))
+    console.print("Checks at this state", check_table(checks), sep="\n")
+    console.print("Timings", timing_table(robot, q, v), sep="\n")
     return 0 if all(check.holds for check in checks) else 1
 
 
@@ -111,7 +113,7 @@ def timing_table(robot: Robot, q: Array, v: Array) -> Table:
         "τ by RNEA": ("inverse_dynamics", lambda: robot.inverse_dynamics(q, v, a)),
         "v̇ by ABA": ("forward_dynamics", lambda: robot.forward_dynamics(q, v, a)),
     }
-    table = Table("quantity", "call from Python", title="Timings", title_justify="left")
+    table = Table("quantity", "call from Python")
     table.add_column("median, µs", justify="right")
     for quantity, (method, call) in calls.items():
         table.add_row(quantity, method, f"{microseconds(call):.1f}")
@@ -132,7 +134,7 @@ def microseconds(call: Callable[[], object], seconds: float = 0.2) -> float:
 def check_table(checks: list[Check]) -> Table:
     from rich.table import Table
 
-    table = Table("identity", title="Checks, at a random state", title_justify="left")
+    table = Table("identity")
     table.add_column("relative residual", justify="right")
     table.add_column(f"≤ {TOLERANCE:.0e}")
     for check in checks:
@@ -141,19 +143,15 @@ def check_table(checks: list[Check]) -> Table:
     return table
 
 
-def matrix_table(symbol: str, meaning: str, matrix: Array) -> Table:
-    """The matrix, or its upper left corner when it is too large for a terminal."""
+def matrix_table(symbol: str, meaning: str, matrix: Array) -> tuple[str, Table]:
+    """Title and entries of a matrix, or of its corner when it is too large for a terminal."""
     from rich.table import Table
 
     size = len(matrix)
     corner = f", its first {SHOWN} rows and columns" if size > SHOWN else ""
-    table = Table(
-        title=f"{symbol}: {meaning}, {size} × {size}{corner}",
-        title_justify="left",
-        show_header=False,
-    )
+    table = Table(show_header=False)
     for _ in range(min(size, SHOWN)):
         table.add_column(justify="right")
     for row in matrix[:SHOWN, :SHOWN]:
         table.add_row(*(f"{value:.3g}" for value in row))
-    return table
+    return f"{symbol}: {meaning}, {size} × {size}{corner}", table

@@ -17,7 +17,6 @@ import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
-from torqued.kernels.errors import ModelWarning, TorquedError
 from torqued.server.cli import bench, compile, demo, models
 
 
@@ -71,13 +70,7 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            code = COMMANDS[args.command].run(args)
-            sys.stdout.flush()
-            return code
-    except TorquedError as error:
-        return _fail(str(error))
+        return run(COMMANDS[args.command], args)
     except ModuleNotFoundError as error:
         extra = EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
@@ -94,6 +87,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+def run(command: Command, args: argparse.Namespace) -> int:
+    """Run a command, with torqued's own errors and warnings told in one line each."""
+    from torqued.kernels.errors import TorquedError
+
+    try:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code = command.run(args)
+            sys.stdout.flush()
+            return code
+    except TorquedError as error:
+        return _fail(str(error))
+
+
 def _fail(message: str) -> int:
     print(f"torqued: error: {message}", file=sys.stderr)
     return 2
@@ -108,6 +115,8 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """A model's faults as sentences for the user; other warnings as Python prints them."""
+    from torqued.kernels.errors import ModelWarning
+
     if issubclass(category, ModelWarning):
         text = f"torqued: warning: {message}\n"
     else:

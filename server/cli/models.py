@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> int:
 
     table = Table("name", "what it is", box=None, pad_edge=False)
     for name, description in catalog.FAMILIES.items():
-        table.add_row(f"{name}N", f"{description} with N actuated joints, for example {name}20")
+        table.add_row(f"{name}N", f"{description} ({name}20)")
     urdfs = catalog.urdf_files()
     for name, path in urdfs.items():
         table.add_row(name, f"{path.parent.parent.name}/{path.parent.name}/{path.name}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,20 +26,17 @@ def derivative(f: Callable[[float], Array], step: float = 0.1, levels: int = 4) 
         table.append((f(h) - f(-h)) / (2.0 * h))
     for order in range(1, levels):
         weight = 4.0**order
-        table = [
-            (weight * fine - coarse) / (weight - 1.0)
-            for coarse, fine in zip(table[:-1], table[1:], strict=True)
-        ]
+        table = [(weight * fine - coarse) / (weight - 1.0) for coarse, fine in pairwise(table)]
     return np.asarray(table[0])
 
 
 def mass_matrix_partials(mass_matrix: MassMatrix, q: Array) -> Array:
     """∂M_ij/∂q_k as [i, j, k], for robots with v = q̇."""
-    columns = [
-        derivative(lambda h, e_k=e_k: mass_matrix(q + h * e_k))  # type: ignore[misc]
-        for e_k in np.eye(len(q))
-    ]
-    return np.stack(columns, axis=2)
+
+    def along(direction: Array) -> Array:
+        return derivative(lambda h: mass_matrix(q + h * direction))
+
+    return np.stack([along(e_k) for e_k in np.eye(len(q))], axis=2)
 
 
 def christoffel(mass_matrix: MassMatrix, q: Array) -> Array:
@@ -50,9 +48,7 @@ def christoffel(mass_matrix: MassMatrix, q: Array) -> Array:
     return 0.5 * (dM_ij_k + dM_ik_j - dM_jk_i)
 
 
-def mass_matrix_rate(
-    mass_matrix: MassMatrix, integrate: Integrate, q: Array, v: Array
-) -> Array:
+def mass_matrix_rate(mass_matrix: MassMatrix, integrate: Integrate, q: Array, v: Array) -> Array:
     """Ṁ along the motion that keeps v; the step shrinks with speed."""
     step = 0.1 / max(1.0, float(np.abs(v).sum()))
     return derivative(lambda h: mass_matrix(integrate(q, v, h)), step)

@@ -25,9 +25,7 @@ def factor_9(v: Array, inertia: Array) -> Array:
 
 def factor_10(v: Array, inertia: Array) -> Array:
     """B(v, I), the factorization that makes C Christoffel-consistent, [EW21] eq. 10."""
-    return 0.5 * (
-        force_cross(v) @ inertia + swapped_cross(inertia @ v) - inertia @ motion_cross(v)
-    )
+    return 0.5 * (force_cross(v) @ inertia + swapped_cross(inertia @ v) - inertia @ motion_cross(v))
 
 
 def rnea(

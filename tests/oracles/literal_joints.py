@@ -17,14 +17,16 @@ UNIT = {"x": np.eye(3)[0], "y": np.eye(3)[1], "z": np.eye(3)[2]}
 def rotation_about(axis: Array, angle: float) -> Array:
     """Rodrigues' formula, axis of length one."""
     K = skew(axis)
-    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+    R: Array = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+    return R
 
 
 def rotation_of_quaternion(quaternion: Array) -> Array:
     """Rotation matrix of a quaternion x y z w."""
     unit = quaternion / np.linalg.norm(quaternion)
     e, w = unit[:3], unit[3]
-    return (w * w - e @ e) * np.eye(3) + 2.0 * np.outer(e, e) + 2.0 * w * skew(e)
+    R: Array = (w * w - e @ e) * np.eye(3) + 2.0 * np.outer(e, e) + 2.0 * w * skew(e)
+    return R
 
 
 def plane_axes(normal: Array) -> Array:
@@ -35,7 +37,8 @@ def plane_axes(normal: Array) -> Array:
     if np.linalg.norm(normal + z) < 1e-12:
         return np.diag([1.0, -1.0, -1.0])  # half a turn about x
     K = skew(np.cross(z, normal))
-    return np.eye(3) + K + K @ K / (1.0 + z @ normal)
+    A: Array = np.eye(3) + K + K @ K / (1.0 + z @ normal)
+    return A
 
 
 def pose(kind: str, axis: Array, pitch: float, q: Array) -> tuple[Array, Array]:
@@ -74,7 +77,9 @@ def phi(kind: str, axis: Array, pitch: float, q: Array) -> Array:
         A = plane_axes(axis)
         E = rotation_about(axis, q[2]).T
         x, y = E @ A[:, 0], E @ A[:, 1]
-        return np.column_stack([np.hstack([zero, x]), np.hstack([zero, y]), np.hstack([axis, zero])])
+        return np.column_stack(
+            [np.hstack([zero, x]), np.hstack([zero, y]), np.hstack([axis, zero])]
+        )
     if kind == "translation":
         return np.vstack([np.zeros((3, 3)), np.eye(3)])  # [F16] eq. 33
     if kind == "spherical":
@@ -116,9 +121,7 @@ def integrate(kind: str, q: Array, v: Array, dt: float) -> Array:
     if kind == "floating":
         w, u = v[:3] * dt, v[3:] * dt
         # Linear part of the exponential of a twist: sum over n of (w x)^n / (n + 1)!
-        V = sum(
-            np.linalg.matrix_power(skew(w), n) / math.factorial(n + 1) for n in range(30)
-        )
+        V = sum(np.linalg.matrix_power(skew(w), n) / math.factorial(n + 1) for n in range(30))
         return np.hstack([q[:3] + rotation_of_quaternion(q[3:]) @ V @ u, _turn(q[3:], w)])
     return q + v * dt
 

@@ -19,7 +19,7 @@ from .spatial import Array, inertia, transform
 Base = Literal["fixed", "floating"]
 
 #: Name of the joint that a floating base adds between the world and the root link.
-FLOATING_BASE = "floating_base"
+FLOATING_BASE = "root_joint"
 
 
 @dataclass

@@ -1,11 +1,12 @@
 """The same robot in Pinocchio, and the maps between its coordinates and the native ones.
 
 Per joint, v_pin = P(q) v and a_pin = P a + Ṗ v, so that τ = Pᵀ τ_pin, M = Pᵀ M_pin P and
-C = Pᵀ (C_pin P + M_pin Ṗ) ([EW21] eq. 23-26). P is the identity except for
+C = Pᵀ (C_pin P + M_pin Ṗ) ([EW21] eq. 23-26). P is orthogonal: the identity except for
   floating   Pinocchio has [linear; angular]: a permutation
   planar     Pinocchio has the velocity in the child's axes: a rotation by -θ; q holds cos, sin
-Joints that Pinocchio lacks, or whose moving axes its C leaves out, are chains of its single-DoF
-joints with massless bodies between them: coordinates stay native there.
+Euler joints are chains of Pinocchio's revolute joints with massless bodies between them, since
+its computeCoriolisMatrix leaves out Φ̊: with its JointModelSphericalZYX or a composite joint,
+C v is not the bias force. Coordinates stay native there.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ ANGULAR_LAST = np.roll(np.eye(6), 3, axis=1)  # [ω; u] to [u; ω]
 class _Entry:
     """One native joint: its coordinates here and there."""
 
-    kind: str  # "planar" only where Pinocchio's own planar joint is used, else "chain"
+    kind: str  # which P: "floating", "planar" or, where it is the identity, "same"
     joint_id: int  # of the Pinocchio joint that carries the child link
     qs: slice
     vs: slice  # the same in both
@@ -37,7 +38,10 @@ class _Entry:
 
 
 class PinocchioRobot:
-    """Model, data and results in native coordinates. Armature included, all joints free."""
+    """Model, data and results in native coordinates. Armature included, all joints free.
+
+    `euler_zyx_native` takes Pinocchio's own joint for euler_zyx; then `coriolis` is wrong.
+    """
 
     def __init__(
         self,
@@ -52,37 +56,35 @@ class PinocchioRobot:
         self._euler_zyx_native = euler_zyx_native
         self._entries: list[_Entry] = []
         self._links = {link.name: link for link in description.links}
-        armature: list[float] = []
+        self._joints = description.joints
+        self._armature: list[float] = []
 
         root = root_link(description)
         if base == "floating":
             top = Joint(FLOATING_BASE, "floating", "world", root)
-            self._add(description, top, 0, pin.SE3.Identity(), armature)
+            self._add(top, 0, pin.SE3.Identity())
         else:
-            self._visit(description, root, 0, pin.SE3.Identity(), armature)
-        self.model.armature = np.array(armature)
+            self._hang(root, 0, pin.SE3.Identity())
+        self.model.armature = np.array(self._armature)
         self.data = self.model.createData()
         self.nv: int = self.model.nv
 
-    def _visit(
-        self, description: Description, link: str, joint_id: int, at: Any, armature: list[float]
-    ) -> None:
+    def _hang(self, link: str, joint_id: int, at: Any) -> None:
         """Hang a link at a Pinocchio joint, and below it everything that it carries."""
         own = self._links[link].inertia
         body = pin.Inertia(own.mass, own.com, own.rotational)
         self.model.appendBodyToJoint(joint_id, body, at)
-        for joint in description.joints:
+        for joint in self._joints:
             if joint.parent != link:
                 continue
             placement = at * _se3(joint.placement)
             if joint.type == "fixed":
-                self._visit(description, joint.child, joint_id, placement, armature)
+                self._hang(joint.child, joint_id, placement)
             else:
-                self._add(description, joint, joint_id, placement, armature)
+                self._add(joint, joint_id, placement)
 
-    def _add(
-        self, description: Description, joint: Joint, parent: int, at: Any, armature: list[float]
-    ) -> None:
+    def _add(self, joint: Joint, parent: int, at: Any) -> None:
+        """Add a joint, and below it its child."""
         kind, before, models, after = self._recipe(joint)
         at = at * before
         pin_q = self.model.nq
@@ -95,13 +97,13 @@ class PinocchioRobot:
                 kind=kind,
                 joint_id=parent,
                 qs=slice(self.nq, self.nq + nq),
-                vs=slice(len(armature), len(armature) + nv),
+                vs=slice(len(self._armature), len(self._armature) + nv),
                 pin_qs=slice(pin_q, self.model.nq),
             )
         )
         self.nq += nq
-        armature.extend([joint.armature] * nv)
-        self._visit(description, joint.child, parent, after, armature)
+        self._armature.extend([joint.armature] * nv)
+        self._hang(joint.child, parent, after)
 
     def _recipe(self, joint: Joint) -> tuple[str, Any, list[Any], Any]:
         """Kind of map, placement before, Pinocchio joints, placement of the child after them."""
@@ -109,15 +111,15 @@ class PinocchioRobot:
         axis = axis / np.linalg.norm(axis)
         one = pin.SE3.Identity()
         if joint.type in ("revolute", "continuous"):
-            return "chain", one, [pin.JointModelRevoluteUnaligned(axis)], one
+            return "same", one, [pin.JointModelRevoluteUnaligned(axis)], one
         if joint.type == "prismatic":
-            return "chain", one, [pin.JointModelPrismaticUnaligned(axis)], one
+            return "same", one, [pin.JointModelPrismaticUnaligned(axis)], one
         if joint.type == "helical":
-            return "chain", one, [pin.JointModelHelicalUnaligned(axis, joint.pitch)], one
+            return "same", one, [pin.JointModelHelicalUnaligned(axis, joint.pitch)], one
         if joint.type == "spherical":
-            return "chain", one, [pin.JointModelSpherical()], one
+            return "same", one, [pin.JointModelSpherical()], one
         if joint.type == "translation":
-            return "chain", one, [pin.JointModelTranslation()], one
+            return "same", one, [pin.JointModelTranslation()], one
         if joint.type == "floating":
             return "floating", one, [pin.JointModelFreeFlyer()], one
         if joint.type == "planar":
@@ -127,12 +129,12 @@ class PinocchioRobot:
             if joint.armature == 0.0:
                 return "planar", A, [pin.JointModelPlanar()], A.inverse()
             models = [pin.JointModelPX(), pin.JointModelPY(), pin.JointModelRZ()]
-            return "chain", A, models, A.inverse()
+            return "same", A, models, A.inverse()
         if joint.type == "euler_zyx" and self._euler_zyx_native:
-            return "chain", one, [pin.JointModelSphericalZYX()], one
+            return "same", one, [pin.JointModelSphericalZYX()], one
         if joint.type.startswith("euler_"):
             turn = {"x": pin.JointModelRX, "y": pin.JointModelRY, "z": pin.JointModelRZ}
-            return "chain", one, [turn[letter]() for letter in joint.type[-3:]], one
+            return "same", one, [turn[letter]() for letter in joint.type[-3:]], one
         raise ValueError(f"joint {joint.name!r}: type {joint.type!r} has no Pinocchio twin")
 
     # Coordinates
@@ -181,16 +183,16 @@ class PinocchioRobot:
         return self.P(q) @ v
 
     def v_from_pin(self, q: Array, v_pin: Array) -> Array:
-        return np.linalg.solve(self.P(q), v_pin)
+        return self.P(q).T @ v_pin
 
     def a_to_pin(self, q: Array, v: Array, a: Array) -> Array:
         return self.P(q) @ a + self.P_rate(q, v) @ v
 
     def a_from_pin(self, q: Array, v: Array, a_pin: Array) -> Array:
-        return np.linalg.solve(self.P(q), a_pin - self.P_rate(q, v) @ v)
+        return self.P(q).T @ (a_pin - self.P_rate(q, v) @ v)
 
     def tau_to_pin(self, q: Array, tau: Array) -> Array:
-        return np.linalg.solve(self.P(q).T, tau)
+        return self.P(q) @ tau
 
     def tau_from_pin(self, q: Array, tau_pin: Array) -> Array:
         return self.P(q).T @ tau_pin
@@ -238,8 +240,9 @@ class PinocchioRobot:
         return self.coriolis_from_pin(q, v, M_pin, np.array(C_pin))
 
     def _crba_pin(self, q: Array) -> Array:
-        M = np.array(pin.crba(self.model, self.data, self.q_to_pin(q)))
-        return np.triu(M) + np.triu(M, 1).T  # whichever convention fills only the upper half
+        M: Array = np.array(pin.crba(self.model, self.data, self.q_to_pin(q)))
+        full: Array = np.triu(M) + np.triu(M, 1).T  # only the upper half is promised
+        return full
 
 
 def _se3(pose: Pose) -> Any:

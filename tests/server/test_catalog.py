@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from torqued.kernels.errors import InputError
+from torqued.kernels.model import families
 from torqued.server import catalog
 
 
@@ -32,6 +33,20 @@ def test_files_of_the_same_name_are_told_apart_by_their_folders():
 def test_a_name_and_the_path_of_its_file_mean_the_same():
     path = catalog.find_urdf("panda")
     assert catalog.find_urdf(str(path)) == path
+
+
+def test_families_are_those_that_can_be_built():
+    assert set(catalog.FAMILIES) == set(families.FAMILIES)
+
+
+@pytest.mark.parametrize(("name", "nv"), [("chain5", 5), ("tree7", 7), ("biped4", 6 + 4)])
+def test_family_name_with_a_number_loads_that_many_joints(name, nv):
+    assert catalog.load(name).nv == nv
+
+
+def test_urdf_loads_with_the_base_that_is_asked_for():
+    fixed, floating = catalog.load("solo12"), catalog.load("solo12", "floating")
+    assert floating.nv == fixed.nv + 6 == 18
 
 
 def test_without_robot_data_no_urdf_is_known(without_robot_data):

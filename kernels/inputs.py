@@ -1,0 +1,57 @@
+"""Checks of what users pass in: shapes, finite numbers, unit quaternions, known names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels.errors import InputError
+from torqued.kernels.model.description import Array
+
+#: How far a quaternion's norm may be from 1. Kernels scale to unit length, so this only catches
+#: quaternions that were never normalised or have their parts in the wrong places.
+QUATERNION_TOLERANCE = 1e-5
+
+
+def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """`value` as a contiguous float64 array of `shape` (-1: any length) with finite entries."""
+    try:
+        array = np.asarray(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name}: expected numbers of shape {_spell(shape)}: {error}") from None
+    matches = len(array.shape) == len(shape) and all(
+        want in (-1, got) for want, got in zip(shape, array.shape, strict=True)
+    )
+    if not matches:
+        raise InputError(f"{name}: shape {array.shape}, expected {_spell(shape)}")
+    if not np.isfinite(array).all():
+        place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
+        where = place[0] if len(place) == 1 else place
+        raise InputError(f"{name}[{where}] is {array[place]}, expected a finite number")
+    return array
+
+
+def unit_quaternions(name: str, q: Array, starts: Iterable[tuple[str, int]]) -> None:
+    """Quaternions x y z w of the named joints at the given places of q have norm 1."""
+    for joint, k in starts:
+        norm = float(np.linalg.norm(q[k : k + 4]))
+        if abs(norm - 1.0) > QUATERNION_TOLERANCE:
+            raise InputError(
+                f"{name}[{k}:{k + 4}]: quaternion of joint {joint!r} has norm {norm:.9g}, "
+                "expected 1 (x y z w, unit length)"
+            )
+
+
+def choice(name: str, value: str, allowed: Iterable[str]) -> str:
+    """`value` if it is one of the allowed words."""
+    words = list(allowed)
+    if value not in words:
+        raise InputError(f"{name}: {value!r} is unknown, allowed: {', '.join(map(repr, words))}")
+    return value
+
+
+def _spell(shape: tuple[int, ...]) -> str:
+    inner = ", ".join("any" if n == -1 else str(n) for n in shape)
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"

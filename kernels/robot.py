@@ -1,0 +1,216 @@
+"""`Robot`: the friendly face of the kernels. Checks what comes in, allocates what goes out.
+
+    robot = Robot.from_urdf("panda.urdf")
+    q, v = robot.random_state(np.random.default_rng(0))
+    M, C = robot.mass_matrix(q), robot.coriolis_matrix(q, v)
+
+Each method is a compiled in-place kernel of the file named after it, wrapped. A robot has one
+workspace and is not to be shared between threads; `copy()` gives another one for the same model.
+Frames, centre of mass and momentum are in `robot_frames.py`, ways to load in `robot_loading.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels.articulated import OK
+from torqued.kernels.compiled import COMPILED
+from torqued.kernels.errors import NumericalError
+from torqued.kernels.evaluate import WANTS
+from torqued.kernels.evaluate import quantities as allocate
+from torqued.kernels.frames import REPRESENTATIONS
+from torqued.kernels.inputs import choice, numbers
+from torqued.kernels.model.description import Array
+from torqued.kernels.robot_base import RobotBase, Wrenches
+from torqued.kernels.robot_frames import FrameMethods
+from torqued.kernels.robot_loading import LoadingMethods
+
+FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
+
+
+class Robot(LoadingMethods, FrameMethods, RobotBase):
+    """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
+
+    def mass_matrix(self, q: Any) -> Array:
+        """M(q), shape (nv, nv)."""
+        return self._reduce_matrix(self._free_mass_matrix(self._free_q(q)))
+
+    def mass_matrix_rate(self, q: Any, v: Any) -> Array:
+        """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
+        Mdot = np.empty((self.nv_free, self.nv_free))
+        COMPILED.mass_matrix_rate(self.work, self._free_q(q), self._free_v("v", v), Mdot)
+        return self._reduce_matrix(Mdot)
+
+    def coriolis_matrix(self, q: Any, v: Any, factorization: str = "christoffel") -> Array:
+        """C(q, v), shape (nv, nv), with Ṁ = C + Cᵀ.
+
+        `christoffel` is the one that Γ sums to ([EW21] eq. 10); `direct` is eq. 9's.
+        """
+        choice("factorization", factorization, FACTORIZATIONS)
+        M, Mdot, C = np.empty((3, self.nv_free, self.nv_free))
+        kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
+        kernel(self.work, self._free_q(q), self._free_v("v", v), M, Mdot, C)
+        return self._reduce_matrix(C)
+
+    def christoffel(self, q: Any) -> Array:
+        """Γ(q), shape (nv, nv, nv), with C_ij = Σ_k Γ_ijk v_k.
+
+        Symmetric in j, k where v is the rate of coordinates; for spherical and floating joints
+        they are the coefficients of quasi-velocities.
+        """
+        n = self.nv_free
+        Gamma = np.zeros((n, n, n))
+        COMPILED.christoffel(self.work, self._free_q(q), np.empty((3, n, n)), Gamma)
+        return self._reduce_tensor(Gamma)
+
+    def gravity(self, q: Any) -> Array:
+        """g(q), shape (nv,): the torques that hold the robot still."""
+        g = np.empty(self.nv_free)
+        COMPILED.gravity(self.work, self._free_q(q), g)
+        return self._reduce_vector(g)
+
+    def bias(self, q: Any, v: Any) -> Array:
+        """C(q, v) v + g(q), shape (nv,)."""
+        tau = np.empty(self.nv_free)
+        COMPILED.bias(self.work, self._free_q(q), self._free_v("v", v), tau)
+        return self._reduce_vector(tau)
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None) -> Array:
+        """τ = M a + C v + g − Σ Jᵀ f_ext, shape (nv,).
+
+        `f_ext` maps frame names to wrenches (6,) [moment; force] that act on the robot at the
+        frame's origin, in world axes.
+        """
+        tau = np.empty(self.nv_free)
+        q, v, a = self._free_q(q), self._free_v("v", v), self._free_v("a", a)
+        if f_ext:
+            COMPILED.inverse_dynamics_forced(self.work, q, v, a, *self._wrenches(f_ext), tau)
+        else:
+            COMPILED.inverse_dynamics(self.work, q, v, a, tau)
+        return self._reduce_vector(tau)
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None) -> Array:
+        """Accelerations (nv,) under torques tau and external wrenches, in O(N).
+
+        Where joints mimic others, the equations of the leaders are solved by Cholesky instead.
+        """
+        if self.model.mimics.present:
+            zero = np.zeros(self.nv)
+            rest = numbers("tau", tau, (self.nv,)) - self.inverse_dynamics(q, v, zero, f_ext)
+            return self.solve_mass(q, rest)
+        a = np.empty(self.nv)
+        q, v, tau = self._free_q(q), self._free_v("v", v), self._free_v("tau", tau)
+        if f_ext:
+            forces = self._wrenches(f_ext)
+            status = COMPILED.forward_dynamics_forced(self.work, q, v, tau, *forces, a)
+        else:
+            status = COMPILED.forward_dynamics(self.work, q, v, tau, a)
+        self._require_regular(status)
+        return a
+
+    def solve_mass(self, q: Any, b: Any) -> Array:
+        """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
+        b = np.asarray(b, dtype=np.float64)
+        columns = numbers("b", b, (self.nv,) if b.ndim == 1 else (self.nv, -1))
+        rows = np.array(np.atleast_2d(columns.T), order="C")
+        if self.model.mimics.present:
+            L = self.mass_matrix(q)
+            status = COMPILED.cholesky(L)
+            for row in rows:
+                COMPILED.cholesky_solve(L, row)
+        else:
+            status = COMPILED.solve_mass(self.work, self._free_q(q), rows)
+        self._require_regular(status)
+        return rows[0] if b.ndim == 1 else np.ascontiguousarray(rows.T)
+
+    def mass_product(self, q: Any, w: Any) -> Array:
+        """M(q) w in O(N), shape (nv,)."""
+        out = np.empty(self.nv_free)
+        COMPILED.mass_product(self.work, self._free_q(q), self._free_v("w", w), out)
+        return self._reduce_vector(out)
+
+    def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
+        """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
+        out = np.empty(self.nv_free)
+        q, v, w = self._free_q(q), self._free_v("v", v), self._free_v("w", w)
+        COMPILED.coriolis_product(self.work, q, v, w, out)
+        return self._reduce_vector(out)
+
+    def coriolis_transposed_product(self, q: Any, v: Any, w: Any = None) -> Array:
+        """C(q, v)ᵀ w in O(N), shape (nv,); w defaults to v, as momentum observers need it."""
+        out = np.empty(self.nv_free)
+        q, v = self._free_q(q), self._free_v("v", v)
+        w = v if w is None else self._free_v("w", w)
+        COMPILED.coriolis_transposed_product(self.work, q, v, w, out)
+        return self._reduce_vector(out)
+
+    def energy(self, q: Any, v: Any) -> tuple[float, float]:
+        """Kinetic energy, rotors included, and potential energy (0 at the world's origin), J."""
+        out = np.empty(2)
+        COMPILED.energy(self.work, self._free_q(q), self._free_v("v", v), out)
+        return float(out[0]), float(out[1])
+
+    def dynamics(
+        self,
+        q: Any,
+        v: Any = None,
+        want: tuple[str, ...] = ("M", "C", "g"),
+        frames: tuple[str, ...] = (),
+        representation: str = "hybrid",
+    ) -> dict[str, Any]:
+        """Any of M, Mdot, C, Gamma, g, bias, energy, com, momentum, and per frame J, Jdot_v, pose.
+
+        One walk over the tree for all of them. Results by name; those per frame are dicts by
+        frame. v may be left out where nothing wanted depends on it.
+        """
+        flags = 0
+        for word in want:
+            flags |= WANTS[choice("want", word, WANTS)]
+        representation = choice("representation", representation, REPRESENTATIONS)
+        places = self._frames(frames)
+        out = allocate(flags, self.nv_free, len(frames))
+        v = np.zeros(self.nv) if v is None else v
+        q, v = self._free_q(q), self._free_v("v", v)
+        COMPILED.evaluate(self.work, q, v, flags, places, REPRESENTATIONS[representation], out)
+        return {word: self._reduced(word, getattr(out, word), frames) for word in want}
+
+    def _reduced(self, word: str, value: Array, frames: tuple[str, ...]) -> Any:
+        """One result of `dynamics` in the robot's coordinates."""
+        if word in ("M", "Mdot", "C"):
+            return self._reduce_matrix(value)
+        if word in ("g", "bias"):
+            return self._reduce_vector(value)
+        if word == "Gamma":
+            return self._reduce_tensor(value)
+        if word == "J":
+            return {name: self._reduce_rows(J) for name, J in zip(frames, value, strict=True)}
+        if word in ("Jdot_v", "pose"):
+            return dict(zip(frames, value, strict=True))
+        return value
+
+    def integrate(self, q: Any, v: Any, dt: float) -> Array:
+        """q after moving with constant v for dt seconds, shape (nq,)."""
+        dt = float(numbers("dt", dt, ()))
+        out = np.empty(self.nq_free)
+        COMPILED.integrate(self.work, self._free_q(q), self._free_v("v", v) * dt, out)
+        return out[self.model.mimics.leaders_q]
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        """The velocity (nv,) that takes q0 to q1 in one second: inverse of integrate."""
+        out = np.empty(self.nv_free)
+        COMPILED.difference(self.work, self._free_q(q0, "q0"), self._free_q(q1, "q1"), out)
+        return out[self.model.mimics.leaders_v]
+
+    def _free_mass_matrix(self, q: Array) -> Array:
+        M = np.empty((self.nv_free, self.nv_free))
+        COMPILED.mass_matrix(self.work, q, M)
+        return M
+
+    def _require_regular(self, status: int) -> None:
+        if status != OK:
+            raise NumericalError(
+                f"robot {self.name!r}: the mass matrix is singular in this configuration "
+                "(a joint moves no inertia, or Euler angles are at their singularity)"
+            )

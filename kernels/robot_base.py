@@ -1,0 +1,174 @@
+"""What all parts of `Robot` share: the model, its workspace, checked and mapped coordinates."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.kernels import layout
+from torqued.kernels.compiled import COMPILED
+from torqued.kernels.errors import InputError
+from torqued.kernels.inputs import numbers, unit_quaternions
+from torqued.kernels.model.description import Array
+from torqued.kernels.model.model import Dofs, Model
+
+#: Wrenches [moment; force] by frame name.
+Wrenches = Mapping[str, Any]
+
+QUATERNION_OFFSET = {"floating": 3, "spherical": 0}
+
+#: Where random states lie when a robot has no limits: rad or m.
+OPEN_RANGE = {"prismatic": 1.0, "translation": 1.0, "planar": 1.0, "floating": 1.0}
+
+
+class RobotBase:
+    """Names, sizes and limits of a robot; q and v of the free tree and back."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.work = layout.workspace(model.world, model.bodies)
+        self.nq_free, self.nv_free = len(model.mimics.q_index), len(model.mimics.v_index)
+        self.nq, self.nv = len(model.mimics.leaders_q), len(model.mimics.leaders_v)
+        self._frame_index = {frame.name: k for k, frame in enumerate(model.frames)}
+        self._frame_records = np.zeros(len(model.frames), layout.FRAME).view(np.recarray)
+        for record, frame in zip(self._frame_records, model.frames, strict=True):
+            record.body, record.R, record.p = frame.body, frame.rotation.ravel(), frame.position
+        leaders = model.mimics.leaders_q
+        self._quaternions = [
+            (joint.name, int(np.searchsorted(leaders, joint.q + QUATERNION_OFFSET[joint.type])))
+            for joint in model.joints
+            if joint.type in QUATERNION_OFFSET
+        ]
+
+    def copy(self) -> Self:
+        """The same robot with a workspace of its own, for another thread."""
+        other = copy.copy(self)
+        other.work = layout.workspace(self.model.world, self.model.bodies)
+        return other
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {self.model.base} base, nq={self.nq}, nv={self.nv}>"
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Faults of the robot's file that do no harm."""
+        return self.model.warnings
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of their coordinates; followers of other joints left out."""
+        leaders = set(self.model.mimics.leaders_v.tolist())
+        return tuple(joint.name for joint in self.model.joints if joint.v in leaders)
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Links, then joints whose name no link has."""
+        return tuple(self._frame_index)
+
+    @property
+    def gravity_vector(self) -> Array:
+        """Acceleration of free fall in world axes, m/s²."""
+        return np.array(self.model.world["gravity"][0])
+
+    @property
+    def limits(self) -> Dofs:
+        """Limits, damping, friction and rotor inertia of the robot's own coordinates."""
+        free, q, v = self.model.dofs, self.model.mimics.leaders_q, self.model.mimics.leaders_v
+        return Dofs(
+            free.lower[q],
+            free.upper[q],
+            free.velocity[v],
+            free.effort[v],
+            free.damping[v],
+            free.friction[v],
+            free.armature[v],
+        )
+
+    def neutral(self) -> Array:
+        """All coordinates zero and quaternions at identity, shape (nq,)."""
+        q = np.zeros(self.nq)
+        for _, k in self._quaternions:
+            q[k + 3] = 1.0
+        return q
+
+    def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        """q within limits (± π or ± 1 m where there are none) and v of order one."""
+        q = np.empty(self.nq_free)
+        for joint in self.model.joints:
+            part = slice(joint.q, joint.q + joint.nq)
+            reach = OPEN_RANGE.get(joint.type, np.pi)
+            lower = np.maximum(self.model.dofs.lower[part], -reach)
+            upper = np.minimum(self.model.dofs.upper[part], reach)
+            # Limits may lie wholly outside the usual range.
+            lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+            q[part] = rng.uniform(lower, upper)
+        q = q[self.model.mimics.leaders_q]
+        for _, k in self._quaternions:
+            quaternion = rng.normal(size=4)
+            q[k : k + 4] = quaternion / np.linalg.norm(quaternion)
+        return q, rng.normal(size=self.nv)
+
+    def _free_q(self, q: Any, name: str = "q") -> Array:
+        """The free tree's coordinates for the robot's q, checked."""
+        q = numbers(name, q, (self.nq,))
+        unit_quaternions(name, q, self._quaternions)
+        mimics = self.model.mimics
+        if not mimics.present:
+            return q
+        return mimics.q_multiplier * q[mimics.q_index] + mimics.offset
+
+    def _free_v(self, name: str, v: Any) -> Array:
+        """The free tree's velocities (or accelerations) for the robot's, checked."""
+        v = numbers(name, v, (self.nv,))
+        mimics = self.model.mimics
+        if not mimics.present:
+            return v
+        free = np.empty(self.nv_free)
+        COMPILED.expand(mimics.v_index, mimics.multiplier, v, free)
+        return free
+
+    def _reduce(self, kernel: Any, free: Array, shape: tuple[int, ...]) -> Array:
+        """A result of the free tree in the robot's coordinates: a projection."""
+        mimics = self.model.mimics
+        if not mimics.present:
+            return free
+        out = np.empty(shape)
+        kernel(mimics.v_index, mimics.multiplier, free, out)
+        return out
+
+    def _reduce_vector(self, free: Array) -> Array:
+        return self._reduce(COMPILED.project_vector, free, (self.nv,))
+
+    def _reduce_rows(self, free: Array) -> Array:
+        return self._reduce(COMPILED.project_rows, free, (free.shape[0], self.nv))
+
+    def _reduce_matrix(self, free: Array) -> Array:
+        return self._reduce(COMPILED.project_matrix, free, (self.nv,) * 2)
+
+    def _reduce_tensor(self, free: Array) -> Array:
+        return self._reduce(COMPILED.project_tensor, free, (self.nv,) * 3)
+
+    def _frames(self, names: Sequence[str], point: Any = None) -> NDArray[np.void]:
+        """Records of named frames, moved by `point` (3,) in their own axes."""
+        for name in names:
+            if name not in self._frame_index:
+                raise InputError(f"frame {name!r} is unknown; robot.frame_names lists them")
+        records = self._frame_records[[self._frame_index[name] for name in names]]
+        if point is not None:
+            shift = numbers("point", point, (3,))
+            for record in records:
+                record.p = record.p + record.R.reshape(3, 3) @ shift
+        return records
+
+    def _wrenches(self, f_ext: Wrenches) -> tuple[NDArray[np.void], Array]:
+        """Frames and their wrenches, checked."""
+        wrenches = [numbers(f"f_ext[{name!r}]", value, (6,)) for name, value in f_ext.items()]
+        return self._frames(list(f_ext)), np.array(wrenches)

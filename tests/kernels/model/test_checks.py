@@ -1,0 +1,429 @@
+"""Every fault that makes a robot unusable, and every warning, provoked one by one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from torqued.kernels.errors import ModelError
+from torqued.kernels.model.checks import check
+from torqued.kernels.model.description import (
+    Description,
+    Inertia,
+    Joint,
+    Limits,
+    Link,
+    Mimic,
+    Pose,
+)
+
+LIMITS = Limits(-1.0, 1.0, 2.0, 3.0)
+SOLID = Inertia(1.0, np.array([0.1, 0.0, 0.0]), np.diag([0.1, 0.1, 0.1]))
+NOTHING = Inertia()
+
+
+def joint(name: str, parent: str, child: str, type: str = "revolute", **changes) -> Joint:
+    return Joint(name, type, parent, child, **{"limits": LIMITS, **changes})
+
+
+def robot(links: dict[str, Inertia], *joints: Joint) -> Description:
+    described = tuple(Link(name, inertia) for name, inertia in links.items())
+    return Description("r", described, joints, "robot.urdf")
+
+
+def arm(inertia: Inertia = SOLID, **changes) -> Description:
+    """One link 'hand' on one joint 'elbow'."""
+    return robot({"base": SOLID, "hand": inertia}, joint("elbow", "base", "hand", **changes))
+
+
+def three(*joints: Joint) -> Description:
+    return robot({"a": SOLID, "b": SOLID, "c": SOLID}, *joints)
+
+
+def pair(first: dict, second: dict) -> Description:
+    """Two joints in a row, 'one' and 'two'."""
+    return three(joint("one", "a", "b", **first), joint("two", "b", "c", **second))
+
+
+def rotational(*moments: float) -> Inertia:
+    return replace(SOLID, rotational=np.diag(moments))
+
+
+def problems(description: Description) -> tuple[str, ...]:
+    with pytest.raises(ModelError) as caught:
+        check(description)
+    assert caught.value.source == description.source
+    return caught.value.problems
+
+
+def warning(description: Description) -> str:
+    """The only warning, which is the only fault with strict."""
+    (sentence,) = check(description)
+    with pytest.raises(ModelError) as caught:
+        check(description, strict=True)
+    assert caught.value.problems == (sentence,)
+    return sentence
+
+
+def test_sound_robot_has_no_warnings():
+    assert check(arm(), strict=True) == ()
+
+
+def test_robot_without_joints_is_sound():
+    assert check(robot({"body": SOLID}), strict=True) == ()
+
+
+def test_chain_longer_than_the_python_stack_is_checked():
+    links = {str(n): SOLID for n in range(5000)}
+    joints = [joint(f"j{n}", str(n), str(n + 1)) for n in range(4999)]
+    assert check(robot(links, *joints)) == ()
+
+
+TREE_FAULTS = {
+    "no links": (robot({}), "robot: has no links"),
+    "same link": (
+        replace(arm(), links=(*arm().links, Link("hand", SOLID))),
+        "link 'hand': 2 links have this name",
+    ),
+    "same joint": (
+        three(joint("elbow", "a", "b"), joint("elbow", "b", "c")),
+        "joint 'elbow': 2 joints have this name",
+    ),
+    "parent": (
+        three(joint("one", "a", "b"), joint("two", "x", "c")),
+        "joint 'two': parent link 'x' does not exist",
+    ),
+    "child": (
+        robot({"a": SOLID}, joint("one", "a", "x")),
+        "joint 'one': child link 'x' does not exist",
+    ),
+    "two parents": (
+        three(joint("one", "a", "b"), joint("two", "a", "c"), joint("three", "b", "c")),
+        "link 'c': has 2 parents: 'a' by joint 'two', 'b' by joint 'three'",
+    ),
+    "two roots": (
+        three(joint("one", "a", "b")),
+        "robot: has 2 roots, but one is allowed: 'a', 'c'",
+    ),
+    "loop": (
+        three(joint("one", "a", "b"), joint("two", "b", "c"), joint("three", "c", "a")),
+        "robot: links form a loop: 'b' → 'c' → 'a' → 'b', and no link is the root",
+    ),
+    "loop beside a root": (
+        three(joint("one", "b", "c"), joint("two", "c", "b")),
+        "robot: links form a loop: 'c' → 'b' → 'c'",
+    ),
+    "own parent": (
+        robot({"a": SOLID, "b": SOLID}, joint("one", "b", "b")),
+        "robot: links form a loop: 'b' → 'b'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("description", "expected"), TREE_FAULTS.values(), ids=TREE_FAULTS)
+def test_fault_of_the_tree_is_named(description, expected):
+    assert problems(description) == (expected,)
+
+
+NAN = math.nan
+REFLECTION = Pose(np.diag([1.0, 1.0, -1.0]))
+JOINT_FAULTS = {
+    "type": ({"type": "hinge"}, "type 'hinge' is unknown; allowed: fixed, revolute,"),
+    "axis zero": ({"axis": np.zeros(3)}, "axis is zero, but a revolute joint needs a direction"),
+    "axis nan": ({"axis": np.array([NAN, 0, 0])}, "axis [nan, 0.0, 0.0] is not 3 finite"),
+    "axis long": ({"axis": np.array([0.0, 0, 2])}, "axis [0.0, 0.0, 2.0] has length 2, not 1"),
+    "pitch": ({"type": "helical", "pitch": NAN}, "pitch nan is not a finite number"),
+    "limits": ({"limits": Limits(2.1, 1.9)}, "lower limit 2.1 is above upper limit 1.9"),
+    "limit nan": ({"limits": Limits(NAN, 1.0)}, "limits nan to 1.0 are not numbers"),
+    "velocity": ({"limits": replace(LIMITS, velocity=-1.0)}, "velocity limit -1.0 must be"),
+    "effort": ({"limits": replace(LIMITS, effort=NAN)}, "effort limit nan must be"),
+    "damping": ({"damping": -0.1}, "damping -0.1 must be finite and not negative"),
+    "friction": ({"friction": math.inf}, "friction inf must be finite and not negative"),
+    "armature": ({"armature": -1e-9}, "armature -1e-09 must be finite and not negative"),
+    "position": ({"placement": Pose(position=np.array([0, NAN, 0]))}, "position [0.0, nan, 0.0]"),
+    "far": ({"placement": Pose(position=np.array([0, 1e200, 0]))}, "finite numbers below 1e+30"),
+    "rotation": ({"placement": Pose(2 * np.eye(3))}, "is not a rotation matrix"),
+    "reflection": ({"placement": REFLECTION}, "placement is a reflection, not a rotation"),
+}
+
+
+@pytest.mark.parametrize(("changes", "expected"), JOINT_FAULTS.values(), ids=JOINT_FAULTS)
+def test_fault_of_a_joint_is_named(changes, expected):
+    changes = {"limits": Limits(velocity=2.0, effort=3.0), **changes}
+    (sentence,) = problems(arm(**changes))
+    assert sentence.startswith("joint 'elbow': ")
+    assert expected in sentence
+
+
+def test_axis_does_not_matter_where_it_is_not_used():
+    for type in ("fixed", "spherical", "floating", "translation", "euler_zyx"):
+        assert check(arm(type=type, axis=np.zeros(3))) == ()
+
+
+MIMIC_FAULTS = {
+    "unknown": (
+        pair({}, {"mimic": Mimic("ghost")}),
+        "joint 'two': mimics joint 'ghost', which does not exist",
+    ),
+    "itself": (pair({}, {"mimic": Mimic("two")}), "joint 'two': mimics itself"),
+    "circle": (
+        pair({"mimic": Mimic("two")}, {"mimic": Mimic("one")}),
+        "joint 'one': mimics in a circle: 'one' → 'two' → 'one'",
+    ),
+    "of fixed": (
+        pair({"type": "fixed"}, {"mimic": Mimic("one")}),
+        "joint 'two': mimics 'one', a fixed joint; only revolute, continuous, prismatic, helical "
+        "can be mimicked",
+    ),
+    "by spherical": (
+        pair({}, {"type": "spherical", "mimic": Mimic("one")}),
+        "joint 'two': spherical joints cannot mimic; revolute, continuous, prismatic, helical can",
+    ),
+    "multiplier": (
+        pair({}, {"mimic": Mimic("one", multiplier=NAN)}),
+        "joint 'two': mimic multiplier nan or offset 0.0 is not finite",
+    ),
+}
+
+
+@pytest.mark.parametrize(("description", "expected"), MIMIC_FAULTS.values(), ids=MIMIC_FAULTS)
+def test_fault_of_a_mimic_is_named(description, expected):
+    assert problems(description) == (expected,)
+
+
+def test_chain_of_mimics_is_sound():
+    links = dict.fromkeys("abcd", SOLID)
+    one = joint("one", "a", "b")
+    two = joint("two", "b", "c", mimic=Mimic("one", -1.0))
+    three = joint("three", "c", "d", mimic=Mimic("two", 0.5))
+    assert check(robot(links, one, two, three), strict=True) == ()
+
+
+LINK_FAULTS = {
+    "negative mass": (replace(SOLID, mass=-2.0), "mass -2.0 must be from 0 to 1e+30"),
+    "mass nan": (replace(SOLID, mass=NAN), "mass nan must be"),
+    "mass huge": (replace(SOLID, mass=1e200), "mass 1e+200 must be"),
+    "com": (replace(SOLID, com=np.array([0, 0, math.inf])), "centre of mass [0.0, 0.0, inf] is"),
+    "com shape": (replace(SOLID, com=np.zeros(2)), "centre of mass [0.0, 0.0] is not 3"),
+    "inertia nan": (rotational(NAN, 1, 1), "is not 3 x 3 finite numbers"),
+    "inertia shape": (replace(SOLID, rotational=np.zeros((2, 2))), "is not 3 x 3 finite numbers"),
+    "asymmetric": (
+        replace(SOLID, rotational=np.eye(3) + np.eye(3, k=1)),
+        "inertia [[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]] is not symmetric",
+    ),
+    "indefinite": (rotational(1, -0.25, 1), "inertia has the negative eigenvalue -0.25"),
+}
+
+
+@pytest.mark.parametrize(("inertia", "expected"), LINK_FAULTS.values(), ids=LINK_FAULTS)
+def test_fault_of_a_link_is_named(inertia, expected):
+    (sentence,) = problems(arm(inertia))
+    assert sentence.startswith("link 'hand': ")
+    assert expected in sentence
+
+
+def test_negative_eigenvalue_of_an_off_diagonal_inertia_is_named():
+    inertia = np.eye(3)
+    inertia[0, 1] = inertia[1, 0] = 3.0
+    (sentence,) = problems(arm(replace(SOLID, rotational=inertia)))
+    assert sentence == "link 'hand': inertia has the negative eigenvalue -2"
+
+
+def test_negative_eigenvalue_is_harmless_where_fixed_links_make_up_for_it():
+    antenna = Inertia(1e-6, np.zeros(3), np.diag([1e-8, 1e-8, -1e-8]))
+    description = robot(
+        {"base": SOLID, "hand": SOLID, "antenna": antenna},
+        joint("elbow", "base", "hand"),
+        joint("glue", "hand", "antenna", "fixed"),
+    )
+    expected = "inertia has the negative eigenvalue -1e-08; the links that it is fixed to make up"
+    assert warning(description).startswith(f"link 'antenna': {expected}")
+
+
+MASSLESS = {
+    "nothing": (arm(NOTHING), "moves no mass: 'hand' and all that hangs from it have mass 0.0"),
+    "prismatic": (arm(replace(SOLID, mass=0.0), type="prismatic"), "of mass 0, has none about it"),
+    "point mass on the axis": (
+        arm(Inertia(2.0, np.array([0.3, 0, 0]))),
+        "moves no inertia: 'hand', of mass 2, has none about it",
+    ),
+    "rod in a ball": (
+        arm(Inertia(2.0, np.array([0, 0, 0.3])), type="spherical"),
+        "moves no inertia: 'hand', of mass 2, has none about it",
+    ),
+    "point that floats": (
+        arm(Inertia(2.0, np.array([0.1, 0.2, 0.3])), type="floating"),
+        "moves no inertia: 'hand'",
+    ),
+    "point in a plane": (
+        arm(Inertia(2.0, np.array([0.1, 0.2, 0.3])), type="planar"),
+        "moves no inertia: 'hand'",
+    ),
+}
+
+
+@pytest.mark.parametrize(("description", "expected"), MASSLESS.values(), ids=MASSLESS)
+def test_joint_that_moves_no_inertia_is_refused_unless_accepted(description, expected):
+    found = [sentence for sentence in problems(description) if "moves no" in sentence]
+    assert len(found) == 1
+    assert found[0].startswith("joint 'elbow': ")
+    assert expected in found[0]
+    assert found[0] in check(description, accept_unphysical=True)
+    with pytest.raises(ModelError):
+        check(description, strict=True, accept_unphysical=True)
+
+
+def test_indefinite_inertia_can_be_accepted():
+    (sentence,) = check(arm(rotational(1, -0.25, 1)), accept_unphysical=True)
+    assert sentence == "link 'hand': inertia has the negative eigenvalue -0.25"
+
+
+def test_accepting_the_unphysical_leaves_other_faults():
+    with pytest.raises(ModelError, match="lower limit"):
+        check(arm(NOTHING, limits=Limits(2.0, 1.0)), accept_unphysical=True)
+
+
+@pytest.mark.parametrize("type", ["revolute", "helical", "prismatic"])
+def test_armature_gives_a_massless_link_its_inertia(type):
+    assert check(arm(NOTHING, type=type, armature=0.01, pitch=0.1)) == ()
+
+
+def test_point_mass_beside_the_axis_is_inertia_enough():
+    assert check(arm(Inertia(2.0, np.array([0, 0.3, 0])))) == ()
+
+
+def test_point_mass_on_a_helical_axis_is_inertia_enough():
+    assert check(arm(Inertia(2.0), type="helical", pitch=0.1)) == ()
+
+
+def test_massless_link_is_sound_where_the_next_has_mass():
+    description = pair({}, {})
+    links = (Link("a", SOLID), Link("b", NOTHING), Link("c", SOLID))
+    assert check(replace(description, links=links), strict=True) == ()
+
+
+def test_massless_link_is_sound_where_a_fixed_one_has_mass():
+    description = pair({}, {"type": "fixed"})
+    links = (Link("a", SOLID), Link("b", NOTHING), Link("c", SOLID))
+    assert check(replace(description, links=links), strict=True) == ()
+
+
+def hands(leader: Inertia, follower: Inertia, multiplier: float = 1.0) -> Description:
+    return robot(
+        {"base": SOLID, "left": leader, "right": follower},
+        joint("lead", "base", "left"),
+        joint("follow", "base", "right", mimic=Mimic("lead", multiplier)),
+    )
+
+
+def test_massless_follower_is_sound_and_massless_leader_too_while_one_of_them_has_mass():
+    assert check(hands(SOLID, NOTHING), strict=True) == ()
+    assert check(hands(NOTHING, SOLID), strict=True) == ()
+
+
+def test_leader_and_followers_without_mass_are_one_fault_of_the_leader():
+    (sentence,) = problems(hands(NOTHING, NOTHING))
+    assert sentence.startswith("joint 'lead': moves no mass")
+
+
+def test_follower_that_stands_still_moves_no_mass_for_its_leader():
+    found = problems(hands(NOTHING, SOLID, multiplier=0.0))
+    assert found[0].startswith("joint 'lead': moves no mass")
+
+
+def test_no_inertia_at_zero_only_is_a_warning():
+    """A massless shoulder whose point-mass hand lies on its axis until the elbow bends."""
+    point = Inertia(1.0, np.array([0.5, 0.0, 0.0]))
+    bends = joint("bend", "shoulder", "hand", axis=np.array([0.0, 0.0, 1.0]))
+    description = robot(
+        {"base": SOLID, "shoulder": NOTHING, "hand": point},
+        joint("roll", "base", "shoulder"),
+        bends,
+    )
+    expected = (
+        "joint 'roll': 'shoulder' and all that hangs from it have no inertia about it at q = 0"
+    )
+    assert warning(description).startswith(expected)
+
+
+WARNINGS = {
+    "triangle": (
+        arm(rotational(1.0, 2.0, 4.0)),
+        "link 'hand': no body has the principal moments of inertia 1, 2, 4:",
+    ),
+    "rounding": (
+        arm(rotational(1.0, 1.0, -1e-9)),
+        "link 'hand': inertia has the eigenvalue -1e-09, negative within rounding",
+    ),
+    "no mass": (
+        arm(replace(SOLID, mass=0.0)),
+        "link 'hand': has rotational inertia but no mass",
+    ),
+    "no limits": (
+        arm(limits=Limits()),
+        "joint 'elbow': revolute without a limit of position and velocity and effort",
+    ),
+    "no effort limit": (
+        arm(type="prismatic", limits=replace(LIMITS, effort=math.inf)),
+        "joint 'elbow': prismatic without a limit of effort",
+    ),
+    "zero effort": (
+        arm(limits=replace(LIMITS, effort=0.0)),
+        "joint 'elbow': effort limit is 0.0",
+    ),
+    "zero velocity": (
+        arm(limits=replace(LIMITS, velocity=0.0)),
+        "joint 'elbow': velocity limit is 0.0",
+    ),
+    "locked": (
+        arm(limits=replace(LIMITS, lower=0.5, upper=0.5)),
+        "joint 'elbow': lower and upper limit are both 0.5: it may not move",
+    ),
+    "no pitch": (
+        arm(type="helical"),
+        "joint 'elbow': helical with pitch 0.0, so it only turns",
+    ),
+    "still mimic": (
+        pair({}, {"mimic": Mimic("one", 0.0, 0.3)}),
+        "joint 'two': mimic multiplier is 0.0, so it stays at 0.3",
+    ),
+    "note": (replace(arm(), notes=("robot: has no name",)), "robot: has no name"),
+}
+
+
+@pytest.mark.parametrize(("description", "expected"), WARNINGS.values(), ids=WARNINGS)
+def test_harmless_fault_is_a_warning_and_with_strict_a_fault(description, expected):
+    assert warning(description).startswith(expected)
+
+
+def test_flat_body_meets_the_triangle_inequality():
+    assert check(arm(rotational(1.0, 2.0, 3.0)), strict=True) == ()
+
+
+def test_inertia_of_rank_one_is_not_called_negative():
+    """Its computed eigenvalues include tiny negative ones."""
+    (sentence,) = check(arm(replace(SOLID, rotational=np.full((3, 3), 1e-6))))
+    assert "principal moments of inertia 0, " in sentence
+
+
+def test_all_faults_come_at_once():
+    description = robot(
+        {"base": SOLID, "hand": replace(SOLID, mass=-1.0), "tool": rotational(-1, 1, 1)},
+        joint("elbow", "base", "hand", axis=np.zeros(3), limits=Limits(2.1, 1.9)),
+        joint("wrist", "ghost", "tool", damping=-1.0, mimic=Mimic("nobody")),
+    )
+    expected = {
+        "joint 'wrist': parent link 'ghost'",
+        "link 'hand': mass -1.0",
+        "joint 'elbow': axis is zero",
+        "joint 'elbow': lower limit 2.1 is above upper limit 1.9",
+        "joint 'wrist': damping -1.0",
+        "joint 'wrist': mimics joint 'nobody'",
+        "link 'tool': inertia has the negative eigenvalue -1",
+    }
+    found = problems(description)
+    assert len(found) == len(expected)
+    assert all(any(sentence.startswith(start) for sentence in found) for start in expected)

@@ -1,0 +1,114 @@
+"""Descriptions written as URDF and read back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from random_trees import ALL_TYPES, PORTABLE_TYPES, random_tree
+
+from torqued.kernels.model.checks import check
+from torqued.kernels.model.description import Description, Limits
+from torqued.kernels.model.families import FAMILIES, family
+from torqued.kernels.model.urdf import parse_urdf
+from torqued.kernels.model.urdf_writer import to_urdf
+
+SEEDS = st.integers(0, 2**32)
+BODIES = st.integers(1, 12)
+
+
+def assert_same(actual: Description, expected: Description) -> None:
+    """Equal numbers; rotations within rounding, because they pass through roll, pitch, yaw."""
+    assert actual.name == expected.name
+    assert [link.name for link in actual.links] == [link.name for link in expected.links]
+    for ours, theirs in zip(actual.links, expected.links, strict=True):
+        assert ours.inertia.mass == theirs.inertia.mass
+        np.testing.assert_array_equal(ours.inertia.com, theirs.inertia.com)
+        np.testing.assert_array_equal(ours.inertia.rotational, theirs.inertia.rotational)
+    for one, other in zip(actual.joints, expected.joints, strict=True):
+        for name in ("name", "type", "parent", "child", "pitch", "limits", "mimic"):
+            assert getattr(one, name) == getattr(other, name)
+        for name in ("damping", "friction", "armature"):
+            assert getattr(one, name) == getattr(other, name)
+        np.testing.assert_array_equal(one.axis, other.axis)
+        np.testing.assert_array_equal(one.placement.position, other.placement.position)
+        np.testing.assert_allclose(
+            one.placement.rotation, other.placement.rotation, rtol=0, atol=2e-15
+        )
+
+
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_family_is_read_back_as_written(kind):
+    written = family(kind, 20)
+    read = parse_urdf(to_urdf(written))
+    assert_same(read, written)
+    assert read.notes == ()
+
+
+@given(SEEDS, BODIES)
+def test_random_tree_of_all_types_is_read_back_as_written(seed, bodies):
+    written = random_tree(np.random.default_rng(seed), bodies, mimics=True)
+    assert_same(parse_urdf(to_urdf(written)), written)
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        Limits(),
+        Limits(upper=1.0),
+        Limits(lower=0.0, velocity=2.0),
+        Limits(-1.0, math.inf, effort=0.0),
+    ],
+)
+def test_partial_limits_and_armature_are_read_back_as_written(limits):
+    chain = family("chain", 1)
+    joint = replace(chain.joints[0], limits=limits, armature=0.25)
+    written = replace(chain, joints=(joint,))
+    assert_same(parse_urdf(to_urdf(written)), written)
+
+
+def test_names_with_special_characters_are_read_back_as_written():
+    chain = family("chain", 1)
+    name = "l\"1' <&> é\n\t"
+    links = (chain.links[0], replace(chain.links[1], name=name))
+    written = replace(chain, links=links, joints=(replace(chain.joints[0], child=name),))
+    assert_same(parse_urdf(to_urdf(written)), written)
+
+
+@given(SEEDS, BODIES, st.booleans())
+def test_random_tree_is_sound(seed, bodies, mimics):
+    check(random_tree(np.random.default_rng(seed), bodies, mimics=mimics))
+
+
+def test_random_trees_hold_every_type_mimic_chains_and_massless_links():
+    trees = [random_tree(np.random.default_rng(seed), 12, mimics=True) for seed in range(40)]
+    joints = [joint for tree in trees for joint in tree.joints]
+    assert {joint.type for joint in joints} == set(ALL_TYPES)
+    followers = {id(tree): {j.name for j in tree.joints if j.mimic} for tree in trees}
+    assert any(
+        j.mimic is not None and j.mimic.joint in followers[id(tree)]
+        for tree in trees
+        for j in tree.joints
+    )
+    moving = {(id(tree), j.child) for tree in trees for j in tree.joints if j.type != "fixed"}
+    massless = {(id(tree), li.name) for tree in trees for li in tree.links if li.inertia.mass == 0}
+    assert moving & massless
+
+
+@given(SEEDS, BODIES)
+def test_mass_matrix_of_a_random_tree_is_positive_definite(seed, bodies):
+    pin = pytest.importorskip("pinocchio")
+    rng = np.random.default_rng(seed)
+    types = (*PORTABLE_TYPES, "revolute")  # twice, so that some joint moves
+    tree = random_tree(rng, bodies, types=types)
+    model = pin.buildModelFromXML(to_urdf(tree))
+    if model.nv == 0:
+        return
+    q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
+    M = np.triu(pin.crba(model, model.createData(), q))
+    moments = np.linalg.eigvalsh(M + np.triu(M, 1).T)
+    assert moments[0] > 1e-12 * moments[-1]
