@@ -13,22 +13,15 @@ from __future__ import annotations
 from torqued.kernels.composite import world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import drift, place
-from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.memory import accumulate6, accumulate21, load6, load21, store6, store21
 from torqued.kernels.rnea import (
     body_forces,
     collect_forces,
     rest_acceleration,
     subtract_external,
 )
-from torqued.kernels.spatial import (
-    ZERO6,
-    accumulate,
-    add_scaled6,
-    dot6,
-    load6,
-    load21,
-    store,
-)
+from torqued.kernels.spatial import ZERO6, add_scaled6, dot6
 
 OK = 0
 SINGULAR = 1  # a pivot Sᵀ IA S is zero, negative or not a number
@@ -96,7 +89,7 @@ def factorize(work):
     status = OK
     for i in range(len(work.bodies)):
         state = work.states[i]
-        store(state.IA, from_inertia(world_inertia(work.bodies[i], state)))
+        store21(state.IA, from_inertia(world_inertia(work.bodies[i], state)))
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         A = load21(work.states[i].IA)
@@ -107,12 +100,12 @@ def factorize(work):
             pivot = dot6(S, U) + body.armature[k]
             if not pivot > 0.0:
                 status = SINGULAR
-            store(column.U, U)
+            store6(column.U, U)
             column.D = 1.0 / pivot
             if k > 0 or body.parent >= 0:
                 A = articulated_minus(A, U, column.D)
         if body.parent >= 0:
-            accumulate(work.states[body.parent].IA, A)
+            accumulate21(work.states[body.parent].IA, A)
     return status
 
 
@@ -120,7 +113,7 @@ def factorize(work):
 def solve_in_place(work, x):
     """x ← M⁻¹ x; needs factorize."""
     for i in range(len(work.bodies)):
-        store(work.states[i].f, ZERO6)
+        store6(work.states[i].f, ZERO6)
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         f = load6(work.states[i].f)
@@ -129,7 +122,7 @@ def solve_in_place(work, x):
             column.x = (x[c] - dot6(load6(column.S), f)) * column.D
             f = add_scaled6(f, load6(column.U), column.x)
         if body.parent >= 0:
-            accumulate(work.states[body.parent].f, f)
+            accumulate6(work.states[body.parent].f, f)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         a = ZERO6
@@ -139,12 +132,13 @@ def solve_in_place(work, x):
             column = work.columns[c]
             x[c] = column.x - column.D * dot6(load6(column.U), a)
             a = add_scaled6(a, load6(column.S), x[c])
-        store(work.states[i].a, a)
+        store6(work.states[i].a, a)
 
 
 @entry(WORK, VECTOR, MATRIX)
-def solve_mass(work, q, X):
+def solve_mass(handle, q, X):
     """Each row x of X becomes M⁻¹ x. Returns a status."""
+    work = open_work(handle)
     place(work, q)
     status = factorize(work)
     for row in range(X.shape[0]):
@@ -164,8 +158,9 @@ def solve_motion(work, tau, a):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def forward_dynamics(work, q, v, tau, a):
+def forward_dynamics(handle, q, v, tau, a):
     """Accelerations a under torques τ. Returns a status."""
+    work = open_work(handle)
     place(work, q)
     drift(work, v, rest_acceleration(work))
     body_forces(work)
@@ -173,8 +168,9 @@ def forward_dynamics(work, q, v, tau, a):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, MATRIX, VECTOR)
-def forward_dynamics_forced(work, q, v, tau, frames, wrenches, a):
+def forward_dynamics_forced(handle, q, v, tau, frames, wrenches, a):
     """The same while wrenches (k, 6) act on k frames. Returns a status."""
+    work = open_work(handle)
     place(work, q)
     drift(work, v, rest_acceleration(work))
     body_forces(work)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from torqued.kernels.composite import composite_inertias, world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import move, place
-from torqued.kernels.layout import MATRIX, VECTOR, WORK
+from torqued.kernels.layout import MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.memory import load3, load6, load9, load10, store3, store6
 from torqued.kernels.rnea import newton_euler_sweep
 from torqued.kernels.spatial import (
     ZERO3,
@@ -19,13 +20,8 @@ from torqued.kernels.spatial import (
     inertia_times,
     join,
     linear,
-    load3,
-    load6,
-    load9,
-    load10,
     rotate,
     scale,
-    store,
     sub,
 )
 
@@ -66,8 +62,9 @@ def potential_energy(work):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def energy(work, q, v, out):
+def energy(handle, q, v, out):
     """out = (kinetic, potential)."""
+    work = open_work(handle)
     place(work, q)
     move(work, v)
     out[0] = kinetic_energy(work, v)
@@ -82,10 +79,11 @@ def relative_com(work):
 
 
 @entry(WORK, VECTOR, VECTOR)
-def center_of_mass(work, q, com):
+def center_of_mass(handle, q, com):
     """com (3,) in the world."""
+    work = open_work(handle)
     place(work, q)
-    store(com, add(relative_com(work), load3(work.world[0].origin)))
+    store3(com, add(relative_com(work), load3(work.world[0].origin)))
 
 
 @kernel
@@ -107,19 +105,21 @@ def fill_momentum_matrix(work, c, A):
 
 
 @entry(WORK, VECTOR, MATRIX)
-def centroidal_matrix(work, q, A):
+def centroidal_matrix(handle, q, A):
     """A_G (6, nv): centroidal momentum [angular about the centre of mass; linear] = A_G v."""
+    work = open_work(handle)
     place(work, q)
     composite_inertias(work)
     fill_momentum_matrix(work, relative_com(work), A)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def centroidal_momentum(work, q, v, h):
+def centroidal_momentum(handle, q, v, h):
     """h (6,) = A_G v, in one sweep."""
+    work = open_work(handle)
     place(work, q)
     move(work, v)
-    store(h, momentum_about(total_momentum(work), relative_com(work)))
+    store6(h, momentum_about(total_momentum(work), relative_com(work)))
 
 
 @kernel
@@ -134,11 +134,12 @@ def total_momentum(work):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def centroidal_rate(work, q, v, a, out):
+def centroidal_rate(handle, q, v, a, out):
     """Rate of the centroidal momentum at accelerations a; with a = 0 it is Ȧ_G v."""
+    work = open_work(handle)
     place(work, q)
     newton_euler_sweep(work, v, a, ZERO6)
     total = ZERO6
     for i in range(len(work.bodies)):
         total = add6(total, load6(work.states[i].f))
-    store(out, momentum_about(total, relative_com(work)))
+    store6(out, momentum_about(total, relative_com(work)))

@@ -6,8 +6,20 @@ In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no t
 from __future__ import annotations
 
 from torqued.kernels.jit import kernel
+from torqued.kernels.memory import (
+    accumulate10,
+    accumulate12,
+    accumulate15,
+    load3,
+    load6,
+    load9,
+    load10,
+    load12,
+    load15,
+    store10,
+    store12,
+)
 from torqued.kernels.spatial import (
-    accumulate,
     add,
     angular,
     coriolis_factor,
@@ -17,16 +29,9 @@ from torqued.kernels.spatial import (
     dot,
     inertia_times,
     linear,
-    load3,
-    load6,
-    load9,
-    load10,
-    load12,
-    load15,
     rotate,
     rotate_symmetric,
     scale,
-    store,
 )
 
 
@@ -56,11 +61,11 @@ def world_inertia(body, state):
 def composite_inertias(work):
     """State.I of every subtree; needs place."""
     for i in range(len(work.bodies)):
-        store(work.states[i].I, world_inertia(work.bodies[i], work.states[i]))
+        store10(work.states[i].I, world_inertia(work.bodies[i], work.states[i]))
     for i in range(len(work.bodies) - 1, 0, -1):
         parent = work.bodies[i].parent
         if parent >= 0:
-            accumulate(work.states[parent].I, load10(work.states[i].I))
+            accumulate10(work.states[parent].I, load10(work.states[i].I))
 
 
 @kernel
@@ -69,13 +74,13 @@ def composite_factors(work):
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
-        store(state.I, inertia)
-        store(state.B, coriolis_factor(inertia, load6(state.v)))
+        store10(state.I, inertia)
+        store12(state.B, coriolis_factor(inertia, load6(state.v)))
     for i in range(len(work.bodies) - 1, 0, -1):
         parent = work.bodies[i].parent
         if parent >= 0:
-            accumulate(work.states[parent].I, load10(work.states[i].I))
-            accumulate(work.states[parent].B, load12(work.states[i].B))
+            accumulate10(work.states[parent].I, load10(work.states[i].I))
+            accumulate12(work.states[parent].B, load12(work.states[i].B))
 
 
 @kernel
@@ -108,13 +113,13 @@ def composite_rates(work):
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
-        store(state.I, inertia)
-        store(state.B, inertia_rate(inertia, load6(state.v)))
+        store10(state.I, inertia)
+        store10(state.B, inertia_rate(inertia, load6(state.v)))
     for i in range(len(work.bodies) - 1, 0, -1):
         parent = work.bodies[i].parent
         if parent >= 0:
-            accumulate(work.states[parent].I, load10(work.states[i].I))
-            accumulate(work.states[parent].B, load10(work.states[i].B))
+            accumulate10(work.states[parent].I, load10(work.states[i].I))
+            accumulate10(work.states[parent].B, load10(work.states[i].B))
 
 
 @kernel
@@ -159,7 +164,7 @@ def composite_skew(work):
     for i in range(len(work.bodies) - 1, 0, -1):
         parent = work.bodies[i].parent
         if parent >= 0:
-            accumulate(work.states[parent].N, load15(work.states[i].N))
+            accumulate15(work.states[parent].N, load15(work.states[i].N))
 
 
 @kernel

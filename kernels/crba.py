@@ -5,56 +5,59 @@ from __future__ import annotations
 from torqued.kernels.composite import composite_inertias
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import enter_path, place
-from torqued.kernels.layout import LANES, MATRIX, VECTOR, WORK
-from torqued.kernels.spatial import inertia_times, load6, load10
+from torqued.kernels.lanes import add_scaled4, load4, scale4, store4
+from torqued.kernels.layout import LANES, MATRIX, VECTOR, WORK, block_of, lane_of, open_work
+from torqued.kernels.memory import load6, load10
+from torqued.kernels.spatial import dot6, inertia_times
 
 
 @kernel
 def project(work, count, F):
     """out[0] = Sᵀ F for the first `count` columns of the path."""
-    for b in range((count + LANES - 1) // LANES):
+    for b in range(block_of(count + LANES - 1)):
         block = work.path[b]
-        for lane in range(LANES):
-            block.out[0, lane] = (
-                block.S[0, lane] * F[0]
-                + block.S[1, lane] * F[1]
-                + block.S[2, lane] * F[2]
-                + block.S[3, lane] * F[3]
-                + block.S[4, lane] * F[4]
-                + block.S[5, lane] * F[5]
-            )
+        x = scale4(load4(block.S, 0), F[0])
+        x = add_scaled4(x, load4(block.S, 4), F[1])
+        x = add_scaled4(x, load4(block.S, 8), F[2])
+        x = add_scaled4(x, load4(block.S, 12), F[3])
+        x = add_scaled4(x, load4(block.S, 16), F[4])
+        x = add_scaled4(x, load4(block.S, 20), F[5])
+        store4(block.out, 0, x)
 
 
 @kernel
 def scatter_symmetric(work, count, c, M):
     """M[c, i] = M[i, c] = out[0] for the first `count` columns i of the path."""
     for k in range(count):
-        block = work.path[k // LANES]
-        i = block.column[k % LANES]
-        x = block.out[0, k % LANES]
-        M[c, i] = x
-        M[i, c] = x
+        block, lane = work.path[block_of(k)], lane_of(k)
+        i = block.column[lane]
+        M[c, i] = block.out[0, lane]
+        M[i, c] = block.out[0, lane]
 
 
 @kernel
 def fill_mass_matrix(work, M):
     """M from composite inertias; needs place and composite_inertias."""
-    M[:, :] = 0.0
-    for i in range(len(work.bodies)):
-        body = work.bodies[i]
-        inertia = load10(work.states[i].I)
-        enter_path(work, body)
-        count = body.depth + body.columns
+    if work.world[0].branched:
+        M[:, :] = 0.0
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        inertia = load10(work.states[b].I)
         for k in range(body.columns):
             c = body.column + k
-            project(work, count, inertia_times(inertia, load6(work.columns[c].S)))
-            scatter_symmetric(work, count, c, M)
+            F = inertia_times(inertia, load6(work.columns[c].S))
+            project(work, body.depth, F)
+            scatter_symmetric(work, body.depth, c, M)
+            for i in range(body.column, body.column + body.columns):
+                M[i, c] = dot6(load6(work.columns[i].S), F)
             M[c, c] += body.armature[k]
+        enter_path(work, body)
 
 
 @entry(WORK, VECTOR, MATRIX)
-def mass_matrix(work, q, M):
+def mass_matrix(handle, q, M):
     """M(q), both triangles."""
+    work = open_work(handle)
     place(work, q)
     composite_inertias(work)
     fill_mass_matrix(work, M)

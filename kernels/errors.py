@@ -1,9 +1,9 @@
 """The errors of torqued's kernels, one tree:
 
     TorquedError                     everything that torqued raises on purpose
-    ├── ModelError                   a robot description that cannot be used; carries all faults found
-    ├── InputError (ValueError)      an argument with a wrong shape, a non-finite number, an unknown name
-    └── NumericalError               a computation without a meaningful result (a singular mass matrix)
+    ├── ModelError                   a robot description that cannot be used, with all faults
+    ├── InputError (ValueError)      a wrong shape, a non-finite number, an unknown name
+    └── NumericalError               a computation without a result (a singular mass matrix)
 
 `ModelWarning` is the warning category for faults of a file that do no harm.
 """

@@ -28,9 +28,10 @@ from torqued.kernels.frames import (
 )
 from torqued.kernels.jit import entry
 from torqued.kernels.kinematics import drift, place
-from torqued.kernels.layout import FRAMES, INTEGER, VECTOR, WORK
+from torqued.kernels.layout import FRAMES, INTEGER, VECTOR, WORK, open_work
+from torqued.kernels.memory import load3, store3, store6
 from torqued.kernels.rnea import body_forces, collect_forces, fill_gravity, rest_acceleration
-from torqued.kernels.spatial import add, add_scaled6, load3, store
+from torqued.kernels.spatial import add, add_scaled6
 
 Array = NDArray[np.float64]
 
@@ -66,7 +67,6 @@ class Quantities(NamedTuple):
     Mdot: Array  # (nv, nv); likewise
     C: Array  # (nv, nv); likewise
     Gamma: Array  # (nv, nv, nv), zeroed once
-    h: Array  # (3, nv, nv), scratch of Gamma
     g: Array  # (nv,)
     bias: Array  # (nv,)
     energy: Array  # (2,) kinetic, potential
@@ -89,7 +89,6 @@ def quantities(want: int, nv: int, frames: int) -> Quantities:
         Mdot=array(NEED_FACTORS, nv, nv),
         C=array(NEED_FACTORS, nv, nv),
         Gamma=array(CHRISTOFFEL, nv, nv, nv),
-        h=array(CHRISTOFFEL, 3, nv, nv),
         g=array(GRAVITY, nv),
         bias=array(BIAS, nv),
         energy=array(ENERGY, 2),
@@ -105,8 +104,9 @@ QUANTITIES = typeof(quantities(0, 0, 0))
 
 
 @entry(WORK, VECTOR, VECTOR, INTEGER, FRAMES, INTEGER, QUANTITIES)
-def evaluate(work, q, v, want, frames, representation, out):
+def evaluate(handle, q, v, want, frames, representation, out):
     """Fill the wanted members of `out`, sharing every sweep."""
+    work = open_work(handle)
     rest = rest_acceleration(work)
     place(work, q)
     if want & NEED_VELOCITY:
@@ -121,7 +121,7 @@ def evaluate(work, q, v, want, frames, representation, out):
     if want & GRAVITY:
         fill_gravity(work, out.g)
     if want & CHRISTOFFEL:
-        fill_christoffel(work, out.h, out.Gamma)
+        fill_christoffel(work, out.Gamma)
     if want & BIAS:
         body_forces(work)
         collect_forces(work, out.bias)
@@ -129,9 +129,9 @@ def evaluate(work, q, v, want, frames, representation, out):
         out.energy[0] = kinetic_energy(work, v)
         out.energy[1] = potential_energy(work)
     if want & COM:
-        store(out.com, add(relative_com(work), load3(work.world[0].origin)))
+        store3(out.com, add(relative_com(work), load3(work.world[0].origin)))
     if want & MOMENTUM:
-        store(out.momentum, momentum_about(total_momentum(work), relative_com(work)))
+        store6(out.momentum, momentum_about(total_momentum(work), relative_com(work)))
     for k in range(len(frames)):
         if want & POSE:
             fill_pose(work, frames[k], out.pose[k])
@@ -142,4 +142,4 @@ def evaluate(work, q, v, want, frames, representation, out):
             twist, acceleration = body_motion(work, frames[k])
             if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
                 acceleration = add_scaled6(acceleration, rest, -1.0)
-            store(out.Jdot_v[k], represent_rate(work, representation, R, p, twist, acceleration))
+            store6(out.Jdot_v[k], represent_rate(work, representation, R, p, twist, acceleration))

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import accelerate, place
-from torqued.kernels.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK
+from torqued.kernels.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK, open_work
+from torqued.kernels.memory import load3, load6, load9
 from torqued.kernels.spatial import (
     ZERO6,
     add,
@@ -19,9 +20,6 @@ from torqued.kernels.spatial import (
     cross,
     join,
     linear,
-    load3,
-    load6,
-    load9,
     rotate,
     rotate_back,
     sub,
@@ -58,7 +56,7 @@ def represent(work, representation, R, p, x):
 @kernel
 def represent_rate(work, representation, R, p, v, a):
     """The rate of a represented twist, from spatial velocity and acceleration at the origin."""
-    if representation == SPATIAL or representation == BODY:
+    if representation in (SPATIAL, BODY):
         return represent(work, representation, R, p, a)
     # The velocity u + ω × p belongs to a point that itself moves.
     turn = cross(angular(v), add(linear(v), cross(angular(v), p)))
@@ -104,24 +102,27 @@ def body_motion(work, frame):
 
 
 @entry(WORK, VECTOR, FRAMES, TENSOR)
-def frame_poses(work, q, frames, poses):
+def frame_poses(handle, q, frames, poses):
     """poses (k, 4, 4) of k frames."""
+    work = open_work(handle)
     place(work, q)
     for k in range(len(frames)):
         fill_pose(work, frames[k], poses[k])
 
 
 @entry(WORK, VECTOR, FRAMES, INTEGER, TENSOR)
-def frame_jacobians(work, q, frames, representation, J):
+def frame_jacobians(handle, q, frames, representation, J):
     """J (k, 6, nv) of k frames."""
+    work = open_work(handle)
     place(work, q)
     for k in range(len(frames)):
         fill_jacobian(work, frames[k], representation, J[k])
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, INTEGER, MATRIX, MATRIX)
-def frame_motions(work, q, v, a, frames, representation, velocity, acceleration):
+def frame_motions(handle, q, v, a, frames, representation, velocity, acceleration):
     """velocity = J v and acceleration = J a + J̇ v, (k, 6) each; with a = 0 the latter is J̇ v."""
+    work = open_work(handle)
     place(work, q)
     accelerate(work, v, a, ZERO6)
     for k in range(len(frames)):

@@ -71,7 +71,7 @@ def _prepare_cache() -> tuple[Path | None, str]:
 CACHE_FOLDER, CACHE_PROBLEM = _prepare_cache()
 
 
-def _compile(function: Function, **options: Any) -> Any:
+def _compile(function: Function, arithmetic: set[str] = ARITHMETIC, inline: bool = False) -> Any:
     """njit with the product's options and cache folder, leaving numba's global setting alone."""
     before = config.CACHE_DIR
     config.CACHE_DIR = str(CACHE_FOLDER) if CACHE_FOLDER else before
@@ -81,8 +81,8 @@ def _compile(function: Function, **options: Any) -> Any:
             cache=CACHE_FOLDER is not None,
             error_model="numpy",
             nogil=True,
-            fastmath=ARITHMETIC,
-            **options,
+            fastmath=arithmetic,
+            forceinline=inline,
         )
     finally:
         config.CACHE_DIR = before
@@ -90,7 +90,12 @@ def _compile(function: Function, **options: Any) -> Any:
 
 def kernel(function: Function) -> Function:
     """A function for other kernels to call."""
-    return _compile(function)  # type: ignore[no-any-return]
+    return _compile(function, inline=True)  # type: ignore[no-any-return]
+
+
+def exact_kernel(function: Function) -> Function:
+    """A kernel whose operations keep the order in which they are written."""
+    return _compile(function, {"contract"}, inline=True)  # type: ignore[no-any-return]
 
 
 def entry(*types: Any) -> Callable[[Function], Function]:

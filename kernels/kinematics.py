@@ -6,10 +6,9 @@ composite quantities simply add, and numbers stay small however far the robot ha
 
 from __future__ import annotations
 
-import math
-
 from torqued.kernels.jit import kernel
-from torqued.kernels.layout import FLOATING, HELICAL, LANES, PRISMATIC, REVOLUTE
+from torqued.kernels.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE, block_of, lane_of
+from torqued.kernels.memory import load3, load6, load9, store3, store6, store9
 from torqued.kernels.spatial import (
     IDENTITY,
     ZERO3,
@@ -21,16 +20,13 @@ from torqued.kernels.spatial import (
     cross,
     cross_motion,
     join,
-    load3,
-    load6,
-    load9,
     quaternion_rotation,
     rotate,
     scale,
-    store,
     sub,
     turn_about_z,
 )
+from torqued.kernels.trigonometry import cos_sin
 
 
 @kernel
@@ -38,7 +34,7 @@ def joint_rotation(body, q, R):
     """Rotation of the body, given that of its joint frame at q = 0."""
     k = body.q
     if body.kind == REVOLUTE or body.kind == HELICAL:
-        return turn_about_z(R, math.cos(q[k]), math.sin(q[k]))
+        return turn_about_z(R, *cos_sin(q[k]))
     if body.kind == PRISMATIC:
         return R
     if body.kind == FLOATING:
@@ -62,42 +58,55 @@ def joint_position(body, q, R, p):
 @kernel
 def anchor_position(work, q):
     """World position of the anchor. Bodies before it are massless and all its ancestors."""
+    if len(work.bodies) == 0:
+        return ZERO3
+    body = work.bodies[0]
+    if work.world[0].anchor == 0:
+        return joint_position(body, q, load9(body.R), load3(body.p))
     R, p = IDENTITY, ZERO3
     for i in range(work.world[0].anchor + 1):
         body = work.bodies[i]
         p = add(p, rotate(R, load3(body.p)))
         R = compose(R, load9(body.R))
         p = joint_position(body, q, R, p)
-        if i < work.world[0].anchor:
-            R = joint_rotation(body, q, R)
+        R = joint_rotation(body, q, R)
     return p
 
 
 @kernel
-def store_columns(body, columns, R, p):
-    """Motion columns S of a body at R, p: the only place that knows what joints can do."""
+def place_revolute(body, q, columns, R, p):
+    """Rotation of a revolute body; stores its motion column."""
+    R = turn_about_z(R, *cos_sin(q[body.q]))
+    z = column(R, 2)
+    store6(columns[body.column].S, join(z, cross(p, z)))
+    return R
+
+
+@kernel
+def place_other(body, q, columns, R, p):
+    """Rotation and position of a body of any other kind; stores its motion columns."""
+    p = joint_position(body, q, R, p)
+    R = joint_rotation(body, q, R)
     c = body.column
-    if body.kind == REVOLUTE:
-        z = column(R, 2)
-        store(columns[c].S, join(z, cross(p, z)))
-    elif body.kind == PRISMATIC:
-        store(columns[c].S, join(ZERO3, column(R, 2)))
+    z = column(R, 2)
+    if body.kind == PRISMATIC:
+        store6(columns[c].S, join(ZERO3, z))
     elif body.kind == HELICAL:
-        z = column(R, 2)
-        store(columns[c].S, join(z, add(cross(p, z), scale(z, body.pitch))))
+        store6(columns[c].S, join(z, add(cross(p, z), scale(z, body.pitch))))
     else:
         for k in range(3):
-            axis = (R[k], R[3 + k], R[6 + k])
-            store(columns[c + k].S, join(axis, cross(p, axis)))
+            axis = column(R, k)
+            store6(columns[c + k].S, join(axis, cross(p, axis)))
             if body.kind == FLOATING:
-                store(columns[c + 3 + k].S, join(ZERO3, axis))
+                store6(columns[c + 3 + k].S, join(ZERO3, axis))
+    return R, p
 
 
 @kernel
 def place(work, q):
     """Rotation, position and motion columns of every body."""
     origin = anchor_position(work, q)
-    store(work.world[0].origin, origin)
+    store3(work.world[0].origin, origin)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         if body.parent < 0:
@@ -107,12 +116,14 @@ def place(work, q):
             R, p = load9(parent.R), load3(parent.p)
         p = add(p, rotate(R, load3(body.p)))
         R = compose(R, load9(body.R))
-        p = joint_position(body, q, R, p)
-        R = joint_rotation(body, q, R)
+        # Nearly all joints are revolute: their way is kept free of the others' branches.
+        if body.kind == REVOLUTE:
+            R = place_revolute(body, q, work.columns, R, p)
+        else:
+            R, p = place_other(body, q, work.columns, R, p)
         state = work.states[i]
-        store(state.R, R)
-        store(state.p, p)
-        store_columns(body, work.columns, R, p)
+        store9(state.R, R)
+        store3(state.p, p)
 
 
 @kernel
@@ -137,10 +148,10 @@ def move(work, v):
         twist = parent_twist(work, body)
         for c in range(body.column, body.column + body.columns):
             twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
-        store(work.states[i].v, twist)
+        store6(work.states[i].v, twist)
         # Axes are fixed in their own body (Euler joints are chains of bodies), so S̊ = 0.
         for c in range(body.column, body.column + body.columns):
-            store(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
+            store6(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
 
 
 @kernel
@@ -155,9 +166,9 @@ def drift(work, v, world_acceleration):
         for c in range(body.column, body.column + body.columns):
             rate = cross_motion(twist, load6(work.columns[c].S))
             acceleration = add_scaled6(acceleration, rate, v[c])
-            store(work.columns[c].Sdot, rate)
-        store(work.states[i].v, twist)
-        store(work.states[i].a, acceleration)
+            store6(work.columns[c].Sdot, rate)
+        store6(work.states[i].v, twist)
+        store6(work.states[i].a, acceleration)
 
 
 @kernel
@@ -174,17 +185,16 @@ def accelerate(work, v, a, world_acceleration):
         for c in range(body.column, body.column + body.columns):
             rate = cross_motion(twist, load6(work.columns[c].S))
             acceleration = add_scaled6(acceleration, rate, v[c])
-        store(work.states[i].v, twist)
-        store(work.states[i].a, acceleration)
+        store6(work.states[i].v, twist)
+        store6(work.states[i].a, acceleration)
 
 
 @kernel
 def enter_path(work, body):
     """Put the body's columns S onto the path, where its ancestors' columns precede them."""
     for k in range(body.columns):
-        place_on_path = body.depth + k
-        block = work.path[place_on_path // LANES]
-        lane = place_on_path % LANES
+        block = work.path[block_of(body.depth + k)]
+        lane = lane_of(body.depth + k)
         block.column[lane] = body.column + k
         for r in range(6):
             block.S[r, lane] = work.columns[body.column + k].S[r]
@@ -194,8 +204,7 @@ def enter_path(work, body):
 def enter_path_rates(work, body):
     """The same for Ṡ."""
     for k in range(body.columns):
-        place_on_path = body.depth + k
-        block = work.path[place_on_path // LANES]
-        lane = place_on_path % LANES
+        block = work.path[block_of(body.depth + k)]
+        lane = lane_of(body.depth + k)
         for r in range(6):
             block.Sdot[r, lane] = work.columns[body.column + k].Sdot[r]

@@ -12,11 +12,18 @@ position sweep nothing depends on the kind of a joint any more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
-from numba import typeof, types
+from numba import carray, typeof, types
+from numba.core import cgutils, config
+from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from torqued.kernels.jit import kernel
+from torqued.kernels.lanes import LANES
 
 REVOLUTE = 0  # turns about z by q
 PRISMATIC = 1  # slides along z by q
@@ -24,13 +31,12 @@ HELICAL = 2  # turns about z by q and slides along z by pitch * q
 SPHERICAL = 3  # unit quaternion x y z w; v is the angular velocity in body axes
 FLOATING = 4  # position, then unit quaternion; v is the twist in body axes
 
-#: Lanes of a path block: four doubles fill one AVX register.
-LANES = 4
 
 WORLD = np.dtype(
     [
         ("gravity", "f8", (3,)),  # constant: acceleration of free fall, world axes
         ("anchor", "i8"),  # constant: the body whose position is the frame's origin
+        ("branched", "i8"),  # constant: 1 where some pairs of columns are not on one path
         ("origin", "f8", (3,)),  # world position of the frame's origin; written by place
     ],
     align=True,
@@ -75,6 +81,7 @@ STATE = np.dtype(
 
 COLUMN = np.dtype(
     [
+        ("body", "i8"),  # constant: the body that the column moves
         ("S", "f8", (6,)),  # motion column at the origin; place
         ("Sdot", "f8", (6,)),  # its rate; move
         ("U", "f8", (6,)),  # IA S; articulated
@@ -99,7 +106,7 @@ PATH = np.dtype(
     [
         ("S", "f8", (6, LANES)),
         ("Sdot", "f8", (6, LANES)),
-        ("column", "i8", (LANES,)),  # index of the column at each place
+        ("column", "i8", (LANES,)),  # index of the column at each place; unsigned needs no wrapping
         ("out", "f8", (4, LANES)),  # results per column, before they are scattered
     ],
     align=True,
@@ -107,37 +114,109 @@ PATH = np.dtype(
 
 
 class Work(NamedTuple):
-    """What every kernel takes first: the model and one workspace for it."""
+    """What every kernel takes first: the model and its scratch memory."""
 
     world: NDArray[np.void]  # (1,) WORLD
     bodies: NDArray[np.void]  # (n,) BODY, read only
     states: NDArray[np.void]  # (n,) STATE
     columns: NDArray[np.void]  # (nv,) COLUMN
     path: NDArray[np.void]  # (blocks,) PATH
+    pair: NDArray[np.float64]  # (nv, nv, 4) a 3-vector per pair of columns; christoffel
 
 
-def workspace(world: NDArray[np.void], bodies: NDArray[np.void]) -> Work:
-    """A fresh workspace for a model. Kernels with different workspaces may run in parallel."""
-    columns = int(sum(bodies["columns"]))
-    deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
-    blocks = -(-deepest // LANES) + 1
+#: Where the arrays of a `Work` are in memory: what an entry gets instead of six arrays, because
+#: handing an array from Python to compiled code costs 0.05 µs.
+ADDRESSES = np.dtype(
+    [
+        ("world", "u8"),
+        ("bodies", "u8"),
+        ("states", "u8"),
+        ("columns", "u8"),
+        ("path", "u8"),
+        ("pair", "u8"),
+        ("body_count", "i8"),
+        ("column_count", "i8"),
+        ("block_count", "i8"),
+    ],
+    align=True,
+)
+
+
+class Workspace:
+    """Scratch memory for one model. Kernels with different workspaces may run in parallel."""
+
+    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
+        count = int(sum(bodies["columns"]))
+        deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
+        columns = np.zeros(count, COLUMN).view(np.recarray)
+        columns.body = np.repeat(np.arange(len(bodies)), bodies["columns"])
+        self.arrays = Work(
+            world.copy().view(np.recarray),
+            bodies,
+            np.zeros(len(bodies), STATE).view(np.recarray),
+            columns,
+            np.zeros(-(-deepest // LANES) + 1, PATH).view(np.recarray),
+            np.zeros((count, count, LANES)),
+        )
+        self._addresses = np.zeros(1, ADDRESSES)
+        for name, array in self.arrays._asdict().items():
+            self._addresses[name] = array.ctypes.data
+        self._addresses["body_count"] = len(bodies)
+        self._addresses["column_count"] = count
+        self._addresses["block_count"] = len(self.arrays.path)
+        #: What entries take. Valid as long as this object lives.
+        self.handle: int = self._addresses.ctypes.data
+        _WORKSPACES[self.handle] = self
+
+
+_WORKSPACES: WeakValueDictionary[int, Workspace] = WeakValueDictionary()
+
+
+@kernel
+def block_of(position):
+    """The block that holds a place on the path. Shifts, because a signed division is slower."""
+    return position >> 2
+
+
+@kernel
+def lane_of(position):
+    """Its lane within that block."""
+    return position & 3
+
+
+@intrinsic
+def _pointer(typing: Any, address: Any) -> Any:
+    """An address as a pointer."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], cgutils.voidptr_t)
+
+    return types.voidptr(address), generate
+
+
+@kernel
+def _compiled_open(handle):
+    a = carray(_pointer(handle), 1, ADDRESSES)[0]
     return Work(
-        world.copy().view(np.recarray),
-        bodies,
-        np.zeros(len(bodies), STATE).view(np.recarray),
-        np.zeros(columns, COLUMN).view(np.recarray),
-        np.zeros(blocks, PATH).view(np.recarray),
+        carray(_pointer(a.world), 1, WORLD),
+        carray(_pointer(a.bodies), a.body_count, BODY),
+        carray(_pointer(a.states), a.body_count, STATE),
+        carray(_pointer(a.columns), a.column_count, COLUMN),
+        carray(_pointer(a.path), a.block_count, PATH),
+        carray(_pointer(a.pair), (a.column_count, a.column_count, LANES), np.float64),
     )
 
 
-def _work_type() -> types.Type:
-    bodies = np.zeros(1, BODY).view(np.recarray)
-    bodies.flags.writeable = False
-    return typeof(workspace(np.zeros(1, WORLD), bodies))
+def _plain_open(handle: int) -> Work:
+    return _WORKSPACES[handle].arrays
+
+
+#: The arrays behind a handle: the first line of every entry.
+open_work: Callable[[int], Work] = _plain_open if config.DISABLE_JIT else _compiled_open
 
 
 #: Argument types of entries.
-WORK = _work_type()
+WORK = types.int64  # a workspace's handle
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")
 TENSOR = types.Array(types.float64, 3, "C")

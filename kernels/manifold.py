@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from torqued.kernels.jit import entry, kernel
-from torqued.kernels.layout import FLOATING, SPHERICAL, VECTOR, WORK
+from torqued.kernels.layout import FLOATING, SPHERICAL, VECTOR, WORK, open_work
 from torqued.kernels.spatial import (
     add,
     cross,
@@ -106,8 +106,9 @@ def store_quaternion(q, k, x):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def integrate(work, q, step, out):
+def integrate(handle, q, step, out):
     """out = q moved along the velocity-space step (v times dt)."""
+    work = open_work(handle)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         k, c = body.q, body.column
@@ -128,8 +129,9 @@ def integrate(work, q, step, out):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def difference(work, q0, q1, out):
+def difference(handle, q0, q1, out):
     """out = the step that integrate takes from q0 to q1."""
+    work = open_work(handle)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         k, c = body.q, body.column

@@ -11,12 +11,12 @@ from __future__ import annotations
 from torqued.kernels.composite import world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import move, place
-from torqued.kernels.layout import VECTOR, WORK
+from torqued.kernels.layout import VECTOR, WORK, open_work
+from torqued.kernels.memory import accumulate6, load6, store6
 from torqued.kernels.rnea import add_armature, collect_forces
 from torqued.kernels.spatial import (
     ZERO3,
     ZERO6,
-    accumulate,
     add6,
     add_scaled6,
     coriolis_factor,
@@ -25,8 +25,6 @@ from torqued.kernels.spatial import (
     factor_transposed_times,
     inertia_times,
     join,
-    load6,
-    store,
 )
 
 
@@ -40,24 +38,26 @@ def carry(work, w):
             twist = load6(work.states[body.parent].a)
         for c in range(body.column, body.column + body.columns):
             twist = add_scaled6(twist, load6(work.columns[c].S), w[c])
-        store(work.states[i].a, twist)
+        store6(work.states[i].a, twist)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def mass_product(work, q, w, out):
+def mass_product(handle, q, w, out):
     """out = M(q) w."""
+    work = open_work(handle)
     place(work, q)
     carry(work, w)
     for i in range(len(work.bodies)):
         state = work.states[i]
-        store(state.f, inertia_times(world_inertia(work.bodies[i], state), load6(state.a)))
+        store6(state.f, inertia_times(world_inertia(work.bodies[i], state), load6(state.a)))
     collect_forces(work, out)
     add_armature(work, w, out)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def coriolis_product(work, q, v, w, out):
+def coriolis_product(handle, q, v, w, out):
     """out = C(q, v) w with the Christoffel-consistent C."""
+    work = open_work(handle)
     place(work, q)
     move(work, v)
     carry(work, w)
@@ -70,16 +70,17 @@ def coriolis_product(work, q, v, w, out):
             rate = load6(work.states[body.parent].IA)
         for c in range(body.column, body.column + body.columns):
             rate = add_scaled6(rate, load6(work.columns[c].Sdot), w[c])
-        store(state.IA, rate)
+        store6(state.IA, rate)
         inertia = world_inertia(body, state)
         factor = coriolis_factor(inertia, load6(state.v))
-        store(state.f, add6(inertia_times(inertia, rate), factor_times(factor, load6(state.a))))
+        store6(state.f, add6(inertia_times(inertia, rate), factor_times(factor, load6(state.a))))
     collect_forces(work, out)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def coriolis_transposed_product(work, q, v, w, out):
+def coriolis_transposed_product(handle, q, v, w, out):
     """out = C(q, v)ᵀ w; with w = v it is the term that a momentum observer needs."""
+    work = open_work(handle)
     place(work, q)
     move(work, v)
     carry(work, w)
@@ -88,8 +89,8 @@ def coriolis_transposed_product(work, q, v, w, out):
         inertia = world_inertia(work.bodies[i], state)
         twist = load6(state.a)
         factor = coriolis_factor(inertia, load6(state.v))
-        store(state.f, join(factor_transposed_times(factor, twist), ZERO3))
-        store(state.IA, inertia_times(inertia, twist))
+        store6(state.f, join(factor_transposed_times(factor, twist), ZERO3))
+        store6(state.IA, inertia_times(inertia, twist))
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         f, momentum = load6(work.states[i].f), load6(work.states[i].IA)
@@ -97,5 +98,5 @@ def coriolis_transposed_product(work, q, v, w, out):
             column = work.columns[c]
             out[c] = dot6(load6(column.S), f) + dot6(load6(column.Sdot), momentum)
         if body.parent >= 0:
-            accumulate(work.states[body.parent].f, f)
-            accumulate(work.states[body.parent].IA, momentum)
+            accumulate6(work.states[body.parent].f, f)
+            accumulate6(work.states[body.parent].IA, momentum)

@@ -6,10 +6,10 @@ from torqued.kernels.composite import composite_inertias
 from torqued.kernels.frames import frame_placement
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import accelerate, drift, place
-from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.memory import accumulate6, load3, load6, load9, load10, store6
 from torqued.kernels.spatial import (
     ZERO3,
-    accumulate,
     add,
     angular,
     cross,
@@ -17,15 +17,10 @@ from torqued.kernels.spatial import (
     inertia_times,
     join,
     linear,
-    load3,
-    load6,
-    load9,
-    load10,
     rotate,
     rotate_back,
     scale,
     scale6,
-    store,
     sub,
     symmetric_times,
 )
@@ -70,7 +65,7 @@ def collect_forces(work, tau):
         for c in range(body.column, body.column + body.columns):
             tau[c] = dot6(load6(work.columns[c].S), f)
         if body.parent >= 0:
-            accumulate(work.states[body.parent].f, f)
+            accumulate6(work.states[body.parent].f, f)
 
 
 @kernel
@@ -86,7 +81,7 @@ def body_forces(work):
     for i in range(len(work.bodies)):
         state = work.states[i]
         force = newton_euler(work.bodies[i], state, load6(state.v), load6(state.a))
-        store(state.f, force)
+        store6(state.f, force)
 
 
 @kernel
@@ -101,7 +96,7 @@ def subtract_external(work, frames, wrenches):
             force = (wrenches[k, 3], wrenches[k, 4], wrenches[k, 5])
             moment = add((wrenches[k, 0], wrenches[k, 1], wrenches[k, 2]), cross(p, force))
             state = work.states[frames[k].body]
-            accumulate(state.f, scale6(join(moment, force), -1.0))
+            accumulate6(state.f, scale6(join(moment, force), -1.0))
 
 
 @kernel
@@ -113,8 +108,9 @@ def add_armature(work, a, tau):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
-def inverse_dynamics(work, q, v, a, tau):
+def inverse_dynamics(handle, q, v, a, tau):
     """τ for accelerations a."""
+    work = open_work(handle)
     place(work, q)
     newton_euler_sweep(work, v, a, rest_acceleration(work))
     collect_forces(work, tau)
@@ -122,8 +118,9 @@ def inverse_dynamics(work, q, v, a, tau):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, MATRIX, VECTOR)
-def inverse_dynamics_forced(work, q, v, a, frames, wrenches, tau):
+def inverse_dynamics_forced(handle, q, v, a, frames, wrenches, tau):
     """τ for accelerations a while wrenches (k, 6) act on k frames."""
+    work = open_work(handle)
     place(work, q)
     newton_euler_sweep(work, v, a, rest_acceleration(work))
     subtract_external(work, frames, wrenches)
@@ -132,8 +129,9 @@ def inverse_dynamics_forced(work, q, v, a, frames, wrenches, tau):
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
-def bias(work, q, v, tau):
+def bias(handle, q, v, tau):
     """C(q, v) v + g(q)."""
+    work = open_work(handle)
     place(work, q)
     drift(work, v, rest_acceleration(work))
     body_forces(work)
@@ -141,8 +139,9 @@ def bias(work, q, v, tau):
 
 
 @entry(WORK, VECTOR, VECTOR)
-def gravity(work, q, g):
+def gravity(handle, q, g):
     """g(q), from composite inertias: g_c = −S_cᵀ I^C [0; gravity]."""
+    work = open_work(handle)
     place(work, q)
     composite_inertias(work)
     fill_gravity(work, g)

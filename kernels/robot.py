@@ -40,7 +40,7 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
     def mass_matrix_rate(self, q: Any, v: Any) -> Array:
         """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
         Mdot = np.empty((self.nv_free, self.nv_free))
-        COMPILED.mass_matrix_rate(self.work, self._free_q(q), self._free_v("v", v), Mdot)
+        COMPILED.mass_matrix_rate(self.work.handle, self._free_q(q), self._free_v("v", v), Mdot)
         return self._reduce_matrix(Mdot)
 
     def coriolis_matrix(self, q: Any, v: Any, factorization: str = "christoffel") -> Array:
@@ -51,7 +51,7 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         choice("factorization", factorization, FACTORIZATIONS)
         M, Mdot, C = np.empty((3, self.nv_free, self.nv_free))
         kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
-        kernel(self.work, self._free_q(q), self._free_v("v", v), M, Mdot, C)
+        kernel(self.work.handle, self._free_q(q), self._free_v("v", v), M, Mdot, C)
         return self._reduce_matrix(C)
 
     def christoffel(self, q: Any) -> Array:
@@ -62,19 +62,19 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         """
         n = self.nv_free
         Gamma = np.zeros((n, n, n))
-        COMPILED.christoffel(self.work, self._free_q(q), np.empty((3, n, n)), Gamma)
+        COMPILED.christoffel(self.work.handle, self._free_q(q), Gamma)
         return self._reduce_tensor(Gamma)
 
     def gravity(self, q: Any) -> Array:
         """g(q), shape (nv,): the torques that hold the robot still."""
         g = np.empty(self.nv_free)
-        COMPILED.gravity(self.work, self._free_q(q), g)
+        COMPILED.gravity(self.work.handle, self._free_q(q), g)
         return self._reduce_vector(g)
 
     def bias(self, q: Any, v: Any) -> Array:
         """C(q, v) v + g(q), shape (nv,)."""
         tau = np.empty(self.nv_free)
-        COMPILED.bias(self.work, self._free_q(q), self._free_v("v", v), tau)
+        COMPILED.bias(self.work.handle, self._free_q(q), self._free_v("v", v), tau)
         return self._reduce_vector(tau)
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None) -> Array:
@@ -86,9 +86,9 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         tau = np.empty(self.nv_free)
         q, v, a = self._free_q(q), self._free_v("v", v), self._free_v("a", a)
         if f_ext:
-            COMPILED.inverse_dynamics_forced(self.work, q, v, a, *self._wrenches(f_ext), tau)
+            COMPILED.inverse_dynamics_forced(self.work.handle, q, v, a, *self._wrenches(f_ext), tau)
         else:
-            COMPILED.inverse_dynamics(self.work, q, v, a, tau)
+            COMPILED.inverse_dynamics(self.work.handle, q, v, a, tau)
         return self._reduce_vector(tau)
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None) -> Array:
@@ -104,9 +104,9 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         q, v, tau = self._free_q(q), self._free_v("v", v), self._free_v("tau", tau)
         if f_ext:
             forces = self._wrenches(f_ext)
-            status = COMPILED.forward_dynamics_forced(self.work, q, v, tau, *forces, a)
+            status = COMPILED.forward_dynamics_forced(self.work.handle, q, v, tau, *forces, a)
         else:
-            status = COMPILED.forward_dynamics(self.work, q, v, tau, a)
+            status = COMPILED.forward_dynamics(self.work.handle, q, v, tau, a)
         self._require_regular(status)
         return a
 
@@ -121,21 +121,21 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
             for row in rows:
                 COMPILED.cholesky_solve(L, row)
         else:
-            status = COMPILED.solve_mass(self.work, self._free_q(q), rows)
+            status = COMPILED.solve_mass(self.work.handle, self._free_q(q), rows)
         self._require_regular(status)
         return rows[0] if b.ndim == 1 else np.ascontiguousarray(rows.T)
 
     def mass_product(self, q: Any, w: Any) -> Array:
         """M(q) w in O(N), shape (nv,)."""
         out = np.empty(self.nv_free)
-        COMPILED.mass_product(self.work, self._free_q(q), self._free_v("w", w), out)
+        COMPILED.mass_product(self.work.handle, self._free_q(q), self._free_v("w", w), out)
         return self._reduce_vector(out)
 
     def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
         """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
         out = np.empty(self.nv_free)
         q, v, w = self._free_q(q), self._free_v("v", v), self._free_v("w", w)
-        COMPILED.coriolis_product(self.work, q, v, w, out)
+        COMPILED.coriolis_product(self.work.handle, q, v, w, out)
         return self._reduce_vector(out)
 
     def coriolis_transposed_product(self, q: Any, v: Any, w: Any = None) -> Array:
@@ -143,13 +143,13 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         out = np.empty(self.nv_free)
         q, v = self._free_q(q), self._free_v("v", v)
         w = v if w is None else self._free_v("w", w)
-        COMPILED.coriolis_transposed_product(self.work, q, v, w, out)
+        COMPILED.coriolis_transposed_product(self.work.handle, q, v, w, out)
         return self._reduce_vector(out)
 
     def energy(self, q: Any, v: Any) -> tuple[float, float]:
         """Kinetic energy, rotors included, and potential energy (0 at the world's origin), J."""
         out = np.empty(2)
-        COMPILED.energy(self.work, self._free_q(q), self._free_v("v", v), out)
+        COMPILED.energy(self.work.handle, self._free_q(q), self._free_v("v", v), out)
         return float(out[0]), float(out[1])
 
     def dynamics(
@@ -168,12 +168,12 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         flags = 0
         for word in want:
             flags |= WANTS[choice("want", word, WANTS)]
-        representation = choice("representation", representation, REPRESENTATIONS)
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         places = self._frames(frames)
         out = allocate(flags, self.nv_free, len(frames))
         v = np.zeros(self.nv) if v is None else v
         q, v = self._free_q(q), self._free_v("v", v)
-        COMPILED.evaluate(self.work, q, v, flags, places, REPRESENTATIONS[representation], out)
+        COMPILED.evaluate(self.work.handle, q, v, flags, places, kind, out)
         return {word: self._reduced(word, getattr(out, word), frames) for word in want}
 
     def _reduced(self, word: str, value: Array, frames: tuple[str, ...]) -> Any:
@@ -194,18 +194,18 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         """q after moving with constant v for dt seconds, shape (nq,)."""
         dt = float(numbers("dt", dt, ()))
         out = np.empty(self.nq_free)
-        COMPILED.integrate(self.work, self._free_q(q), self._free_v("v", v) * dt, out)
+        COMPILED.integrate(self.work.handle, self._free_q(q), self._free_v("v", v) * dt, out)
         return out[self.model.mimics.leaders_q]
 
     def difference(self, q0: Any, q1: Any) -> Array:
         """The velocity (nv,) that takes q0 to q1 in one second: inverse of integrate."""
         out = np.empty(self.nv_free)
-        COMPILED.difference(self.work, self._free_q(q0, "q0"), self._free_q(q1, "q1"), out)
+        COMPILED.difference(self.work.handle, self._free_q(q0, "q0"), self._free_q(q1, "q1"), out)
         return out[self.model.mimics.leaders_v]
 
     def _free_mass_matrix(self, q: Array) -> Array:
         M = np.empty((self.nv_free, self.nv_free))
-        COMPILED.mass_matrix(self.work, q, M)
+        COMPILED.mass_matrix(self.work.handle, q, M)
         return M
 
     def _require_regular(self, status: int) -> None:

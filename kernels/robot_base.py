@@ -30,7 +30,7 @@ class RobotBase:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.work = layout.workspace(model.world, model.bodies)
+        self.work = layout.Workspace(model.world, model.bodies)
         self.nq_free, self.nv_free = len(model.mimics.q_index), len(model.mimics.v_index)
         self.nq, self.nv = len(model.mimics.leaders_q), len(model.mimics.leaders_v)
         self._frame_index = {frame.name: k for k, frame in enumerate(model.frames)}
@@ -47,7 +47,7 @@ class RobotBase:
     def copy(self) -> Self:
         """The same robot with a workspace of its own, for another thread."""
         other = copy.copy(self)
-        other.work = layout.workspace(self.model.world, self.model.bodies)
+        other.work = layout.Workspace(self.model.world, self.model.bodies)
         return other
 
     def __repr__(self) -> str:

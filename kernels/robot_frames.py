@@ -24,7 +24,7 @@ class FrameMethods(RobotBase):
     def frame_pose(self, q: Any, frame: str, point: Any = None) -> Array:
         """Homogeneous pose (4, 4) of a frame in the world."""
         pose = np.empty((1, 4, 4))
-        COMPILED.frame_poses(self.work, self._free_q(q), self._frames([frame], point), pose)
+        COMPILED.frame_poses(self.work.handle, self._free_q(q), self._frames([frame], point), pose)
         return pose[0]
 
     def frame_jacobian(
@@ -34,7 +34,7 @@ class FrameMethods(RobotBase):
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         J = np.empty((1, 6, self.nv_free))
         frames = self._frames([frame], point)
-        COMPILED.frame_jacobians(self.work, self._free_q(q), frames, kind, J)
+        COMPILED.frame_jacobians(self.work.handle, self._free_q(q), frames, kind, J)
         return self._reduce_rows(J[0])
 
     def frame_velocity(
@@ -62,7 +62,7 @@ class FrameMethods(RobotBase):
         velocity, acceleration = np.empty((1, 6)), np.empty((1, 6))
         q, v, a = self._free_q(q), self._free_v("v", v), self._free_v("a", a)
         frames = self._frames([frame], point)
-        COMPILED.frame_motions(self.work, q, v, a, frames, kind, velocity, acceleration)
+        COMPILED.frame_motions(self.work.handle, q, v, a, frames, kind, velocity, acceleration)
         return velocity[0], acceleration[0]
 
     @property
@@ -73,7 +73,7 @@ class FrameMethods(RobotBase):
     def center_of_mass(self, q: Any) -> Array:
         """Centre of mass (3,) of the moving bodies in the world."""
         com = np.empty(3)
-        COMPILED.center_of_mass(self.work, self._free_q(q), com)
+        COMPILED.center_of_mass(self.work.handle, self._free_q(q), com)
         return com
 
     def center_of_mass_jacobian(self, q: Any) -> Array:
@@ -83,18 +83,18 @@ class FrameMethods(RobotBase):
     def centroidal_matrix(self, q: Any) -> Array:
         """A_G (6, nv): `centroidal_momentum` = A_G v."""
         A = np.empty((6, self.nv_free))
-        COMPILED.centroidal_matrix(self.work, self._free_q(q), A)
+        COMPILED.centroidal_matrix(self.work.handle, self._free_q(q), A)
         return self._reduce_rows(A)
 
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
         """[angular momentum about the centre of mass; linear momentum], world axes."""
         h = np.empty(6)
-        COMPILED.centroidal_momentum(self.work, self._free_q(q), self._free_v("v", v), h)
+        COMPILED.centroidal_momentum(self.work.handle, self._free_q(q), self._free_v("v", v), h)
         return h
 
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         """Ȧ_G v (6,): the rate of the centroidal momentum while v stays constant."""
         out = np.empty(6)
         q, v = self._free_q(q), self._free_v("v", v)
-        COMPILED.centroidal_rate(self.work, q, v, np.zeros(self.nv_free), out)
+        COMPILED.centroidal_rate(self.work.handle, q, v, np.zeros(self.nv_free), out)
         return out

@@ -99,10 +99,6 @@ class LoadingMethods(RobotBase):
         if mimic == "free":
             joints = tuple(replace(joint, mimic=None) for joint in description.joints)
             description = replace(description, joints=joints)
-        if base == "fixed" and all(joint.type == "fixed" for joint in description.joints):
-            raise ModelError(
-                description.source, ["no joint moves: nothing to compute with a fixed base"]
-            )
         for note in notes:
             warnings.warn(f"{description.source}: {note}", ModelWarning, stacklevel=3)
         return cls(assemble(description, base, fall, notes))

@@ -1,64 +1,17 @@
 """Small vectors, rotations, inertias and Coriolis factors as tuples of numbers.
 
-Tuples live in registers: nothing here touches memory except `load*` and `store*`. Rotations are
-nine numbers row by row, symmetric matrices six (xx, xy, xz, yy, yz, zz). 6-D vectors are
+Tuples live in registers: nothing here touches memory (`memory.py` does). Rotations are nine
+numbers row by row, symmetric matrices six (xx, xy, xz, yy, yz, zz), 6-D vectors
 [angular; linear], all in one world-aligned frame (docs/NOTATION.md).
 """
 
 from __future__ import annotations
 
-from torqued.kernels.jit import kernel
+from torqued.kernels.jit import exact_kernel, kernel
 
 ZERO3 = (0.0, 0.0, 0.0)
 ZERO6 = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-
-
-@kernel
-def load3(x):
-    return (x[0], x[1], x[2])
-
-
-@kernel
-def load6(x):
-    return (x[0], x[1], x[2], x[3], x[4], x[5])
-
-
-@kernel
-def load9(x):
-    return (x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8])
-
-
-@kernel
-def load10(x):
-    return (x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9])
-
-
-@kernel
-def load12(x):
-    return (x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11])
-
-
-@kernel
-def load15(x):
-    return load12(x) + (x[12], x[13], x[14])
-
-
-@kernel
-def load21(x):
-    return load15(x) + (x[15], x[16], x[17], x[18], x[19], x[20])
-
-
-@kernel
-def store(x, values):
-    for k in range(len(values)):
-        x[k] = values[k]
-
-
-@kernel
-def accumulate(x, values):
-    for k in range(len(values)):
-        x[k] += values[k]
 
 
 @kernel
@@ -226,9 +179,10 @@ def add_scaled6(a, b, s):
     )
 
 
-@kernel
+@exact_kernel
 def dot6(a, b):
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] + a[4] * b[4] + a[5] * b[5]
+    # Two short sums that run beside each other; reordering would make them one long one.
+    return (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]) + (a[3] * b[3] + a[4] * b[4] + a[5] * b[5])
 
 
 @kernel
@@ -247,7 +201,7 @@ def cross_force(v, f):
 
 @kernel
 def inertia_times(inertia, x):
-    """I x for an inertia of ten numbers (m, h, Ī): MATH of docs/KERNELS.md, ten numbers."""
+    """I x for an inertia of ten numbers: mass m, first moment h = m c, Ī about the origin."""
     h = (inertia[1], inertia[2], inertia[3])
     rotational = (inertia[4], inertia[5], inertia[6], inertia[7], inertia[8], inertia[9])
     w = angular(x)

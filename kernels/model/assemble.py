@@ -21,8 +21,8 @@ from torqued.kernels.model.description import (
     Link,
     Pose,
 )
-from torqued.kernels.model.rigid_body import joined, moved
 from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
+from torqued.kernels.model.rigid_body import joined, moved
 
 X, Y, Z = np.eye(3)
 
@@ -216,6 +216,7 @@ def assemble(
     bodies = tree.body_array()
     heavy = np.flatnonzero(bodies.mass > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0
+    world["branched"] = any(bodies.parent != np.arange(-1, len(bodies) - 1))
     return Model(
         name=description.name,
         source=description.source,

@@ -49,7 +49,7 @@ class Dofs:
 
 @dataclass(frozen=True)
 class Mimics:
-    """How the free tree's coordinates follow the robot's: q_free = multiplier q[q_index] + offset."""
+    """How the free tree follows the robot's coordinates: q_free = multiplier q[index] + offset."""
 
     q_index: Indices  # (nq_free,) into the robot's q
     v_index: Indices  # (nv_free,) into the robot's v

@@ -52,6 +52,7 @@ def compile_with_progress(console: Console) -> CompileSummary:
         TextColumn("{task.description}"),
         console=console,
         transient=True,
+        disable=not console.is_terminal,
     ) as progress:
         bar = progress.add_task("", total=None)
         last_line = time.monotonic()

@@ -78,13 +78,14 @@ def run(args: argparse.Namespace) -> int:
 
     q, v = robot.random_state(np.random.default_rng(args.seed))
     size = f"{robot.nq} coordinates, {robot.nv} velocities"
-    console.print(f"{name}: {size}, at a random state\n", style="bold", markup=False)
+    console.print(f"{name}: {size}, at a random state", style="bold", markup=False)
     console.print(*matrix_table("M", "mass matrix", robot.mass_matrix(q)), sep="\n")
     C = robot.coriolis_matrix(q, v)
     console.print(*matrix_table("C", "Coriolis matrix from Christoffel symbols", C), sep="\n")
     checks = list(identities(robot, q, v))
-    console.print("Checks at this state", check_table(checks), sep="\n")
-    console.print("Timings", timing_table(robot, q, v), sep="\n")
+    console.print("\nChecks at this state", check_table(checks), sep="\n")
+    title = "\nTimings from Python, checks of the input included"
+    console.print(title, timing_table(robot, q, v), sep="\n")
     return 0 if all(check.holds for check in checks) else 1
 
 
@@ -113,7 +114,7 @@ def timing_table(robot: Robot, q: Array, v: Array) -> Table:
         "τ by RNEA": ("inverse_dynamics", lambda: robot.inverse_dynamics(q, v, a)),
         "v̇ by ABA": ("forward_dynamics", lambda: robot.forward_dynamics(q, v, a)),
     }
-    table = Table("quantity", "call from Python")
+    table = Table("quantity", "method")
     table.add_column("median, µs", justify="right")
     for quantity, (method, call) in calls.items():
         table.add_row(quantity, method, f"{microseconds(call):.1f}")
@@ -149,9 +150,9 @@ def matrix_table(symbol: str, meaning: str, matrix: Array) -> tuple[str, Table]:
 
     size = len(matrix)
     corner = f", its first {SHOWN} rows and columns" if size > SHOWN else ""
-    table = Table(show_header=False)
+    table = Table(show_header=False, box=None)
     for _ in range(min(size, SHOWN)):
         table.add_column(justify="right")
     for row in matrix[:SHOWN, :SHOWN]:
-        table.add_row(*(f"{value:.3g}" for value in row))
-    return f"{symbol}: {meaning}, {size} × {size}{corner}", table
+        table.add_row(*(f"{value:z.3f}" for value in row))  # z: no minus before zero
+    return f"\n{symbol}: {meaning}, {size} × {size}{corner}", table

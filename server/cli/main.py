@@ -39,6 +39,7 @@ COMMANDS: dict[str, Command] = {
 #: Optional dependency, by import name → the extra that brings it.
 EXTRAS = {
     "numba": "server",
+    "llvmlite": "server",
     "defusedxml": "server",
     "rich": "server",
     "pinocchio": "bench",

@@ -106,9 +106,9 @@ def test_legs_share_the_joints_evenly(kind, dofs, lengths):
 def test_placements_and_masses_are_of_a_robots_size(kind):
     description = family(kind, 20)
     reaches = [np.linalg.norm(joint.placement.position) for joint in description.joints]
-    assert 0.1 <= min(reaches) and max(reaches) <= 0.5
+    assert min(reaches) >= 0.1 and max(reaches) <= 0.5
     masses = [link.inertia.mass for link in description.links[1:]]
-    assert 0.5 <= min(masses) and max(masses) <= 1.5
+    assert min(masses) >= 0.5 and max(masses) <= 1.5
 
 
 def test_unknown_kind_is_refused_with_the_known_ones():

@@ -375,7 +375,7 @@ def test_file_is_read_with_its_path_as_source(tmp_path):
 def test_unreadable_file_is_named(tmp_path: Path, make, expected):
     path = tmp_path / "robot.urdf"
     make(path)
-    with pytest.raises(ModelError, match="robot.urdf") as caught:
+    with pytest.raises(ModelError, match=r"robot\.urdf") as caught:
         read_urdf(path)
     assert caught.value.problems == (expected,)
 
@@ -419,10 +419,11 @@ def test_any_file_gives_a_description_or_a_model_error(tmp_path_factory, data):
 
 
 SOUND = to_urdf(family("biped", 3))
-PIECES = st.sampled_from(
-    ["<", ">", '"', "/>", "1e308", "-1e308", "1e-320", "nan", "inf", "0", "-1", "", "link", "body"]
-    + ["revolute", "fixed", "planar", "floating", "helical", "<limit/>", "<link", "<inertial>"]
-    + ['<mimic joint="joint_left_1"/>', "link_left_1", "&lt;", "&x;", "<!--", "\x00", "é"]
+PIECES = st.one_of(
+    st.sampled_from(["<", ">", '"', "/>", "<!--", "&lt;", "&x;", "\x00", "é", ""]),
+    st.sampled_from(["1e308", "-1e308", "1e-320", "nan", "inf", "0", "-1"]),
+    st.sampled_from(["link", "body", "link_left_1", "<limit/>", "<link", "<inertial>"]),
+    st.sampled_from(["revolute", "fixed", "planar", "helical", '<mimic joint="joint_left_1"/>']),
 )
 
 

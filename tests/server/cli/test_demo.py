@@ -98,7 +98,7 @@ def test_demo_fails_when_a_number_is_not_one(show):
 
 def test_large_matrix_shows_its_corner():
     title, table = demo.matrix_table("M", "mass matrix", np.eye(30))
-    assert title == "M: mass matrix, 30 × 30, its first 9 rows and columns"
+    assert title.strip() == "M: mass matrix, 30 × 30, its first 9 rows and columns"
     assert table.row_count == len(table.columns) == demo.SHOWN
 
 

@@ -1,3 +1,4 @@
+import subprocess
 import sys
 import warnings
 
@@ -72,6 +73,22 @@ def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
         "torqued: error: `torqued models` needs rich.console, which is not installed; "
         "install the 'server' extra: pip install 'torqued[server]'\n"
     )
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_plain_installation_answers_every_command_with_the_extra_to_install(name):
+    """In a fresh interpreter that finds none of the optional packages."""
+    arguments = {"bench": ["bench", "kernels"]}.get(name, [name])
+    program = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({list(cli.EXTRAS)!r}))\n"
+        "from torqued.server.cli.main import main\n"
+        f"sys.exit(main({arguments!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"torqued: error: `torqued {name}` needs ")
+    assert done.stderr.endswith("install the 'server' extra: pip install 'torqued[server]'\n")
 
 
 def test_missing_module_of_unknown_origin_is_not_hidden(monkeypatch):
