@@ -13,7 +13,7 @@ from __future__ import annotations
 from torqued.kernels.composite import world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import drift, place
-from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.memory import accumulate6, accumulate21, load6, load21, store6, store21
 from torqued.kernels.rnea import (
     body_forces,
@@ -22,6 +22,7 @@ from torqued.kernels.rnea import (
     subtract_external,
 )
 from torqued.kernels.spatial import ZERO6, add_scaled6, dot6
+from torqued.kernels.workspace import open_work
 
 OK = 0
 SINGULAR = 1  # a pivot Sᵀ IA S is zero, negative or not a number

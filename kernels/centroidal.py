@@ -5,7 +5,7 @@ from __future__ import annotations
 from torqued.kernels.composite import composite_inertias, world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import move, place
-from torqued.kernels.layout import MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.memory import load3, load6, load9, load10, store3, store6
 from torqued.kernels.rnea import newton_euler_sweep
 from torqued.kernels.spatial import (
@@ -24,6 +24,7 @@ from torqued.kernels.spatial import (
     scale,
     sub,
 )
+from torqued.kernels.workspace import open_work
 
 
 @kernel

@@ -15,10 +15,11 @@ from __future__ import annotations
 from torqued.kernels.composite import composite_inertias
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import enter_path, place
-from torqued.kernels.lanes import add_scaled4, load4, scale4, store4
-from torqued.kernels.layout import LANES, TENSOR, VECTOR, WORK, block_of, open_work
+from torqued.kernels.lanes import LANES, add_scaled4, load4, scale4, store4
+from torqued.kernels.layout import TENSOR, VECTOR, WORK
 from torqued.kernels.memory import load6, load10
 from torqued.kernels.spatial import coriolis_factor, factor_transposed_times
+from torqued.kernels.workspace import block_of, open_work
 
 
 @kernel

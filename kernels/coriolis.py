@@ -13,8 +13,8 @@ from torqued.kernels.composite import composite_factors, composite_rates, compos
 from torqued.kernels.crba import project, scatter_symmetric
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import enter_path, enter_path_rates, move, place
-from torqued.kernels.lanes import add_scaled4, load4, scale4, store4
-from torqued.kernels.layout import LANES, MATRIX, VECTOR, WORK, block_of, lane_of, open_work
+from torqued.kernels.lanes import LANES, add_scaled4, load4, scale4, store4
+from torqued.kernels.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.memory import load6, load10, load12, load15
 from torqued.kernels.spatial import (
     ZERO3,
@@ -25,6 +25,7 @@ from torqued.kernels.spatial import (
     factor_transposed_times,
     inertia_times,
 )
+from torqued.kernels.workspace import block_of, lane_of, open_work
 
 
 @kernel
@@ -97,14 +98,13 @@ def fill_pairs(work, count, c, F1, F2, F3, M, Mdot, C):
 
 @kernel
 def fill_own_pairs(work, body, c, F1, F2, F3, M, Mdot, C):
-    """Entries of column c with the columns of its own body."""
-    for i in range(body.column, body.column + body.columns):
+    """Entries of column c with the columns of its own body, up to c itself."""
+    for i in range(body.column, c + 1):
         S, Sdot = load6(work.columns[i].S), load6(work.columns[i].Sdot)
-        upper = dot6(S, F1)
-        lower = dot6(Sdot, F2) + dot(S, F3)
-        M[i, c] = dot6(S, F2)
-        C[i, c] = upper
-        Mdot[i, c] = upper + lower
+        m, upper = dot6(S, F2), dot6(S, F1)
+        lower = upper if i == c else dot6(Sdot, F2) + dot(S, F3)
+        put_outer(i, c, m, upper, upper + lower, M, Mdot, C)
+        put_inner(i, c, m, lower, upper + lower, M, Mdot, C)
 
 
 @kernel
@@ -197,8 +197,9 @@ def mass_matrix_rate(handle, q, v, Mdot):
                 _, upper, lower = project_block(block, F1, F2, ZERO3)
                 store4(block.out, 0, add_scaled4(lower, upper, 1.0))
             scatter_symmetric(work, body.depth, c, Mdot)
-            for i in range(body.column, body.column + body.columns):
+            for i in range(body.column, c + 1):
                 column = work.columns[i]
                 Mdot[i, c] = dot6(load6(column.S), F1) + dot6(load6(column.Sdot), F2)
+                Mdot[c, i] = Mdot[i, c]
         enter_path(work, body)
         enter_path_rates(work, body)

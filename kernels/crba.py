@@ -5,10 +5,11 @@ from __future__ import annotations
 from torqued.kernels.composite import composite_inertias
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import enter_path, place
-from torqued.kernels.lanes import add_scaled4, load4, scale4, store4
-from torqued.kernels.layout import LANES, MATRIX, VECTOR, WORK, block_of, lane_of, open_work
+from torqued.kernels.lanes import LANES, add_scaled4, load4, scale4, store4
+from torqued.kernels.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.memory import load6, load10
 from torqued.kernels.spatial import dot6, inertia_times
+from torqued.kernels.workspace import block_of, lane_of, open_work
 
 
 @kernel
@@ -48,8 +49,9 @@ def fill_mass_matrix(work, M):
             F = inertia_times(inertia, load6(work.columns[c].S))
             project(work, body.depth, F)
             scatter_symmetric(work, body.depth, c, M)
-            for i in range(body.column, body.column + body.columns):
+            for i in range(body.column, c + 1):
                 M[i, c] = dot6(load6(work.columns[i].S), F)
+                M[c, i] = M[i, c]
             M[c, c] += body.armature[k]
         enter_path(work, body)
 

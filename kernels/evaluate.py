@@ -28,10 +28,11 @@ from torqued.kernels.frames import (
 )
 from torqued.kernels.jit import entry
 from torqued.kernels.kinematics import drift, place
-from torqued.kernels.layout import FRAMES, INTEGER, VECTOR, WORK, open_work
+from torqued.kernels.layout import FRAMES, INTEGER, VECTOR, WORK
 from torqued.kernels.memory import load3, store3, store6
 from torqued.kernels.rnea import body_forces, collect_forces, fill_gravity, rest_acceleration
 from torqued.kernels.spatial import add, add_scaled6
+from torqued.kernels.workspace import open_work
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import accelerate, place
-from torqued.kernels.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK, open_work
+from torqued.kernels.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK
 from torqued.kernels.memory import load3, load6, load9
 from torqued.kernels.spatial import (
     ZERO6,
@@ -24,6 +24,7 @@ from torqued.kernels.spatial import (
     rotate_back,
     sub,
 )
+from torqued.kernels.workspace import open_work
 
 HYBRID, BODY, SPATIAL, MIXED = 0, 1, 2, 3
 REPRESENTATIONS = {"hybrid": HYBRID, "body": BODY, "spatial": SPATIAL, "mixed": MIXED}

@@ -7,7 +7,7 @@ composite quantities simply add, and numbers stay small however far the robot ha
 from __future__ import annotations
 
 from torqued.kernels.jit import kernel
-from torqued.kernels.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE, block_of, lane_of
+from torqued.kernels.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE
 from torqued.kernels.memory import load3, load6, load9, store3, store6, store9
 from torqued.kernels.spatial import (
     IDENTITY,
@@ -27,6 +27,7 @@ from torqued.kernels.spatial import (
     turn_about_z,
 )
 from torqued.kernels.trigonometry import cos_sin
+from torqued.kernels.workspace import block_of, lane_of
 
 
 @kernel

@@ -12,17 +12,12 @@ position sweep nothing depends on the kind of a joint any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
+from typing import NamedTuple
 
 import numpy as np
-from numba import carray, typeof, types
-from numba.core import cgutils, config
-from numba.extending import intrinsic
+from numba import typeof, types
 from numpy.typing import NDArray
 
-from torqued.kernels.jit import kernel
 from torqued.kernels.lanes import LANES
 
 REVOLUTE = 0  # turns about z by q
@@ -124,8 +119,7 @@ class Work(NamedTuple):
     pair: NDArray[np.float64]  # (nv, nv, 4) a 3-vector per pair of columns; christoffel
 
 
-#: Where the arrays of a `Work` are in memory: what an entry gets instead of six arrays, because
-#: handing an array from Python to compiled code costs 0.05 µs.
+#: Where the arrays of a `Work` are in memory; workspace.py.
 ADDRESSES = np.dtype(
     [
         ("world", "u8"),
@@ -140,79 +134,6 @@ ADDRESSES = np.dtype(
     ],
     align=True,
 )
-
-
-class Workspace:
-    """Scratch memory for one model. Kernels with different workspaces may run in parallel."""
-
-    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
-        count = int(sum(bodies["columns"]))
-        deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
-        columns = np.zeros(count, COLUMN).view(np.recarray)
-        columns.body = np.repeat(np.arange(len(bodies)), bodies["columns"])
-        self.arrays = Work(
-            world.copy().view(np.recarray),
-            bodies,
-            np.zeros(len(bodies), STATE).view(np.recarray),
-            columns,
-            np.zeros(-(-deepest // LANES) + 1, PATH).view(np.recarray),
-            np.zeros((count, count, LANES)),
-        )
-        self._addresses = np.zeros(1, ADDRESSES)
-        for name, array in self.arrays._asdict().items():
-            self._addresses[name] = array.ctypes.data
-        self._addresses["body_count"] = len(bodies)
-        self._addresses["column_count"] = count
-        self._addresses["block_count"] = len(self.arrays.path)
-        #: What entries take. Valid as long as this object lives.
-        self.handle: int = self._addresses.ctypes.data
-        _WORKSPACES[self.handle] = self
-
-
-_WORKSPACES: WeakValueDictionary[int, Workspace] = WeakValueDictionary()
-
-
-@kernel
-def block_of(position):
-    """The block that holds a place on the path. Shifts, because a signed division is slower."""
-    return position >> 2
-
-
-@kernel
-def lane_of(position):
-    """Its lane within that block."""
-    return position & 3
-
-
-@intrinsic
-def _pointer(typing: Any, address: Any) -> Any:
-    """An address as a pointer."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], cgutils.voidptr_t)
-
-    return types.voidptr(address), generate
-
-
-@kernel
-def _compiled_open(handle):
-    a = carray(_pointer(handle), 1, ADDRESSES)[0]
-    return Work(
-        carray(_pointer(a.world), 1, WORLD),
-        carray(_pointer(a.bodies), a.body_count, BODY),
-        carray(_pointer(a.states), a.body_count, STATE),
-        carray(_pointer(a.columns), a.column_count, COLUMN),
-        carray(_pointer(a.path), a.block_count, PATH),
-        carray(_pointer(a.pair), (a.column_count, a.column_count, LANES), np.float64),
-    )
-
-
-def _plain_open(handle: int) -> Work:
-    return _WORKSPACES[handle].arrays
-
-
-#: The arrays behind a handle: the first line of every entry.
-open_work: Callable[[int], Work] = _plain_open if config.DISABLE_JIT else _compiled_open
 
 
 #: Argument types of entries.

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from torqued.kernels.jit import entry, kernel
-from torqued.kernels.layout import FLOATING, SPHERICAL, VECTOR, WORK, open_work
+from torqued.kernels.layout import FLOATING, SPHERICAL, VECTOR, WORK
 from torqued.kernels.spatial import (
     add,
     cross,
@@ -20,6 +20,7 @@ from torqued.kernels.spatial import (
     scale,
     sub,
 )
+from torqued.kernels.workspace import open_work
 
 #: Below this angle series replace the quotients sin θ/θ and the like; their error is under 1e-16.
 SMALL_ANGLE = 1e-2

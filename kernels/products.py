@@ -11,7 +11,7 @@ from __future__ import annotations
 from torqued.kernels.composite import world_inertia
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import move, place
-from torqued.kernels.layout import VECTOR, WORK, open_work
+from torqued.kernels.layout import VECTOR, WORK
 from torqued.kernels.memory import accumulate6, load6, store6
 from torqued.kernels.rnea import add_armature, collect_forces
 from torqued.kernels.spatial import (
@@ -26,6 +26,7 @@ from torqued.kernels.spatial import (
     inertia_times,
     join,
 )
+from torqued.kernels.workspace import open_work
 
 
 @kernel

@@ -6,7 +6,7 @@ from torqued.kernels.composite import composite_inertias
 from torqued.kernels.frames import frame_placement
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import accelerate, drift, place
-from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK, open_work
+from torqued.kernels.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.memory import accumulate6, load3, load6, load9, load10, store6
 from torqued.kernels.spatial import (
     ZERO3,
@@ -24,6 +24,7 @@ from torqued.kernels.spatial import (
     sub,
     symmetric_times,
 )
+from torqued.kernels.workspace import open_work
 
 
 @kernel

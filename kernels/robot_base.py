@@ -15,6 +15,7 @@ from torqued.kernels.errors import InputError
 from torqued.kernels.inputs import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Dofs, Model
+from torqued.kernels.workspace import Workspace
 
 #: Wrenches [moment; force] by frame name.
 Wrenches = Mapping[str, Any]
@@ -30,7 +31,7 @@ class RobotBase:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.work = layout.Workspace(model.world, model.bodies)
+        self.work = Workspace(model.world, model.bodies)
         self.nq_free, self.nv_free = len(model.mimics.q_index), len(model.mimics.v_index)
         self.nq, self.nv = len(model.mimics.leaders_q), len(model.mimics.leaders_v)
         self._frame_index = {frame.name: k for k, frame in enumerate(model.frames)}
@@ -47,7 +48,7 @@ class RobotBase:
     def copy(self) -> Self:
         """The same robot with a workspace of its own, for another thread."""
         other = copy.copy(self)
-        other.work = layout.Workspace(self.model.world, self.model.bodies)
+        other.work = Workspace(self.model.world, self.model.bodies)
         return other
 
     def __repr__(self) -> str:
@@ -118,21 +119,22 @@ class RobotBase:
 
     def _free_q(self, q: Any, name: str = "q") -> Array:
         """The free tree's coordinates for the robot's q, checked."""
-        q = numbers(name, q, (self.nq,))
-        unit_quaternions(name, q, self._quaternions)
+        own = numbers(name, q, (self.nq,))
+        unit_quaternions(name, own, self._quaternions)
         mimics = self.model.mimics
         if not mimics.present:
-            return q
-        return mimics.q_multiplier * q[mimics.q_index] + mimics.offset
+            return own
+        free: Array = mimics.q_multiplier * own[mimics.q_index] + mimics.offset
+        return free
 
     def _free_v(self, name: str, v: Any) -> Array:
         """The free tree's velocities (or accelerations) for the robot's, checked."""
-        v = numbers(name, v, (self.nv,))
+        own = numbers(name, v, (self.nv,))
         mimics = self.model.mimics
         if not mimics.present:
-            return v
+            return own
         free = np.empty(self.nv_free)
-        COMPILED.expand(mimics.v_index, mimics.multiplier, v, free)
+        COMPILED.expand(mimics.v_index, mimics.multiplier, own, free)
         return free
 
     def _reduce(self, kernel: Any, free: Array, shape: tuple[int, ...]) -> Array:

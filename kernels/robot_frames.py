@@ -23,9 +23,11 @@ class FrameMethods(RobotBase):
 
     def frame_pose(self, q: Any, frame: str, point: Any = None) -> Array:
         """Homogeneous pose (4, 4) of a frame in the world."""
-        pose = np.empty((1, 4, 4))
-        COMPILED.frame_poses(self.work.handle, self._free_q(q), self._frames([frame], point), pose)
-        return pose[0]
+        poses = np.empty((1, 4, 4))
+        frames = self._frames([frame], point)
+        COMPILED.frame_poses(self.work.handle, self._free_q(q), frames, poses)
+        pose: Array = poses[0]
+        return pose
 
     def frame_jacobian(
         self, q: Any, frame: str, representation: str = "hybrid", point: Any = None

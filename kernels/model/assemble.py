@@ -82,25 +82,34 @@ class _Assembler:
         self.joints: list[JointInfo] = []
         self.declared: list[Joint] = []
         self.nq = self.nv = 0
+        #: Still to visit: joints with the body and place they hang on, and ends of subtrees.
+        self.waiting: list[tuple[Joint, int, Pose, int] | range] = []
         if base == "floating":
             self.enter(Joint(ROOT_JOINT, "floating", "", self.root), -1, Pose(), 0)
         else:
             self.attach(self.root, -1, Pose(), 0)
+        while self.waiting:
+            task = self.waiting.pop()
+            if isinstance(task, range):
+                for i in task:
+                    self.bodies[i]["end"] = self.nv
+            else:
+                self.enter(*task)
 
     def attach(self, link: str, body: int, pose: Pose, depth: int) -> None:
-        """Make `link` part of `body` (-1: the world), then visit its joints."""
-        inertia = self.links[link].inertia
+        """Make `link` part of `body` (-1: the world); its joints come next, in document order."""
         if body >= 0:
-            self.inertias[body] = joined(self.inertias[body], moved(inertia, pose))
+            inertia = moved(self.links[link].inertia, pose)
+            self.inertias[body] = joined(self.inertias[body], inertia)
         self.frames.append(Frame(link, body, pose.rotation, pose.position))
-        for joint in self.children[link]:
-            self.enter(joint, body, pose @ joint.placement, depth)
+        for joint in reversed(self.children[link]):
+            self.waiting.append((joint, body, pose @ joint.placement, depth))
 
     def enter(self, joint: Joint, parent: int, placement: Pose, depth: int) -> None:
-        """Add the bodies of one joint, then what hangs on it."""
+        """Add the bodies of one joint and the link that it moves."""
         if joint.type == "fixed":
-            self.attach(joint.child, parent, placement, depth)
             self.frames.append(Frame(joint.name, parent, placement.rotation, placement.position))
+            self.attach(joint.child, parent, placement, depth)
             return
         nq, nv = JOINT_SIZES[joint.type]
         self.joints.append(JointInfo(joint.name, joint.type, self.nq, nq, self.nv, nv))
@@ -127,10 +136,9 @@ class _Assembler:
             self.nv += int(body["columns"])
             depth += int(body["columns"])
             placement, back = Pose(), A.T
-        self.attach(joint.child, parent, Pose(back, np.zeros(3)), depth)
+        self.waiting.append(range(first, parent + 1))
         self.frames.append(Frame(joint.name, parent, back, np.zeros(3)))
-        for i in range(first, parent + 1):
-            self.bodies[i]["end"] = self.nv
+        self.attach(joint.child, parent, Pose(back, np.zeros(3)), depth)
 
     def body_array(self) -> np.ndarray:
         bodies = np.array(self.bodies, layout.BODY)
@@ -214,9 +222,9 @@ def assemble(
     world = np.zeros(1, layout.WORLD)
     world["gravity"] = gravity
     bodies = tree.body_array()
-    heavy = np.flatnonzero(bodies.mass > 0.0)
+    heavy = np.flatnonzero(bodies["mass"] > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0
-    world["branched"] = any(bodies.parent != np.arange(-1, len(bodies) - 1))
+    world["branched"] = any(bodies["parent"] != np.arange(-1, len(bodies) - 1))
     return Model(
         name=description.name,
         source=description.source,

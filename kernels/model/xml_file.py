@@ -55,7 +55,7 @@ def parse_root(text: str, source: str) -> Element:
         raise ModelError(source, ["is empty"])
     try:
         text.encode()
-        root = defusedxml.ElementTree.fromstring(text, forbid_dtd=True)
+        root: Element = defusedxml.ElementTree.fromstring(text, forbid_dtd=True)
     except UnicodeEncodeError as error:
         problem = f"is not valid Unicode: lone surrogate at character {error.start}"
         raise ModelError(source, [problem]) from error

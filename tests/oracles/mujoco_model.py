@@ -7,7 +7,6 @@ a_mj = P a + Ṗ v, τ = Pᵀ τ_mj, M = Pᵀ M_mj P ([EW21] eq. 23-26).
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 # Only for texts from this repository and from an installed package.
@@ -57,9 +56,7 @@ def build(urdf: str, base: Base) -> Any:
     spec = mujoco.MjSpec.from_string(dynamics_only(urdf))
     if base == "floating":
         spec.worldbody.first_body().add_freejoint()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = spec.compile()
+    model = spec.compile()
     off = mujoco.mjtDisableBit
     model.opt.disableflags |= off.mjDSBL_CONSTRAINT | off.mjDSBL_CONTACT
     return model
@@ -73,9 +70,7 @@ class MujocoRobot:
         self.joints = joints
         self.nv = sum(joint.nv for joint in joints)
         assert model.nv == self.nv
-        self._at_rest = np.zeros(self.nv)
-        rotors = self.P(None) @ armature
-        model.dof_armature[:] = rotors
+        model.dof_armature[:] = self.P(None) @ armature
 
     def _place(self, joint: JointInfo) -> tuple[int, int]:
         """Of a joint's coordinates and velocities in MuJoCo."""

@@ -1,0 +1,90 @@
+"""One call of every compiled entry, with arrays prepared as the entries promise to need them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from torqued.kernels import Robot
+from torqued.kernels.evaluate import WANTS, quantities
+from torqued.kernels.frames import HYBRID
+from torqued.kernels.model.description import Array
+
+#: All that `evaluate` can do.
+EVERYTHING = sum(WANTS.values())
+
+
+class Call(NamedTuple):
+    """`results` are those of `arguments` that the entry writes whatever they held before."""
+
+    arguments: tuple[Any, ...]
+    results: tuple[Array, ...]
+
+
+def example_robot() -> Robot:
+    """Small, with a floating base, branches and rotors."""
+    armature = {"joint_left_1": 0.1, "joint_right_2": 0.2}
+    return Robot.family("biped", 4, seed=5, armature=armature)
+
+
+def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
+    """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
+    work, n = robot.work, robot.nv
+    q, v = robot.random_state(rng)
+    other, _ = robot.random_state(rng)
+    a, w = rng.normal(size=(2, n))
+    frames = robot._frames(robot.frame_names[:3])
+    wrenches = rng.normal(size=(3, 6))
+    index, multiplier = np.arange(n) // 2, rng.normal(size=n)
+    leaders = int(index[-1]) + 1
+    M = robot.mass_matrix(q)
+    L = np.linalg.cholesky(M)
+
+    def call(*arguments: Any, results: tuple[Array, ...]) -> Call:
+        return Call((*arguments, *results), results)
+
+    def new(*shape: int) -> Array:
+        return np.full(shape, np.nan)
+
+    out = quantities(EVERYTHING, n, 3)
+    return {
+        "mass_matrix": call(work, q, results=(new(n, n),)),
+        "mass_matrix_rate": call(work, q, v, results=(new(n, n),)),
+        "coriolis_matrix": call(work, q, v, results=(new(n, n), new(n, n), new(n, n))),
+        "coriolis_matrix_direct": call(work, q, v, results=(new(n, n), new(n, n), new(n, n))),
+        "inverse_dynamics": call(work, q, v, a, results=(new(n),)),
+        "inverse_dynamics_forced": call(work, q, v, a, frames, wrenches, results=(new(n),)),
+        "bias": call(work, q, v, results=(new(n),)),
+        "gravity": call(work, q, results=(new(n),)),
+        "forward_dynamics": call(work, q, v, a, results=(new(n),)),
+        "forward_dynamics_forced": call(work, q, v, a, frames, wrenches, results=(new(n),)),
+        "mass_product": call(work, q, w, results=(new(n),)),
+        "coriolis_product": call(work, q, v, w, results=(new(n),)),
+        "coriolis_transposed_product": call(work, q, v, w, results=(new(n),)),
+        "energy": call(work, q, v, results=(new(2),)),
+        "center_of_mass": call(work, q, results=(new(3),)),
+        "centroidal_matrix": call(work, q, results=(new(6, n),)),
+        "centroidal_momentum": call(work, q, v, results=(new(6),)),
+        "centroidal_rate": call(work, q, v, a, results=(new(6),)),
+        "frame_poses": call(work, q, frames, results=(new(3, 4, 4),)),
+        "frame_jacobians": call(work, q, frames, HYBRID, results=(new(3, 6, n),)),
+        "frame_motions": call(work, q, v, a, frames, HYBRID, results=(new(3, 6), new(3, 6))),
+        "integrate": call(work, q, v, results=(new(robot.nq),)),
+        "difference": call(work, q, other, results=(new(n),)),
+        "expand": call(index, multiplier, w[:leaders].copy(), results=(new(n),)),
+        "project_vector": call(index, multiplier, w, results=(new(leaders),)),
+        "project_rows": call(
+            index, multiplier, rng.normal(size=(6, n)), results=(new(6, leaders),)
+        ),
+        "project_matrix": call(index, multiplier, M, results=(new(leaders, leaders),)),
+        "project_tensor": call(
+            index, multiplier, rng.normal(size=(n, n, n)), results=(new(leaders, leaders, leaders),)
+        ),
+        # Work on what they are given, or leave zeros alone.
+        "solve_mass": Call((work, q, rng.normal(size=(2, n))), ()),
+        "cholesky": Call((M.copy(),), ()),
+        "cholesky_solve": Call((L, w.copy()), ()),
+        "christoffel": Call((work, q, np.empty((3, n, n)), np.zeros((n, n, n))), ()),
+        "evaluate": Call((work, q, v, EVERYTHING, frames, HYBRID, out), ()),
+    }
