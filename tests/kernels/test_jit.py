@@ -1,0 +1,208 @@
+"""The cache of compiled kernels: where it is, when it is refused, and that it is used."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+from numba.core import config
+
+from torqued.kernels import jit
+from torqued.kernels.compiled import COMPILED
+from torqued.kernels.jit import ENTRIES
+
+OTHER_USER = 12345
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place for caches that $TORQUED_CACHE_DIR names; it does not exist yet."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("TORQUED_CACHE_DIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of sources in place of the kernels'."""
+    folder = tmp_path / "sources"
+    folder.mkdir()
+    (folder / "jit.py").write_text("")
+    (folder / "rnea.py").write_text("tau = 0")
+    monkeypatch.setattr(jit, "__file__", str(folder / "jit.py"))
+    return folder
+
+
+class TestFolder:
+    def test_environment_names_it(self, root):
+        assert jit.cache_root() == root
+
+    def test_without_environment_it_is_in_the_users_cache(self, monkeypatch, tmp_path):
+        monkeypatch.delenv("TORQUED_CACHE_DIR", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert jit.cache_root() == tmp_path / "torqued"
+        monkeypatch.delenv("XDG_CACHE_HOME")
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert jit.cache_root() == tmp_path / ".cache" / "torqued"
+
+    def test_new_one_is_closed_to_others(self, root):
+        folder, problem = jit._prepare_cache()
+        assert problem == ""
+        assert folder is not None and folder.parent == root
+        assert folder.stat().st_mode & 0o777 == 0o700
+
+    def test_same_sources_have_the_same_folder(self, root, sources):
+        assert jit._prepare_cache() == jit._prepare_cache()
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda folder: (folder / "rnea.py").write_text("tau = 1"),
+            lambda folder: (folder / "crba.py").write_text(""),
+            lambda folder: (folder / "rnea.py").rename(folder / "newton.py"),
+            lambda folder: (folder / "rnea.py").unlink(),
+        ],
+        ids=["changed", "added", "renamed", "removed"],
+    )
+    def test_any_changed_source_has_another_folder(self, root, sources, change):
+        before, _ = jit._prepare_cache()
+        change(sources)
+        after, _ = jit._prepare_cache()
+        assert before != after
+
+    def test_another_compiler_has_another_folder(self, root, sources, monkeypatch):
+        before, _ = jit._prepare_cache()
+        monkeypatch.setattr(numba, "__version__", "0.0.1")
+        assert jit._prepare_cache()[0] != before
+
+
+class TestRefusal:
+    """The cache is code that will run: nobody else may be able to put some there."""
+
+    def refused(self) -> str:
+        folder, problem = jit._prepare_cache()
+        assert folder is None
+        return problem
+
+    def made(self) -> Path:
+        folder, _ = jit._prepare_cache()
+        assert folder is not None
+        return folder
+
+    def test_folder_that_everyone_can_write_to(self, root):
+        folder = self.made()
+        folder.chmod(0o777)
+        assert self.refused() == f"cache folder {folder} is writable by everyone"
+
+    def test_parent_that_everyone_can_write_to(self, root):
+        self.made()
+        root.chmod(0o777)
+        assert self.refused() == f"cache folder {root} is writable by everyone"
+
+    def test_parent_like_tmp_is_allowed(self, root):
+        """With the sticky bit nobody can move another's folder away."""
+        folder = self.made()
+        root.chmod(0o1777)
+        assert jit._prepare_cache() == (folder, "")
+
+    @pytest.mark.parametrize("which", ["folder", "parent"])
+    def test_folder_of_another_user(self, root, which, monkeypatch):
+        folder = self.made() if which == "folder" else self.made().parent
+        if os.getuid() == 0:
+            os.chown(folder, OTHER_USER, -1)
+            owner = OTHER_USER
+        else:
+            owner = os.getuid()
+            monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+        assert f"belongs to user {owner}, not to this one" in self.refused()
+
+    def test_place_where_no_folder_can_be(self, root):
+        root.write_text("a file")
+        problem = self.refused()
+        assert str(root) in problem and problem.endswith("cannot be used: Not a directory")
+
+    def test_folder_that_cannot_be_written_to(self, root, monkeypatch):
+        """Numba would turn to a folder beside the sources, which is not keyed by all of them."""
+        folder = self.made()
+        folder.chmod(0o500)
+        # The superuser may write anyway; the operating system then has to be played.
+        monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
+        assert self.refused() == f"cache folder {folder} cannot be used: it is not writable"
+
+
+#: Prints what became of one small kernel, and the number that it computes.
+PROGRAM = """
+import json
+import numpy as np
+from torqued.kernels import jit
+from torqued.kernels.compiled import COMPILED, ENTRIES
+out = np.zeros(2)
+COMPILED.expand(np.array([0, 0]), np.array([2.0, 3.0]), np.array([5.0]), out)
+stats = ENTRIES["expand"][0].stats
+print(json.dumps({
+    "hits": sum(stats.cache_hits.values()),
+    "misses": sum(stats.cache_misses.values()),
+    "path": stats.cache_path,
+    "problem": jit.CACHE_PROBLEM,
+    "out": out.tolist(),
+}))
+"""
+
+
+def run_program(root: Path) -> dict[str, Any]:
+    answer = subprocess.run(
+        [sys.executable, "-W", "error", "-c", PROGRAM],
+        env={**os.environ, "TORQUED_CACHE_DIR": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: dict[str, Any] = json.loads(answer.stdout)
+    return found
+
+
+class TestProcesses:
+    def test_second_process_compiles_nothing(self, tmp_path):
+        first, second = run_program(tmp_path / "cache"), run_program(tmp_path / "cache")
+        assert (first["hits"], first["misses"]) == (0, 1)
+        assert (second["hits"], second["misses"]) == (1, 0)
+        assert first["out"] == second["out"] == [10.0, 15.0]
+        assert Path(second["path"]).is_relative_to(tmp_path / "cache")
+
+    def test_without_a_usable_folder_kernels_still_compile_and_the_problem_is_stated(
+        self, tmp_path
+    ):
+        (tmp_path / "file").write_text("")
+        found = run_program(tmp_path / "file")
+        assert found["out"] == [10.0, 15.0]
+        assert found["path"] is None
+        assert "cannot be used" in found["problem"]
+
+
+class TestCompilation:
+    def test_numbas_own_cache_setting_is_left_alone(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(config, "CACHE_DIR", "somebody's")
+        monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path)
+        jit._compile(lambda x: x)
+        assert config.CACHE_DIR == "somebody's"
+
+    def test_nan_and_infinity_keep_their_meaning(self):
+        """Guards test for them; arithmetic that assumes them away would remove the guards."""
+        assert jit.ARITHMETIC.isdisjoint({"nnan", "ninf", "fast"})
+        for bad in (np.nan, np.inf):
+            A = np.diag([1.0, bad, 1.0])
+            status = COMPILED.cholesky(A)
+            assert status != 0 or not np.isfinite(A).all()
+
+    def test_bound_entries_are_the_compiled_code_of_their_declared_types(self):
+        for dispatcher, types in ENTRIES.values():
+            function = jit.bind(dispatcher)
+            assert function is dispatcher.overloads[types].entry_point
+            assert list(dispatcher.overloads) == [types]

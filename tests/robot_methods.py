@@ -1,0 +1,139 @@
+"""Every method of `Robot` that computes, called once: `python -m robot_methods FILE` saves all.
+
+Run with NUMBA_DISABLE_JIT=1 it is the kernels as plain Python.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from cases import random_case
+from kernel_calls import example_robot
+
+from torqued.kernels import Robot
+from torqued.kernels import evaluate as evaluate_module
+from torqued.kernels.frames import REPRESENTATIONS
+from torqued.kernels.model.description import Array
+
+#: What else `Robot` has: ways to load, names and properties.
+NOT_COMPUTED = {
+    "copy",
+    "family",
+    "frame_names",
+    "from_config",
+    "from_description",
+    "from_urdf",
+    "from_xml",
+    "gravity_vector",
+    "joint_names",
+    "limits",
+    "name",
+    "neutral",
+    "random_state",
+    "warnings",
+}
+
+
+def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[], Any]]:
+    """By name of the method, with words after a dash where it is called in several ways."""
+    q, v = robot.random_state(rng)
+    other, _ = robot.random_state(rng)
+    a, w, tau = rng.normal(size=(3, robot.nv))
+    tip, middle = robot.frame_names[-1], robot.frame_names[len(robot.frame_names) // 2]
+    f_ext = {tip: rng.normal(size=6), middle: rng.normal(size=6)}
+    point = rng.normal(size=3)
+    b = rng.normal(size=(robot.nv, 2))
+    words = tuple(evaluate_module.WANTS)
+    calls: dict[str, Callable[[], Any]] = {
+        "mass_matrix": lambda: robot.mass_matrix(q),
+        "mass_matrix_rate": lambda: robot.mass_matrix_rate(q, v),
+        "coriolis_matrix": lambda: robot.coriolis_matrix(q, v),
+        "coriolis_matrix-direct": lambda: robot.coriolis_matrix(q, v, "direct"),
+        "christoffel": lambda: robot.christoffel(q),
+        "gravity": lambda: robot.gravity(q),
+        "bias": lambda: robot.bias(q, v),
+        "inverse_dynamics": lambda: robot.inverse_dynamics(q, v, a),
+        "inverse_dynamics-forced": lambda: robot.inverse_dynamics(q, v, a, f_ext),
+        "forward_dynamics": lambda: robot.forward_dynamics(q, v, tau),
+        "forward_dynamics-forced": lambda: robot.forward_dynamics(q, v, tau, f_ext),
+        "solve_mass": lambda: robot.solve_mass(q, b),
+        "mass_product": lambda: robot.mass_product(q, w),
+        "coriolis_product": lambda: robot.coriolis_product(q, v, w),
+        "coriolis_transposed_product": lambda: robot.coriolis_transposed_product(q, v, w),
+        "energy": lambda: robot.energy(q, v),
+        "integrate": lambda: robot.integrate(q, v, 0.3),
+        "difference": lambda: robot.difference(q, other),
+        "frame_pose": lambda: robot.frame_pose(q, tip, point),
+        "total_mass": lambda: robot.total_mass,
+        "center_of_mass": lambda: robot.center_of_mass(q),
+        "center_of_mass_jacobian": lambda: robot.center_of_mass_jacobian(q),
+        "centroidal_matrix": lambda: robot.centroidal_matrix(q),
+        "centroidal_momentum": lambda: robot.centroidal_momentum(q, v),
+        "centroidal_bias": lambda: robot.centroidal_bias(q, v),
+        "dynamics": lambda: robot.dynamics(q, v, words, (tip, middle)),
+    }
+    for kind in REPRESENTATIONS:
+        calls |= {
+            f"frame_jacobian-{kind}": lambda kind=kind: robot.frame_jacobian(q, tip, kind, point),
+            f"frame_velocity-{kind}": lambda kind=kind: robot.frame_velocity(q, v, tip, kind),
+            f"frame_acceleration-{kind}": lambda kind=kind: robot.frame_acceleration(
+                q, v, a, tip, kind, point
+            ),
+            f"frame_bias-{kind}": lambda kind=kind: robot.frame_bias(q, v, tip, kind, point),
+        }
+    return calls
+
+
+def flat(name: str, value: Any) -> dict[str, Array]:
+    """Nested results by path."""
+    if isinstance(value, dict):
+        return {k: x for key, inner in value.items() for k, x in flat(f"{name}/{key}", inner).items()}
+    return {name: np.asarray(value)}
+
+
+def results() -> dict[str, Array]:
+    """On a biped, and on a tree with all kinds of joints and some that mimic others."""
+    robots = {"biped": example_robot(), "tree": random_case(4, 9, "floating", mimics=True).robot}
+    found: dict[str, Array] = {}
+    for name, robot in robots.items():
+        for method, call in method_calls(robot, np.random.default_rng(1)).items():
+            found |= flat(f"{name}/{method}", call())
+    return found
+
+
+def sweeps_of_one_walk() -> dict[str, int]:
+    """How often each sweep over the tree runs while M, C, g and three Jacobians are computed.
+
+    Only plain Python can be counted.
+    """
+    counts: dict[str, int] = {}
+
+    def counted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any) -> Any:
+            counts[name] += 1
+            return function(*arguments)
+
+        counts[name] = 0
+        return run
+
+    sweeps = ("place", "move", "drift", "accelerate", "composite_inertias", "composite_factors")
+    modules = [module for name, module in sys.modules.items() if name.startswith("torqued.kernels")]
+    for name in sweeps:
+        (original,) = {vars(m)[name] for m in modules if name in vars(m)}
+        replacement = counted(name, original)
+        for module in modules:
+            if name in vars(module):
+                setattr(module, name, replacement)
+    robot = example_robot()
+    q, v = robot.random_state(np.random.default_rng(0))
+    robot.dynamics(q, v, ("M", "C", "g", "J"), robot.frame_names[:3])
+    return counts
+
+
+if __name__ == "__main__":
+    saved = results()
+    saved |= {f"sweeps/{name}": np.array(count) for name, count in sweeps_of_one_walk().items()}
+    np.savez(sys.argv[1], **saved)
