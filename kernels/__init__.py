@@ -3,6 +3,7 @@
 `Robot` is the face; `errors` has what it raises.
 """
 
+from torqued.kernels.contacts import Contact
 from torqued.kernels.errors import (
     InputError,
     ModelError,
@@ -13,6 +14,7 @@ from torqued.kernels.errors import (
 from torqued.kernels.robot import Robot
 
 __all__ = [
+    "Contact",
     "InputError",
     "ModelError",
     "ModelWarning",

@@ -21,11 +21,14 @@ from torqued.kernels.rnea import (
     rest_acceleration,
     subtract_external,
 )
-from torqued.kernels.spatial import ZERO6, add_scaled6, dot6
+from torqued.kernels.spatial import ZERO6, add_scaled6, angular, dot, dot6, linear
 from torqued.kernels.workspace import open_work
 
 OK = 0
-SINGULAR = 1  # a pivot Sᵀ IA S is zero, negative or not a number
+SINGULAR = 1  # a pivot Sᵀ IA S is nothing but rounding, negative or not a number
+
+#: Rounding of a pivot, relative to the terms that it is a sum of.
+NOISE = 1e-14
 
 
 @kernel
@@ -94,12 +97,14 @@ def factorize(work):
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         A = load21(work.states[i].IA)
+        turning, sliding = A[0] + A[6] + A[11], A[15] + A[18] + A[20]
         for k in range(body.columns - 1, -1, -1):
             column = work.columns[body.column + k]
             S = load6(column.S)
             U = articulated_times(A, S)
             pivot = dot6(S, U) + body.armature[k]
-            if not pivot > 0.0:
+            w, u = angular(S), linear(S)
+            if not pivot > NOISE * (turning * dot(w, w) + sliding * dot(u, u)):
                 status = SINGULAR
             store6(column.U, U)
             column.D = 1.0 / pivot

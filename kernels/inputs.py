@@ -15,21 +15,18 @@ from torqued.kernels.model.description import Array
 QUATERNION_TOLERANCE = 1e-5
 
 
-def numbers(name: str, value: Any, shape: tuple[int, ...]) -> Array:
-    """`value` as a contiguous float64 array of `shape` (-1: any length) with finite entries."""
+def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
+    """`value` as a contiguous float64 array of one of the shapes (-1: any length), all finite."""
     try:
         array = np.asarray(value, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name}: expected numbers of shape {_spell(shape)}: {error}") from None
-    matches = len(array.shape) == len(shape) and all(
-        want in (-1, got) for want, got in zip(shape, array.shape, strict=True)
-    )
-    if not matches:
-        raise InputError(f"{name}: shape {array.shape}, expected {_spell(shape)}")
+        raise InputError(f"{name}: expected numbers of shape {_spell(shapes)}: {error}") from None
+    if array.shape not in shapes and not any(_matches(array.shape, shape) for shape in shapes):
+        raise InputError(f"{name}: shape {array.shape}, expected {_spell(shapes)}")
     if not np.isfinite(array).all():
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
-        where = place[0] if len(place) == 1 else place
-        raise InputError(f"{name}[{where}] is {array[place]}, expected a finite number")
+        where = f"[{', '.join(map(str, place))}]" if place else ""
+        raise InputError(f"{name}{where} is {array[place]}, expected a finite number")
     return array
 
 
@@ -52,6 +49,12 @@ def choice(name: str, value: str, allowed: Iterable[str]) -> str:
     return value
 
 
-def _spell(shape: tuple[int, ...]) -> str:
-    inner = ", ".join("any" if n == -1 else str(n) for n in shape)
-    return f"({inner},)" if len(shape) == 1 else f"({inner})"
+def _matches(shape: tuple[int, ...], allowed: tuple[int, ...]) -> bool:
+    return len(shape) == len(allowed) and all(
+        want in (-1, got) for want, got in zip(allowed, shape, strict=True)
+    )
+
+
+def _spell(shapes: tuple[tuple[int, ...], ...]) -> str:
+    """As in "(3,) or (3, any)"."""
+    return " or ".join(str(shape).replace("-1", "any") for shape in shapes)

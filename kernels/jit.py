@@ -54,7 +54,8 @@ def cache_root() -> Path:
 def _prepare_cache() -> tuple[Path | None, str]:
     """The folder for compiled code and why there is none, when there is none.
 
-    The cache is executable code: a folder that others can write to is refused.
+    The cache is executable code: a folder that others can write to is refused. So is one that
+    cannot be written to: numba would turn to the folder of the sources, keyed by less than all.
     """
     folder = cache_root() / f"kernels-{_sources_digest()}"
     try:
@@ -65,6 +66,8 @@ def _prepare_cache() -> tuple[Path | None, str]:
                 return None, f"cache folder {place} belongs to user {info.st_uid}, not to this one"
             if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
                 return None, f"cache folder {place} is writable by everyone"
+        if not os.access(folder, os.W_OK | os.X_OK):
+            return None, f"cache folder {folder} cannot be used: it is not writable"
     except OSError as error:
         return None, f"cache folder {folder} cannot be used: {error.strerror}"
     return folder, ""

@@ -45,12 +45,12 @@ def exponential_quaternion(w):
 
 @kernel
 def logarithm(x, y, z, w):
-    """Rotation vector, at most π long, of a unit quaternion."""
+    """Rotation vector, at most π long, of a quaternion of any length."""
     if w < 0.0:
         x, y, z, w = -x, -y, -z, -w
     n = math.sqrt(x * x + y * y + z * z)
     half = math.atan2(n, w)
-    s = 2.0 / sin_quotient(half)
+    s = 2.0 / (sin_quotient(half) * math.sqrt(n * n + w * w))
     return (x * s, y * s, z * s)
 
 

@@ -17,20 +17,21 @@ import numpy as np
 
 from torqued.kernels.articulated import OK
 from torqued.kernels.compiled import COMPILED
-from torqued.kernels.errors import NumericalError
-from torqued.kernels.evaluate import WANTS
+from torqued.kernels.errors import InputError, NumericalError
+from torqued.kernels.evaluate import NEED_VELOCITY, WANTS
 from torqued.kernels.evaluate import quantities as allocate
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.robot_base import RobotBase, Wrenches
+from torqued.kernels.robot_contacts import ContactMethods
 from torqued.kernels.robot_frames import FrameMethods
 from torqued.kernels.robot_loading import LoadingMethods
 
 FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
 
 
-class Robot(LoadingMethods, FrameMethods, RobotBase):
+class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
 
     def mass_matrix(self, q: Any) -> Array:
@@ -112,8 +113,7 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
 
     def solve_mass(self, q: Any, b: Any) -> Array:
         """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
-        b = np.asarray(b, dtype=np.float64)
-        columns = numbers("b", b, (self.nv,) if b.ndim == 1 else (self.nv, -1))
+        columns = numbers("b", b, (self.nv,), (self.nv, -1))
         rows = np.array(np.atleast_2d(columns.T), order="C")
         if self.model.mimics.present:
             L = self.mass_matrix(q)
@@ -123,7 +123,7 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         else:
             status = COMPILED.solve_mass(self.work.handle, self._free_q(q), rows)
         self._require_regular(status)
-        return rows[0] if b.ndim == 1 else np.ascontiguousarray(rows.T)
+        return rows[0] if columns.ndim == 1 else np.ascontiguousarray(rows.T)
 
     def mass_product(self, q: Any, w: Any) -> Array:
         """M(q) w in O(N), shape (nv,)."""
@@ -171,7 +171,11 @@ class Robot(LoadingMethods, FrameMethods, RobotBase):
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         places = self._frames(frames)
         out = allocate(flags, self.nv_free, len(frames))
-        v = np.zeros(self.nv) if v is None else v
+        if v is None:
+            for word in want:
+                if WANTS[word] & NEED_VELOCITY:
+                    raise InputError(f"v: missing, but {word!r} depends on it")
+            v = np.zeros(self.nv)
         q, v = self._free_q(q), self._free_v("v", v)
         COMPILED.evaluate(self.work.handle, q, v, flags, places, kind, out)
         return {word: self._reduced(word, getattr(out, word), frames) for word in want}

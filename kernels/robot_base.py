@@ -34,6 +34,7 @@ class RobotBase:
         self.work = Workspace(model.world, model.bodies)
         self.nq_free, self.nv_free = len(model.mimics.q_index), len(model.mimics.v_index)
         self.nq, self.nv = len(model.mimics.leaders_q), len(model.mimics.leaders_v)
+        self._unbranched: Workspace | None = None  # made when contacts of a mimic robot need it
         self._frame_index = {frame.name: k for k, frame in enumerate(model.frames)}
         self._frame_records = np.zeros(len(model.frames), layout.FRAME).view(np.recarray)
         for record, frame in zip(self._frame_records, model.frames, strict=True):

@@ -79,8 +79,9 @@ class FrameMethods(RobotBase):
         return com
 
     def center_of_mass_jacobian(self, q: Any) -> Array:
-        """J (3, nv): velocity of the centre of mass = J v."""
-        return np.ascontiguousarray(self.centroidal_matrix(q)[3:]) / self.total_mass
+        """J (3, nv): velocity of the centre of mass = J v; zero for a robot without mass."""
+        mass = self.total_mass
+        return np.ascontiguousarray(self.centroidal_matrix(q)[3:]) / (mass if mass > 0.0 else 1.0)
 
     def centroidal_matrix(self, q: Any) -> Array:
         """A_G (6, nv): `centroidal_momentum` = A_G v."""

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from torqued.kernels.errors import ModelError, ModelWarning
+from torqued.kernels.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.assemble import assemble
 from torqued.kernels.model.checks import check
@@ -62,21 +62,14 @@ class LoadingMethods(RobotBase):
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
         config = config.get("robot", config)
-        allowed = {"urdf", "family", "dofs", "seed", *OPTIONS}
-        problems = [
-            f"key {key!r} is unknown, allowed: {', '.join(sorted(allowed))}"
-            for key in config
-            if key not in allowed
-        ]
-        if ("urdf" in config) == ("family" in config):
-            problems.append("exactly one of 'urdf' and 'family' is needed")
-        if "family" in config and not isinstance(config.get("dofs"), int):
-            problems.append(f"'dofs' is {config.get('dofs')!r}, a family needs a whole number")
-        if problems:
+        if problems := config_problems(config):
             raise ModelError(source, problems)
-        if "urdf" in config:
-            return cls.from_urdf(Path(path).parent / config.pop("urdf"), **config)
-        return cls.family(config.pop("family"), config.pop("dofs"), **config)
+        try:
+            if "urdf" in config:
+                return cls.from_urdf(Path(path).parent / config.pop("urdf"), **config)
+            return cls.family(config.pop("family"), config.pop("dofs"), **config)
+        except InputError as error:
+            raise ModelError(source, [str(error)]) from None
 
     @classmethod
     def from_description(
@@ -95,16 +88,51 @@ class LoadingMethods(RobotBase):
         choice("mimic", mimic, ("follow", "free"))
         fall = numbers("gravity", gravity, (3,))
         description = with_armature(description, armature or {})
-        notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
         if mimic == "free":
             joints = tuple(replace(joint, mimic=None) for joint in description.joints)
             description = replace(description, joints=joints)
+        notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
         for note in notes:
             warnings.warn(f"{description.source}: {note}", ModelWarning, stacklevel=3)
         return cls(assemble(description, base, fall, notes))
 
 
-OPTIONS = ("base", "gravity", "armature", "mimic", "strict", "accept_unphysical")
+#: Keys of a configuration, and what TOML has to give for them.
+CONFIG_KEYS: dict[str, tuple[type, str]] = {
+    "urdf": (str, "a path"),
+    "family": (str, "a name"),
+    "dofs": (int, "a whole number"),
+    "seed": (int, "a whole number"),
+    "base": (str, "a word"),
+    "gravity": (list, "a list of three numbers"),
+    "armature": (dict, "a table of joints"),
+    "mimic": (str, "a word"),
+    "strict": (bool, "true or false"),
+    "accept_unphysical": (bool, "true or false"),
+}
+
+
+def config_problems(config: Any) -> list[str]:
+    """What is wrong with the keys of a robot's configuration."""
+    if not isinstance(config, dict):
+        return [f"key 'robot' is {config!r}, expected a table"]
+    problems = [
+        f"key {key!r} is unknown, allowed: {', '.join(sorted(CONFIG_KEYS))}"
+        for key in config
+        if key not in CONFIG_KEYS
+    ]
+    for key, (kind, expected) in CONFIG_KEYS.items():
+        # Exact types: in Python, true is also a whole number.
+        if key in config and type(config[key]) is not kind:
+            problems.append(f"key {key!r} is {config[key]!r}, expected {expected}")
+    if ("urdf" in config) == ("family" in config):
+        problems.append("exactly one of 'urdf' and 'family' is needed")
+    for key in ("dofs", "seed"):
+        if key in config and "family" not in config:
+            problems.append(f"key {key!r} belongs to a family, not to a URDF")
+    if "family" in config and "dofs" not in config:
+        problems.append("a family needs 'dofs', a whole number")
+    return problems
 
 
 def with_armature(description: Description, armature: Mapping[str, float]) -> Description:

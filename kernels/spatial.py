@@ -79,6 +79,11 @@ def compose(A, B):
 
 
 @kernel
+def transpose(R):
+    return (R[0], R[3], R[6], R[1], R[4], R[7], R[2], R[5], R[8])
+
+
+@kernel
 def turn_about_z(R, c, s):
     """R Rz(θ) with c = cos θ, s = sin θ."""
     return (

@@ -91,3 +91,14 @@ def _plain_open(handle: int) -> Work:
 
 #: The arrays behind a handle: the first line of every entry.
 open_work = _plain_open if config.DISABLE_JIT else _compiled_open
+
+
+def unbranched(columns: int) -> Workspace:
+    """A workspace whose every pair of columns is related: for factoring dense matrices."""
+    bodies = np.zeros(columns, BODY).view(np.recarray)
+    bodies.parent = np.arange(-1, columns - 1)
+    bodies.column = bodies.depth = np.arange(columns)
+    bodies.columns = 1
+    bodies.above = -1
+    bodies.end = columns
+    return Workspace(np.zeros(1, WORLD), bodies)
