@@ -3,6 +3,7 @@
 `Robot` is the face; `errors` has what it raises.
 """
 
+from torqued.kernels.charts import Custom
 from torqued.kernels.contacts import Contact
 from torqued.kernels.errors import (
     InputError,
@@ -15,6 +16,7 @@ from torqued.kernels.robot import Robot
 
 __all__ = [
     "Contact",
+    "Custom",
     "InputError",
     "ModelError",
     "ModelWarning",

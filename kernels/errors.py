@@ -31,7 +31,23 @@ class ModelError(TorquedError):
 
 
 class InputError(TorquedError, ValueError):
-    """An argument with a wrong shape, a non-finite number or an unknown name."""
+    """An argument with a wrong shape, a non-finite number or an unknown name.
+
+    `field` names the argument, `value` is what was wrong with it, `expected` what is allowed,
+    each where it can be told apart from the message.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        field: str | None = None,
+        value: object = None,
+        expected: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.field = field
+        self.value = value
+        self.expected = expected
 
 
 class NumericalError(TorquedError):

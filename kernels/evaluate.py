@@ -26,7 +26,7 @@ from torqued.kernels.frames import (
     frame_placement,
     represent_rate,
 )
-from torqued.kernels.jit import entry
+from torqued.kernels.jit import entry, kernel
 from torqued.kernels.kinematics import drift, place
 from torqued.kernels.layout import FRAMES, INTEGER, VECTOR, WORK
 from torqued.kernels.memory import load3, store3, store6
@@ -107,7 +107,12 @@ QUANTITIES = typeof(quantities(0, 0, 0))
 @entry(WORK, VECTOR, VECTOR, INTEGER, FRAMES, INTEGER, QUANTITIES)
 def evaluate(handle, q, v, want, frames, representation, out):
     """Fill the wanted members of `out`, sharing every sweep."""
-    work = open_work(handle)
+    fill_quantities(open_work(handle), q, v, want, frames, representation, out)
+
+
+@kernel
+def fill_quantities(work, q, v, want, frames, representation, out):
+    """The same for kernels."""
     rest = rest_acceleration(work)
     place(work, q)
     if want & NEED_VELOCITY:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels.articulated import OK
+from torqued.kernels.charts import Coordinates
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.errors import InputError, NumericalError
 from torqued.kernels.evaluate import NEED_VELOCITY, WANTS
@@ -34,56 +35,85 @@ FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_d
 class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
 
-    def mass_matrix(self, q: Any) -> Array:
+    def mass_matrix(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """M(q), shape (nv, nv)."""
+        if coordinates != "native":
+            return self._in(coordinates).mass_matrix(q)
         return self._reduce_matrix(self._free_mass_matrix(self._free_q(q)))
 
-    def mass_matrix_rate(self, q: Any, v: Any) -> Array:
+    def mass_matrix_rate(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
         """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
+        if coordinates != "native":
+            return self._in(coordinates).mass_matrix_rate(q, v)
         Mdot = np.empty((self.nv_free, self.nv_free))
         COMPILED.mass_matrix_rate(self.work.handle, self._free_q(q), self._free_v("v", v), Mdot)
         return self._reduce_matrix(Mdot)
 
-    def coriolis_matrix(self, q: Any, v: Any, factorization: str = "christoffel") -> Array:
+    def coriolis_matrix(
+        self,
+        q: Any,
+        v: Any,
+        factorization: str = "christoffel",
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
         """C(q, v), shape (nv, nv), with Ṁ = C + Cᵀ.
 
         `christoffel` is the one that Γ sums to ([EW21] eq. 10); `direct` is eq. 9's.
         """
+        if coordinates != "native":
+            return self._in(coordinates).coriolis_matrix(q, v, factorization)
         choice("factorization", factorization, FACTORIZATIONS)
         M, Mdot, C = np.empty((3, self.nv_free, self.nv_free))
         kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
         kernel(self.work.handle, self._free_q(q), self._free_v("v", v), M, Mdot, C)
         return self._reduce_matrix(C)
 
-    def christoffel(self, q: Any) -> Array:
+    def christoffel(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """Γ(q), shape (nv, nv, nv), with C_ij = Σ_k Γ_ijk v_k.
 
         Symmetric in j, k where v is the rate of coordinates; for spherical and floating joints
         they are the coefficients of quasi-velocities.
         """
+        if coordinates != "native":
+            return self._in(coordinates).christoffel(q)
         n = self.nv_free
         Gamma = np.zeros((n, n, n))
         COMPILED.christoffel(self.work.handle, self._free_q(q), Gamma)
         return self._reduce_tensor(Gamma)
 
-    def gravity(self, q: Any) -> Array:
+    def gravity(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """g(q), shape (nv,): the torques that hold the robot still."""
+        if coordinates != "native":
+            return self._in(coordinates).gravity(q)
         g = np.empty(self.nv_free)
         COMPILED.gravity(self.work.handle, self._free_q(q), g)
         return self._reduce_vector(g)
 
-    def bias(self, q: Any, v: Any) -> Array:
+    def bias(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
         """C(q, v) v + g(q), shape (nv,)."""
+        if coordinates != "native":
+            return self._in(coordinates).bias(q, v)
         tau = np.empty(self.nv_free)
         COMPILED.bias(self.work.handle, self._free_q(q), self._free_v("v", v), tau)
         return self._reduce_vector(tau)
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None) -> Array:
+    def inverse_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        f_ext: Wrenches | None = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
         """τ = M a + C v + g − Σ Jᵀ f_ext, shape (nv,).
 
         `f_ext` maps frame names to wrenches (6,) [moment; force] that act on the robot at the
         frame's origin, in world axes.
         """
+        if coordinates != "native":
+            return self._in(coordinates).inverse_dynamics(q, v, a, f_ext)
         tau = np.empty(self.nv_free)
         q, v, a = self._free_q(q), self._free_v("v", v), self._free_v("a", a)
         if f_ext:
@@ -92,11 +122,21 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
             COMPILED.inverse_dynamics(self.work.handle, q, v, a, tau)
         return self._reduce_vector(tau)
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None) -> Array:
+    def forward_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        f_ext: Wrenches | None = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
         """Accelerations (nv,) under torques tau and external wrenches, in O(N).
 
         Where joints mimic others, the equations of the leaders are solved by Cholesky instead.
         """
+        if coordinates != "native":
+            return self._in(coordinates).forward_dynamics(q, v, tau, f_ext)
         if self.model.mimics.present:
             zero = np.zeros(self.nv)
             rest = numbers("tau", tau, (self.nv,)) - self.inverse_dynamics(q, v, zero, f_ext)
@@ -111,8 +151,10 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
         self._require_regular(status)
         return a
 
-    def solve_mass(self, q: Any, b: Any) -> Array:
+    def solve_mass(self, q: Any, b: Any, *, coordinates: Coordinates = "native") -> Array:
         """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
+        if coordinates != "native":
+            return self._in(coordinates).solve_mass(q, b)
         columns = numbers("b", b, (self.nv,), (self.nv, -1))
         rows = np.array(np.atleast_2d(columns.T), order="C")
         if self.model.mimics.present:
@@ -125,29 +167,41 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
         self._require_regular(status)
         return rows[0] if columns.ndim == 1 else np.ascontiguousarray(rows.T)
 
-    def mass_product(self, q: Any, w: Any) -> Array:
+    def mass_product(self, q: Any, w: Any, *, coordinates: Coordinates = "native") -> Array:
         """M(q) w in O(N), shape (nv,)."""
+        if coordinates != "native":
+            return self._in(coordinates).mass_product(q, w)
         out = np.empty(self.nv_free)
         COMPILED.mass_product(self.work.handle, self._free_q(q), self._free_v("w", w), out)
         return self._reduce_vector(out)
 
-    def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
+    def coriolis_product(
+        self, q: Any, v: Any, w: Any, *, coordinates: Coordinates = "native"
+    ) -> Array:
         """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
+        if coordinates != "native":
+            return self._in(coordinates).coriolis_product(q, v, w)
         out = np.empty(self.nv_free)
         q, v, w = self._free_q(q), self._free_v("v", v), self._free_v("w", w)
         COMPILED.coriolis_product(self.work.handle, q, v, w, out)
         return self._reduce_vector(out)
 
-    def coriolis_transposed_product(self, q: Any, v: Any, w: Any = None) -> Array:
+    def coriolis_transposed_product(
+        self, q: Any, v: Any, w: Any = None, *, coordinates: Coordinates = "native"
+    ) -> Array:
         """C(q, v)ᵀ w in O(N), shape (nv,); w defaults to v, as momentum observers need it."""
+        if coordinates != "native":
+            return self._in(coordinates).coriolis_transposed_product(q, v, w)
         out = np.empty(self.nv_free)
         q, v = self._free_q(q), self._free_v("v", v)
         w = v if w is None else self._free_v("w", w)
         COMPILED.coriolis_transposed_product(self.work.handle, q, v, w, out)
         return self._reduce_vector(out)
 
-    def energy(self, q: Any, v: Any) -> tuple[float, float]:
+    def energy(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> tuple[float, float]:
         """Kinetic energy, rotors included, and potential energy (0 at the world's origin), J."""
+        if coordinates != "native":
+            return self._in(coordinates).energy(q, v)
         out = np.empty(2)
         COMPILED.energy(self.work.handle, self._free_q(q), self._free_v("v", v), out)
         return float(out[0]), float(out[1])
@@ -159,12 +213,16 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
         want: tuple[str, ...] = ("M", "C", "g"),
         frames: tuple[str, ...] = (),
         representation: str = "hybrid",
+        *,
+        coordinates: Coordinates = "native",
     ) -> dict[str, Any]:
         """Any of M, Mdot, C, Gamma, g, bias, energy, com, momentum, and per frame J, Jdot_v, pose.
 
         One walk over the tree for all of them. Results by name; those per frame are dicts by
         frame. v may be left out where nothing wanted depends on it.
         """
+        if coordinates != "native":
+            return self._in(coordinates).dynamics(q, v, want, frames, representation)
         flags = 0
         for word in want:
             flags |= WANTS[choice("want", word, WANTS)]
@@ -193,19 +251,6 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
         if word in ("Jdot_v", "pose"):
             return dict(zip(frames, value, strict=True))
         return value
-
-    def integrate(self, q: Any, v: Any, dt: float) -> Array:
-        """q after moving with constant v for dt seconds, shape (nq,)."""
-        dt = float(numbers("dt", dt, ()))
-        out = np.empty(self.nq_free)
-        COMPILED.integrate(self.work.handle, self._free_q(q), self._free_v("v", v) * dt, out)
-        return out[self.model.mimics.leaders_q]
-
-    def difference(self, q0: Any, q1: Any) -> Array:
-        """The velocity (nv,) that takes q0 to q1 in one second: inverse of integrate."""
-        out = np.empty(self.nv_free)
-        COMPILED.difference(self.work.handle, self._free_q(q0, "q0"), self._free_q(q1, "q1"), out)
-        return out[self.model.mimics.leaders_v]
 
     def _free_mass_matrix(self, q: Array) -> Array:
         M = np.empty((self.nv_free, self.nv_free))

@@ -10,20 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.kernels import layout
+from torqued.kernels.charts.chart import QUATERNION_OFFSET
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.errors import InputError
 from torqued.kernels.inputs import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Dofs, Model
+from torqued.kernels.robot_charts import ChartedRobot
 from torqued.kernels.workspace import Workspace
 
 #: Wrenches [moment; force] by frame name.
 Wrenches = Mapping[str, Any]
-
-QUATERNION_OFFSET = {"floating": 3, "spherical": 0}
-
-#: Where random states lie when a robot has no limits: rad or m.
-OPEN_RANGE = {"prismatic": 1.0, "translation": 1.0, "planar": 1.0, "floating": 1.0}
 
 
 class RobotBase:
@@ -45,11 +42,13 @@ class RobotBase:
             for joint in model.joints
             if joint.type in QUATERNION_OFFSET
         ]
+        self._charted: dict[str, ChartedRobot] = {}
 
     def copy(self) -> Self:
         """The same robot with a workspace of its own, for another thread."""
         other = copy.copy(self)
         other.work = Workspace(self.model.world, self.model.bodies)
+        other._charted = {}  # they compute in the workspace of the robot they belong to
         return other
 
     def __repr__(self) -> str:
@@ -93,30 +92,6 @@ class RobotBase:
             free.friction[v],
             free.armature[v],
         )
-
-    def neutral(self) -> Array:
-        """All coordinates zero and quaternions at identity, shape (nq,)."""
-        q = np.zeros(self.nq)
-        for _, k in self._quaternions:
-            q[k + 3] = 1.0
-        return q
-
-    def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
-        """q within limits (± π or ± 1 m where there are none) and v of order one."""
-        q = np.empty(self.nq_free)
-        for joint in self.model.joints:
-            part = slice(joint.q, joint.q + joint.nq)
-            reach = OPEN_RANGE.get(joint.type, np.pi)
-            lower = np.maximum(self.model.dofs.lower[part], -reach)
-            upper = np.minimum(self.model.dofs.upper[part], reach)
-            # Limits may lie wholly outside the usual range.
-            lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-            q[part] = rng.uniform(lower, upper)
-        q = q[self.model.mimics.leaders_q]
-        for _, k in self._quaternions:
-            quaternion = rng.normal(size=4)
-            q[k : k + 4] = quaternion / np.linalg.norm(quaternion)
-        return q, rng.normal(size=self.nv)
 
     def _free_q(self, q: Any, name: str = "q") -> Array:
         """The free tree's coordinates for the robot's q, checked."""

@@ -63,7 +63,7 @@ def lane_of(position):
 
 
 @intrinsic
-def _pointer(typing: Any, address: Any) -> Any:
+def pointer(typing: Any, address: Any) -> Any:
     """An address as a pointer."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -74,14 +74,14 @@ def _pointer(typing: Any, address: Any) -> Any:
 
 @kernel
 def _compiled_open(handle):
-    a = carray(_pointer(handle), 1, ADDRESSES)[0]
+    a = carray(pointer(handle), 1, ADDRESSES)[0]
     return Work(
-        carray(_pointer(a.world), 1, WORLD),
-        carray(_pointer(a.bodies), a.body_count, BODY),
-        carray(_pointer(a.states), a.body_count, STATE),
-        carray(_pointer(a.columns), a.column_count, COLUMN),
-        carray(_pointer(a.path), a.block_count, PATH),
-        carray(_pointer(a.pair), (a.column_count, a.column_count, LANES), np.float64),
+        carray(pointer(a.world), 1, WORLD),
+        carray(pointer(a.bodies), a.body_count, BODY),
+        carray(pointer(a.states), a.body_count, STATE),
+        carray(pointer(a.columns), a.column_count, COLUMN),
+        carray(pointer(a.path), a.block_count, PATH),
+        carray(pointer(a.pair), (a.column_count, a.column_count, LANES), np.float64),
     )
 
 

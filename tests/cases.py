@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
-from oracles.literal_tree import Base, LiteralTree
 from random_trees import ALL_TYPES, random_tree
 
+from oracles.literal_tree import Base, LiteralTree
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description
 
@@ -83,14 +83,15 @@ def cases(
     draw: st.DrawFn,
     types: Sequence[str] = ALL_TYPES,
     bases: Sequence[Base] = BASES,
-    mimics: bool = True,
+    mimics: bool | None = None,
+    least: int = 1,
     most: int = 12,
 ) -> Case:
-    """Trees of up to `most` links of the given joint types, some with joints that mimic others."""
+    """Trees of `least` to `most` moving links; with or without mimics where that is left open."""
     seed = draw(st.integers(0, 2**32 - 1))
-    bodies = draw(st.integers(1, most))
+    bodies = draw(st.integers(least, most))
     base = draw(st.sampled_from(bases))
-    follow = mimics and draw(st.booleans())
+    follow = draw(st.booleans()) if mimics is None else mimics
     kinds = random_tree(np.random.default_rng(seed), bodies, types, follow).joints
     assume(base == "floating" or any(joint.type != "fixed" for joint in kinds))
     return random_case(seed, bodies, base, types, follow)

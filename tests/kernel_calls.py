@@ -7,6 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torqued.kernels import Robot
+from torqued.kernels.compiled import COMPILED
+from torqued.kernels.contact_solvers import DIRECT, RANGE_SPACE, contact_space
+from torqued.kernels.contacts import Contact
 from torqued.kernels.evaluate import WANTS, quantities
 from torqued.kernels.frames import HYBRID
 from torqued.kernels.model.description import Array
@@ -30,11 +33,11 @@ def example_robot() -> Robot:
 
 def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
-    work, n = robot.work, robot.nv
+    work, n = robot.work.handle, robot.nv
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
-    frames = robot._frames(robot.frame_names[:3])
+    frames, feet = robot._frames(robot.frame_names[:3]), robot.frame_names[1:3]
     wrenches = rng.normal(size=(3, 6))
     index, multiplier = np.arange(n) // 2, rng.normal(size=n)
     leaders = int(index[-1]) + 1
@@ -48,6 +51,13 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         return np.full(shape, np.nan)
 
     out = quantities(EVERYTHING, n, 3)
+    contacts = robot._contact_records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
+    space = contact_space(n, 9, True)
+    COMPILED.contact_terms(work, q, v, contacts, space)
+    points = robot._contact_records([Contact(foot, "point", friction=0.5) for foot in feet])
+    point_space = contact_space(n, 6, False)
+    COMPILED.contact_terms(work, q, v, points, point_space)
+    states = np.zeros(2, np.int64)
     return {
         "mass_matrix": call(work, q, results=(new(n, n),)),
         "mass_matrix_rate": call(work, q, v, results=(new(n, n),)),
@@ -85,6 +95,11 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "solve_mass": Call((work, q, rng.normal(size=(2, n))), ()),
         "cholesky": Call((M.copy(),), ()),
         "cholesky_solve": Call((L, w.copy()), ()),
-        "christoffel": Call((work, q, np.empty((3, n, n)), np.zeros((n, n, n))), ()),
+        "christoffel": Call((work, q, np.zeros((n, n, n))), ()),
+        "contact_terms": Call((work, q, v, contacts, space), ()),
+        "contact_solve": Call((work, a, DIRECT, space), ()),
+        "contact_dynamics": Call((work, q, v, a, contacts, RANGE_SPACE, space), ()),
+        "impact_solve": Call((work, v, 0.5, point_space), ()),
+        "friction_solve": Call((work, a, points, 1e-3, 5, 1e-9, point_space, states), ()),
         "evaluate": Call((work, q, v, EVERYTHING, frames, HYBRID, out), ()),
     }

@@ -15,6 +15,8 @@ from kernel_calls import example_robot
 
 from torqued.kernels import Robot
 from torqued.kernels import evaluate as evaluate_module
+from torqued.kernels.contact_solvers import SOLVERS
+from torqued.kernels.contacts import Contact
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
 
@@ -75,6 +77,15 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "centroidal_bias": lambda: robot.centroidal_bias(q, v),
         "dynamics": lambda: robot.dynamics(q, v, words, (tip, middle)),
     }
+    contacts = [Contact(tip, "point", friction=0.5)]
+    for solver in SOLVERS:
+        calls[f"contact_dynamics-{solver}"] = lambda solver=solver: numbers_of(
+            robot.contact_dynamics(q, v, tau, contacts, solver), "a", "force", "G", "gamma"
+        )
+    calls["friction_dynamics"] = lambda: numbers_of(
+        robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
+    )
+    calls["impact"] = lambda: numbers_of(robot.impact(q, v, contacts, 0.5), "v", "impulse")
     for kind in REPRESENTATIONS:
         calls |= {
             f"frame_jacobian-{kind}": lambda kind=kind: robot.frame_jacobian(q, tip, kind, point),
@@ -87,10 +98,16 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     return calls
 
 
+def numbers_of(solution: Any, *names: str) -> dict[str, Array]:
+    return {name: getattr(solution, name) for name in names}
+
+
 def flat(name: str, value: Any) -> dict[str, Array]:
     """Nested results by path."""
     if isinstance(value, dict):
-        return {k: x for key, inner in value.items() for k, x in flat(f"{name}/{key}", inner).items()}
+        return {
+            k: x for key, inner in value.items() for k, x in flat(f"{name}/{key}", inner).items()
+        }
     return {name: np.asarray(value)}
 
 

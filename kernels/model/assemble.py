@@ -78,12 +78,14 @@ class _Assembler:
         self.root = next(name for name in self.links if name not in moved)
         self.bodies: list[np.ndarray] = []
         self.inertias: list[Inertia] = []
-        self.frames: list[Frame] = []
+        self.frames: list[Frame] = []  # of links
+        self.joint_frames: list[Frame] = []
         self.joints: list[JointInfo] = []
         self.declared: list[Joint] = []
         self.nq = self.nv = 0
         #: Still to visit: joints with the body and place they hang on, and ends of subtrees.
         self.waiting: list[tuple[Joint, int, Pose, int] | range] = []
+        self.base_joints = int(base == "floating")
         if base == "floating":
             self.enter(Joint(ROOT_JOINT, "floating", "", self.root), -1, Pose(), 0)
         else:
@@ -108,7 +110,8 @@ class _Assembler:
     def enter(self, joint: Joint, parent: int, placement: Pose, depth: int) -> None:
         """Add the bodies of one joint and the link that it moves."""
         if joint.type == "fixed":
-            self.frames.append(Frame(joint.name, parent, placement.rotation, placement.position))
+            frame = Frame(joint.name, parent, placement.rotation, placement.position)
+            self.joint_frames.append(frame)
             self.attach(joint.child, parent, placement, depth)
             return
         nq, nv = JOINT_SIZES[joint.type]
@@ -137,8 +140,24 @@ class _Assembler:
             depth += int(body["columns"])
             placement, back = Pose(), A.T
         self.waiting.append(range(first, parent + 1))
-        self.frames.append(Frame(joint.name, parent, back, np.zeros(3)))
+        self.joint_frames.append(Frame(joint.name, parent, back, np.zeros(3)))
         self.attach(joint.child, parent, Pose(back, np.zeros(3)), depth)
+
+    def order_by_name(self) -> tuple[int, ...]:
+        """Places of the joints in the order of readers that sort the joints below a link by name
+        (urdfdom, and with it Pinocchio and RBDL)."""
+        places = {joint.name: k for k, joint in enumerate(self.joints) if k >= self.base_joints}
+        order = list(range(self.base_joints))
+        waiting = self._last_name_first(self.root)
+        while waiting:
+            joint = waiting.pop()
+            if joint.type != "fixed":
+                order.append(places[joint.name])
+            waiting += self._last_name_first(joint.child)
+        return tuple(order)
+
+    def _last_name_first(self, link: str) -> list[Joint]:
+        return sorted(self.children[link], key=lambda joint: joint.name, reverse=True)
 
     def body_array(self) -> np.ndarray:
         bodies = np.array(self.bodies, layout.BODY)
@@ -217,8 +236,6 @@ def assemble(
 ) -> Model:
     """Arrays of a description that has passed `checks.check`."""
     tree = _Assembler(description, base)
-    links = {link.name for link in description.links}
-    frames = sorted(tree.frames, key=lambda frame: frame.name not in links)
     world = np.zeros(1, layout.WORLD)
     world["gravity"] = gravity
     bodies = tree.body_array()
@@ -232,7 +249,8 @@ def assemble(
         world=world,
         bodies=bodies,
         joints=tuple(tree.joints),
-        frames=tuple(unique_frames(frames)),
+        order_by_name=tree.order_by_name(),
+        frames=tuple(unique_frames([*tree.frames, *tree.joint_frames])),
         dofs=tree.dofs(),
         mimics=tree.mimics(),
         warnings=warnings,

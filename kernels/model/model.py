@@ -74,6 +74,7 @@ class Model:
     world: NDArray[np.void]
     bodies: NDArray[np.void]
     joints: tuple[JointInfo, ...]
+    order_by_name: tuple[int, ...]  # places in joints, as readers that sort by name visit them
     frames: tuple[Frame, ...]
     dofs: Dofs
     mimics: Mimics

@@ -11,6 +11,7 @@ import pytest
 from agreement import assert_agree, largest
 from cases import Case, cases
 from hypothesis import given, settings
+
 from oracles import literal_algorithms as literal
 from oracles.literal_quantities import (
     kinetic_energy,
@@ -18,7 +19,6 @@ from oracles.literal_quantities import (
     potential_energy,
 )
 from oracles.literal_tree import LiteralTree
-
 from torqued.kernels.model.description import SINGLE_DOF, Array
 
 few = settings(max_examples=25)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-
 import numpy as np
 import pytest
 from agreement import assert_agree, largest
 from cases import BASES, GRAVITY, with_random_armature
-from oracles.literal_tree import Base
 from random_trees import random_tree
 from robots import load_real, robot_urdfs
 
+from oracles.literal_tree import Base
 from torqued.kernels import Robot
 from torqued.kernels.model.families import FAMILIES, family
 from torqued.kernels.model.urdf_writer import to_urdf

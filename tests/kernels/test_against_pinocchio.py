@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from agreement import assert_agree, largest
 from cases import BASES
-from oracles.literal_tree import Base, mimic_maps
 from robots import load_real, robot_urdfs
 
+from oracles.literal_tree import Base, mimic_maps
 from torqued.kernels import Robot
-from torqued.kernels.errors import ModelError, NumericalError
+from torqued.kernels.errors import NumericalError
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.urdf import read_urdf
@@ -116,12 +116,6 @@ def test_the_robots_are_there():
     assert len(RIGID) < 3
     assert {path.stem for path in WITH_MIMICS} >= {"panda", "pr2", "talos_full_v2"}
     assert {path.stem for path in FOLLOWED_BY_BOTH} >= {"panda", "pr2", "tiago_pro"}
-
-
-@pytest.mark.parametrize("path", RIGID, ids=lambda path: path.stem)
-def test_a_fixed_robot_without_moving_joints_is_refused(path):
-    with pytest.raises(ModelError, match="no joint moves"):
-        load_real(path, "fixed")
 
 
 def test_mass_matrix_agrees(both):

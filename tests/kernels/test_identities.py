@@ -11,8 +11,8 @@ import pytest
 from agreement import assert_agree, largest
 from cases import RATES, Case, cases
 from hypothesis import given, settings
-from oracles.finite_differences import derivative, mass_matrix_rate
 
+from oracles.finite_differences import derivative, mass_matrix_rate
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
@@ -309,7 +309,7 @@ def test_centroidal_rate_is_the_derivative_of_centroidal_momentum(case):
 def test_centroidal_rate_kernel_takes_accelerations(case):
     robot, q, v, a = case.robot, case.q, case.v, case.a
     out = np.empty(6)
-    COMPILED.centroidal_rate(robot.work, q, v, a, out)
+    COMPILED.centroidal_rate(robot.work.handle, q, v, a, out)
     A = robot.centroidal_matrix(q)
     size = largest(A) * (largest(v) ** 2 + largest(a))
     assert_agree(out, A @ a + robot.centroidal_bias(q, v), size=size)

@@ -20,6 +20,9 @@ from torqued.kernels.jit import ENTRIES
 
 OTHER_USER = 12345
 
+#: By which a source with compiled functions is known.
+KERNEL = "from torqued.kernels.jit import kernel\n"
+
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -34,10 +37,16 @@ def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder of sources in place of the kernels'."""
     folder = tmp_path / "sources"
     folder.mkdir()
-    (folder / "jit.py").write_text("")
-    (folder / "rnea.py").write_text("tau = 0")
+    (folder / "jit.py").write_text("from numba import njit")
+    (folder / "rnea.py").write_text(KERNEL + "tau = 0")
+    (folder / "errors.py").write_text("")
     monkeypatch.setattr(jit, "__file__", str(folder / "jit.py"))
     return folder
+
+
+def is_compiled_in(module: str, value: Any) -> bool:
+    function = getattr(value, "py_func", None)
+    return function is not None and function.__module__ == module
 
 
 class TestFolder:
@@ -64,18 +73,44 @@ class TestFolder:
     @pytest.mark.parametrize(
         "change",
         [
-            lambda folder: (folder / "rnea.py").write_text("tau = 1"),
-            lambda folder: (folder / "crba.py").write_text(""),
+            lambda folder: (folder / "rnea.py").write_text(KERNEL + "tau = 1"),
+            lambda folder: (folder / "crba.py").write_text(KERNEL),
             lambda folder: (folder / "rnea.py").rename(folder / "newton.py"),
             lambda folder: (folder / "rnea.py").unlink(),
         ],
         ids=["changed", "added", "renamed", "removed"],
     )
-    def test_any_changed_source_has_another_folder(self, root, sources, change):
+    def test_any_changed_kernel_has_another_folder(self, root, sources, change):
         before, _ = jit._prepare_cache()
         change(sources)
         after, _ = jit._prepare_cache()
         assert before != after
+
+    def test_sources_without_kernels_do_not_count(self, root, sources):
+        before, _ = jit._prepare_cache()
+        (sources / "errors.py").write_text("class Other(Exception): pass")
+        assert jit._prepare_cache()[0] == before
+
+    def test_every_file_with_compiled_functions_counts(self, root, tmp_path, monkeypatch):
+        """Tried on a copy of the product's own sources, one changed file after the other."""
+        modules = [
+            module
+            for name, module in sorted(sys.modules.items())
+            if name.startswith("torqued.kernels.")
+            and any(is_compiled_in(name, value) for value in vars(module).values())
+        ]
+        assert len(modules) > 12
+        copies = tmp_path / "copies"
+        copies.mkdir()
+        for module in modules:
+            copies.joinpath(Path(str(module.__file__)).name).write_bytes(
+                Path(str(module.__file__)).read_bytes()
+            )
+        monkeypatch.setattr(jit, "__file__", str(copies / "jit.py"))
+        for file in sorted(copies.iterdir()):
+            before = jit._sources_digest()
+            file.write_bytes(file.read_bytes() + b"# changed")
+            assert jit._sources_digest() != before, file.name
 
     def test_another_compiler_has_another_folder(self, root, sources, monkeypatch):
         before, _ = jit._prepare_cache()

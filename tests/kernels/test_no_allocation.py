@@ -45,8 +45,10 @@ def statistics() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def calls() -> dict[str, Any]:
-    return kernel_calls(example_robot(), np.random.default_rng(0))
+def calls() -> Iterator[dict[str, Any]]:
+    robot = example_robot()  # its workspace is what the calls work in
+    yield kernel_calls(robot, np.random.default_rng(0))
+    del robot
 
 
 def arrays_in(kind: Any) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import robot_methods
-from agreement import assert_agree, largest
+from agreement import largest
 from kernel_calls import example_robot
 
 from torqued.kernels import Robot

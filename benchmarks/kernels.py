@@ -1,0 +1,235 @@
+"""`torqued bench kernels`: the kernels beside Pinocchio, in the same run on the same robots.
+
+robots.py → timing.py → results.py → report.py (tables), plots.py (figures), JSON
+growth.py → timing.py ↗
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torqued.kernels.errors import InputError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torqued.benchmarks.growth import Sizes
+    from torqued.benchmarks.results import Results
+    from torqued.benchmarks.robots import Case
+    from torqued.benchmarks.timing import Plan, Times
+
+#: By robot and kernel, or by family and size: what each sweep has measured.
+Parts = dict[tuple[str, Any], list[dict[str, "Times"]]]
+
+#: Columns where there is no terminal that has some.
+LOG_WIDTH = 110
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    parser.add_argument("--plot", type=Path, metavar="DIR", help="draw the figures as PNG")
+    parser.add_argument(
+        "--markdown",
+        type=Path,
+        metavar="FILE",
+        help="put the tables into the block that a Markdown file keeps for them",
+    )
+    parser.add_argument(
+        "--robots",
+        metavar="NAMES",
+        help="separated by commas: panda, talos, a family such as chain20, or any name of "
+        "`torqued models` (default: the six of the budget)",
+    )
+    parser.add_argument(
+        "--no-growth", action="store_true", help="leave out how times grow with the size of robots"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="a few seconds, figures that are only rough"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = max(console.width, LOG_WIDTH)
+    require_places(args)
+    results = measure_all(args, console)
+    print_tables(console, results)
+    if args.quick:
+        console.print("a quick run: its figures are only rough")
+    write(args, console, results)
+    return 0
+
+
+def require_places(args: argparse.Namespace) -> None:
+    """Find out before the measurement what would spoil its end."""
+    if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
+        raise InputError(f"--json {args.json}: not a file, or in a folder that does not exist")
+    if args.plot:
+        importlib.import_module("matplotlib")
+        try:
+            args.plot.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"--plot {args.plot}: not a folder ({error.strerror})") from None
+    if args.markdown:
+        from torqued.benchmarks.report import require_block
+
+        require_block(args.markdown)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much to measure: sweeps over everything, and each time so long."""
+
+    sweeps: int
+    states: int
+    plan: Plan  # for a kernel beside Pinocchio
+    brief: Plan  # for a method of `Robot`, and for a point of a curve
+    sizes: Sizes
+
+
+def effort(quick: bool, with_growth: bool) -> Effort:
+    from torqued.benchmarks.growth import QUICK_SIZES, SIZES
+    from torqued.benchmarks.timing import Plan
+
+    if quick:
+        sizes = QUICK_SIZES if with_growth else {}
+        return Effort(1, 2, Plan(seconds=0.0, passes=3), Plan(seconds=0.0, passes=2), sizes)
+    sizes = SIZES if with_growth else {}
+    return Effort(4, 8, Plan(seconds=0.3, passes=10), Plan(seconds=0.1, passes=3), sizes)
+
+
+def measure_all(args: argparse.Namespace, console: Console) -> Results:
+    from torqued.benchmarks import growth, robots
+    from torqued.benchmarks.machine import this_machine
+    from torqued.benchmarks.results import Figure, Results
+    from torqued.benchmarks.timing import pooled
+    from torqued.server.cli.compile import compile_with_progress
+
+    machine = this_machine()
+    asked = [name.strip() for name in args.robots.split(",")] if args.robots else robots.ROBOTS
+    names = list(dict.fromkeys(asked))
+    for name in names:
+        robots.require_known(name)
+    ready = compile_with_progress(console)
+    cached = "all" if ready.from_cache == ready.kernels else str(ready.from_cache)
+    loading = f"{ready.kernels} ready in {ready.seconds:.1f} s, {cached} of them from the cache"
+
+    work = effort(args.quick, with_growth=not args.no_growth)
+    cases = [robots.load(name, work.states) for name in names]
+    for case in cases:
+        case.verify()
+    families = {
+        kind: {dofs: growth.load(kind, dofs, work.states) for dofs in sizes}
+        for kind, sizes in work.sizes.items()
+    }
+    figures: Parts = {(case.name, kernel): [] for case in cases for kernel in robots.KERNELS}
+    points: Parts = {(kind, dofs): [] for kind, sizes in families.items() for dofs in sizes}
+    with progress(console, work.sweeps * (len(figures) + len(points))) as report:
+        for sweep in range(1, work.sweeps + 1):
+            for case in cases:
+                for kernel in robots.KERNELS:
+                    report(f"robots, sweep {sweep} of {work.sweeps}", f"{case.name} {kernel}")
+                    figures[case.name, kernel].append(measure_kernel(case, kernel, work))
+            for kind, sizes in families.items():
+                for dofs, case in sizes.items():
+                    report(f"growth, sweep {sweep} of {work.sweeps}", case.name)
+                    points[kind, dofs].append(growth.measure_point(case, work.brief))
+    return Results(
+        machine,
+        loading,
+        [Figure(name, kernel, **pooled(parts)) for (name, kernel), parts in figures.items()],
+        [
+            growth.curve(kind, {dofs: pooled(points[kind, dofs]) for dofs in sizes})
+            for kind, sizes in families.items()
+        ],
+    )
+
+
+def measure_kernel(case: Case, kernel: str, work: Effort) -> dict[str, Times]:
+    """The kernel against Pinocchio, and more briefly its method of `Robot`."""
+    import pinocchio as pin
+
+    from torqued.benchmarks.timing import measure
+
+    contenders = {"ours": case.ours(kernel), "pinocchio": case.pinocchio(kernel)}
+    if kernel in ("crba", "aba"):
+        contenders["world"] = case.pinocchio(kernel, pin.Convention.WORLD)
+    method = {"method": case.method(kernel)}
+    return {**measure(contenders, work.plan), **measure(method, work.brief)}
+
+
+@contextmanager
+def progress(console: Console, total: int) -> Iterator[Callable[[str, str], None]]:
+    """Gives `report(what, detail)`, to be called before each of `total` parts.
+
+    A terminal shows a bar that vanishes in the end; a log gets a line for every new `what`.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("measuring"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+        # A thread that redraws would work during measurements; this redraws between them.
+        auto_refresh=False,
+    ) as bar:
+        task = bar.add_task("", total=total)
+        done, last = 0, ""
+
+        def report(what: str, detail: str) -> None:
+            nonlocal done, last
+            if what != last and not console.is_terminal:
+                console.print(f"measuring {what}", markup=False)
+            bar.update(task, description=f"{what}, {detail}", completed=done)
+            bar.refresh()
+            done, last = done + 1, what
+
+        yield report
+
+
+def print_tables(console: Console, results: Results) -> None:
+    from torqued.benchmarks.report import sheets, summary
+
+    console.print(f"{results.machine}", markup=False)
+    console.print(f"kernels: {results.loading}\n", markup=False)
+    for sheet in sheets(results):
+        console.print(sheet.title, markup=False, style="bold")
+        console.print(sheet.to_rich())
+        for note in sheet.notes:
+            console.print(note, markup=False)
+        console.print()
+    console.print(summary(results), markup=False, style="bold")
+
+
+def write(args: argparse.Namespace, console: Console, results: Results) -> None:
+    from torqued.benchmarks import report
+
+    written: list[Path] = []
+    if args.json:
+        text = json.dumps(results.to_json(), indent=2, ensure_ascii=False)
+        args.json.write_text(text + "\n", encoding="utf-8")
+        written.append(args.json)
+    if args.markdown:
+        report.replace_block(args.markdown, report.to_markdown(results))
+        written.append(args.markdown)
+    if args.plot:
+        from torqued.benchmarks import plots
+
+        written += plots.draw(results, args.plot)
+    for path in written:
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)

@@ -1,0 +1,120 @@
+"""Between bytes and messages: msgpack maps with arrays as an extension type. No sockets here.
+
+A request is a map {"v", "id", "op", fields…}, a reply {"v", "id", "ok": true, fields…} or
+{"v", "id", "ok": false, "error": {…}}. docs/PROTOCOL.md is the authority.
+
+An array is extension type 1: one byte for the type of its numbers, one for the number of
+dimensions, two zeros, each dimension as a 32-bit number, zeros up to a multiple of 8 bytes, then
+the numbers row by row. All little-endian.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.client.errors import MessageError, from_map
+
+PROTOCOL_VERSION = 1
+ARRAY = 1
+
+#: Largest message that either side accepts, bytes.
+LARGEST_MESSAGE = 16 * 1024 * 1024
+LARGEST_NESTING = 64
+MOST_DIMENSIONS = 8
+
+#: Byte on the wire → type of numbers.
+TYPES = {ord("d"): np.dtype("<f8"), ord("f"): np.dtype("<f4"), ord("q"): np.dtype("<i8")}
+BYTES = {kind: byte for byte, kind in TYPES.items()}
+
+
+def numbers_start(dimensions: int) -> int:
+    """Where an array's numbers begin: after its head, at a multiple of 8."""
+    return (4 + 4 * dimensions + 7) // 8 * 8
+
+
+def encode_array(array: NDArray[Any]) -> msgpack.ExtType:
+    """An array as an extension value."""
+    kind = array.dtype.newbyteorder("<")
+    if kind not in BYTES:
+        raise TypeError(f"arrays of {array.dtype} cannot be sent, allowed: float64, float32, int64")
+    head = struct.pack(f"<BBH{array.ndim}I", BYTES[kind], array.ndim, 0, *array.shape)
+    head = head.ljust(numbers_start(array.ndim), b"\0")
+    return msgpack.ExtType(ARRAY, head + np.ascontiguousarray(array, kind).tobytes())
+
+
+def decode_array(code: int, data: bytes) -> NDArray[Any]:
+    """The array of an extension value; a view of the message's bytes, so read only."""
+    if code != ARRAY:
+        raise MessageError("bad_message", f"extension type {code} is unknown, expected {ARRAY}")
+    if len(data) < 4:
+        raise MessageError("bad_message", f"array of {len(data)} bytes is shorter than its head")
+    byte, dimensions, zero = struct.unpack_from("<BBH", data)
+    if byte not in TYPES or zero != 0 or dimensions > MOST_DIMENSIONS:
+        raise MessageError(
+            "bad_message",
+            f"array head {data[:4].hex()} is not one of a type (d, f, q), at most "
+            f"{MOST_DIMENSIONS} dimensions and two zeros",
+        )
+    start = numbers_start(dimensions)
+    if len(data) < start:
+        raise MessageError("bad_message", f"array of {dimensions} dimensions is cut off")
+    shape = struct.unpack_from(f"<{dimensions}I", data, 4)
+    count = 1
+    for size in shape:
+        count *= size
+    if count * TYPES[byte].itemsize != len(data) - start:
+        raise MessageError(
+            "bad_message", f"array of shape {shape} does not have {len(data) - start} bytes"
+        )
+    return np.frombuffer(data, TYPES[byte], count, start).reshape(shape)
+
+
+def _encode_other(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return encode_array(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be sent")
+
+
+def encode(message: Mapping[str, Any]) -> bytes:
+    """A message as bytes."""
+    data: bytes = msgpack.packb(message, default=_encode_other, use_bin_type=True)
+    return data
+
+
+def decode(data: bytes) -> dict[str, Any]:
+    """The message in some bytes; `MessageError` whatever is wrong with them."""
+    if len(data) > LARGEST_MESSAGE:
+        raise MessageError(
+            "too_large", f"message of {len(data)} bytes, at most {LARGEST_MESSAGE} are allowed"
+        )
+    try:
+        message = msgpack.unpackb(data, ext_hook=decode_array, raw=False, strict_map_key=True)
+    except MessageError:
+        raise
+    except Exception as problem:  # msgpack raises many kinds, and what a hook raises
+        raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
+    if not isinstance(message, dict) or not all(isinstance(key, str) for key in message):
+        raise MessageError(
+            "bad_message", f"{type(message).__name__}, expected a map with text keys"
+        )
+    return message
+
+
+def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
+    """A request as bytes."""
+    return encode({"v": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
+
+
+def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a reply without its envelope; raises the error that it carries."""
+    if not reply.get("ok"):
+        raise from_map(reply.get("error") or {})
+    return {key: value for key, value in reply.items() if key not in ("v", "id", "ok")}

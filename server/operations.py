@@ -1,0 +1,248 @@
+"""What each operation takes, and the one kernel call that it makes.
+
+A table, not code paths: `OPERATIONS` names the fields of every operation, docs/PROTOCOL.md has
+the same table for people, and a test keeps the two equal. Fields are checked for presence here
+and for their content by `Robot`, whose errors already name the field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from torqued.client import errors
+from torqued.client.codec import PROTOCOL_VERSION
+from torqued.kernels import Contact, InputError, NumericalError, Robot
+
+Fields = Mapping[str, Any]
+
+#: In every message; not fields of the operation.
+ENVELOPE = ("v", "id", "op")
+
+
+@dataclass(frozen=True)
+class Operation:
+    """Names of required and optional fields, and what to do with them."""
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...]
+    run: Callable[[Robot, Fields], dict[str, Any]]
+
+
+def run_operation(robot: Robot, message: Fields) -> dict[str, Any]:
+    """The result fields of a decoded request; raises `errors.RequestError` whatever is wrong."""
+    operation, fields = checked(message)
+    try:
+        return operation.run(robot, fields)
+    except InputError as error:
+        raise errors.error(
+            "bad_field", str(error), field=error.field, value=error.value, expected=error.expected
+        ) from error
+    except NumericalError as error:
+        raise errors.error("singular", str(error)) from error
+
+
+def checked(message: Fields) -> tuple[Operation, Fields]:
+    """The operation of a request and its own fields."""
+    version = message.get("v")
+    if version != PROTOCOL_VERSION:
+        raise errors.error(
+            "wrong_version",
+            f"protocol version {version!r}, this daemon speaks {PROTOCOL_VERSION}",
+            field="v",
+            value=version,
+            expected=str(PROTOCOL_VERSION),
+        )
+    name = message.get("op")
+    operation = OPERATIONS.get(name) if isinstance(name, str) else None
+    if operation is None:
+        raise errors.error(
+            "unknown_operation",
+            f"operation {name!r} is unknown, allowed: {', '.join(OPERATIONS)}",
+            field="op",
+            value=name,
+            expected=f"one of {', '.join(OPERATIONS)}",
+        )
+    fields = {key: value for key, value in message.items() if key not in ENVELOPE}
+    allowed = operation.required + operation.optional
+    for key in operation.required:
+        if key not in fields:
+            raise errors.error(
+                "missing_field", f"{name}: field {key!r} is missing", field=key, expected="present"
+            )
+    for key in fields:
+        if key not in allowed:
+            raise errors.error(
+                "unknown_field",
+                f"{name}: field {key!r} is unknown, allowed: {', '.join(allowed)}",
+                field=key,
+                expected=f"one of {', '.join(allowed)}",
+            )
+    return operation, fields
+
+
+def texts(fields: Fields, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    """A field that is a list of texts."""
+    value = fields.get(name, default)
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise InputError(f"{name}: {value!r}, expected a list of texts", name, None, "texts")
+    return tuple(value)
+
+
+def text(fields: Fields, name: str, default: str) -> str:
+    """A field that is a text."""
+    value = fields.get(name, default)
+    if not isinstance(value, str):
+        raise InputError(f"{name}: {value!r}, expected a text", name, None, "a text")
+    return value
+
+
+def wrenches(fields: Fields) -> Mapping[str, Any] | None:
+    """The field f_ext: a map from frame names to wrenches."""
+    value = fields.get("f_ext")
+    if value is not None and not isinstance(value, dict):
+        kind = type(value).__name__
+        raise InputError(f"f_ext: {kind}, expected a map", "f_ext", None, "a map")
+    return value
+
+
+def contacts(fields: Fields) -> list[Contact]:
+    """The field contacts: a list of maps with the members of `Contact`."""
+    value = fields["contacts"]
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InputError("contacts: expected a list of maps", "contacts", None, "a list of maps")
+    allowed = Contact.__dataclass_fields__
+    for k, item in enumerate(value):
+        for key in item:
+            if key not in allowed:
+                raise InputError(
+                    f"contacts[{k}]: {key!r} is unknown, allowed: {', '.join(allowed)}",
+                    "contacts",
+                    key,
+                    f"one of {', '.join(allowed)}",
+                )
+        if not isinstance(item.get("frame"), str):
+            raise InputError(f"contacts[{k}]: 'frame' is missing", "contacts", None, "a frame")
+    return [Contact(**item) for item in value]
+
+
+def hello(robot: Robot, fields: Fields) -> dict[str, Any]:
+    limits = {name: np.asarray(value) for name, value in asdict(robot.limits).items()}
+    return {
+        "name": robot.name,
+        "base": robot.model.base,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "joints": list(robot.joint_names),
+        "frames": list(robot.frame_names),
+        "limits": limits,
+        "neutral": robot.neutral(),
+        "gravity": robot.gravity_vector,
+        "warnings": list(robot.warnings),
+        "conventions": (
+            "SI units, radians; 6-D vectors [angular; linear]; floating base q = [x y z, "
+            "qx qy qz qw, joints], v = [angular, linear in body axes, joints]; joints depth "
+            "first in document order"
+        ),
+        "operations": list(OPERATIONS),
+    }
+
+
+def dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    return robot.dynamics(
+        fields["q"],
+        fields.get("v"),
+        want=texts(fields, "want", ("M", "C", "g")),
+        frames=texts(fields, "frames", ()),
+        representation=text(fields, "representation", "hybrid"),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+
+
+def inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, a = fields["q"], fields["v"], fields["a"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"tau": robot.inverse_dynamics(q, v, a, wrenches(fields), coordinates=coordinates)}
+
+
+def forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, tau = fields["q"], fields["v"], fields["tau"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"a": robot.forward_dynamics(q, v, tau, wrenches(fields), coordinates=coordinates)}
+
+
+def solve_mass(robot: Robot, fields: Fields) -> dict[str, Any]:
+    coordinates = text(fields, "coordinates", "native")
+    return {"x": robot.solve_mass(fields["q"], fields["b"], coordinates=coordinates)}
+
+
+def coriolis_product(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, w = fields["q"], fields["v"], fields["w"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"product": robot.coriolis_product(q, v, w, coordinates=coordinates)}
+
+
+def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    want = ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
+    return robot.dynamics(
+        fields["q"],
+        fields.get("v"),
+        want=want,
+        frames=texts(fields, "frames", ()),
+        representation=text(fields, "representation", "hybrid"),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+
+
+def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    solution = robot.contact_dynamics(
+        fields["q"],
+        fields["v"],
+        fields["tau"],
+        contacts(fields),
+        solver=text(fields, "solver", "range_space"),
+    )
+    return {
+        "a": solution.a,
+        "force": solution.force,
+        "G": solution.G,
+        "gamma": solution.gamma,
+        "inverse_inertia": solution.inverse_inertia,
+        "rank_deficient": solution.rank_deficient,
+        "conflicting": solution.conflicting,
+        "redundant": [contact.redundant for contact in solution.contacts],
+        "pulls": [contact.pulls for contact in solution.contacts],
+        "slips": [contact.slips for contact in solution.contacts],
+        "tips": [contact.tips for contact in solution.contacts],
+    }
+
+
+def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
+    restitution = fields.get("restitution", 0.0)
+    solution = robot.impact(fields["q"], fields["v"], contacts(fields), restitution)
+    return asdict(solution)
+
+
+def integrate(robot: Robot, fields: Fields) -> dict[str, Any]:
+    coordinates = text(fields, "coordinates", "native")
+    return {"q": robot.integrate(fields["q"], fields["v"], fields["dt"], coordinates=coordinates)}
+
+
+#: Name on the wire → what it takes and does.
+OPERATIONS: dict[str, Operation] = {
+    "hello": Operation((), (), hello),
+    "dynamics": Operation(
+        ("q",), ("v", "want", "frames", "representation", "coordinates"), dynamics
+    ),
+    "inverse_dynamics": Operation(("q", "v", "a"), ("f_ext", "coordinates"), inverse_dynamics),
+    "forward_dynamics": Operation(("q", "v", "tau"), ("f_ext", "coordinates"), forward_dynamics),
+    "solve_mass": Operation(("q", "b"), ("coordinates",), solve_mass),
+    "coriolis_product": Operation(("q", "v", "w"), ("coordinates",), coriolis_product),
+    "kinematics": Operation(("q", "frames"), ("v", "representation", "coordinates"), kinematics),
+    "contact_dynamics": Operation(("q", "v", "tau", "contacts"), ("solver",), contact_dynamics),
+    "impact": Operation(("q", "v", "contacts"), ("restitution",), impact),
+    "integrate": Operation(("q", "v", "dt"), ("coordinates",), integrate),
+}

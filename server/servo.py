@@ -1,0 +1,200 @@
+"""The loop: one compiled function in its own thread, entered once, never in the interpreter.
+
+    newest state frame → law → limits → torque frame
+
+Deadlines are absolute. A tick that comes so late that the next deadline has passed skips the
+missed ones and counts them; it never runs ticks in a burst.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import carray
+
+from torqued.client.frames import CLAMPED, FALLBACK, NONFINITE, PAYLOAD, STALE
+from torqued.kernels.jit import entry, kernel
+from torqued.kernels.layout import WORK
+from torqued.kernels.workspace import open_work, pointer
+from torqued.server.laws import evaluate_law
+from torqued.server.native import now, receive, send, sleep_until
+from torqued.server.numbers import numbers_of, sizes_of
+from torqued.server.records import (
+    BINS,
+    BINS_PER_OCTAVE,
+    CLOSED,
+    CLOSING,
+    OPEN,
+    SHARED,
+)
+
+#: Largest number of frames read from one session in one tick: a flood cannot hold up the loop.
+MOST_FRAMES = 64
+
+
+@kernel
+def count(histogram, nanoseconds):
+    """Put one value into a histogram."""
+    microseconds = max(1.0, nanoseconds * 1e-3)
+    histogram[min(BINS - 1, int(BINS_PER_OCTAVE * math.log2(microseconds)))] += 1
+
+
+@kernel
+def newest_state(session, data, time):
+    """Drain the socket; keep the newest whole and finite state. Returns status bits."""
+    status = 0
+    for _ in range(MOST_FRAMES):
+        size = receive(session.socket, session.receive, session.receive_size)
+        if size < 0:
+            break
+        if size != session.receive_size:
+            session.bad_states += 1
+            continue
+        head = carray(pointer(session.receive + np.uint64(PAYLOAD)), 2, np.int64)
+        words = (session.receive_size - PAYLOAD) // 8 - 2
+        values = carray(pointer(session.receive + np.uint64(PAYLOAD + 16)), words, np.float64)
+        finite = True
+        for k in range(words):
+            finite = finite and math.isfinite(values[k])
+        if not finite:
+            session.bad_states += 1
+            status = NONFINITE
+            continue
+        for k in range(words):
+            data.state[k] = values[k]
+        session.sequence = head[0]
+        session.received = time
+        session.states += 1
+        status = 0
+    return status
+
+
+@kernel
+def fallback(session, data, age):
+    """The torque of a session without a usable state: hold, then fade out, then zero."""
+    over = age - session.stale_after - session.hold
+    share = 0.0
+    if session.sequence >= 0:
+        share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
+    for k in range(len(data.out)):
+        data.out[k] = share * data.held[k]
+
+
+@kernel
+def limit(data, period):
+    """Cut torques to their limits and to the limits of their rates. Returns status bits."""
+    status = 0
+    for k in range(len(data.out)):
+        x = data.out[k]
+        step = data.rate[k] * period
+        x = min(max(x, data.last[k] - step), data.last[k] + step)
+        x = min(max(x, -data.effort[k]), data.effort[k])
+        if x != data.out[k]:
+            status = CLAMPED
+        data.out[k] = x
+        data.last[k] = x
+    return status
+
+
+@kernel
+def serve(work, loop, session, time):
+    """One tick of one session."""
+    sizes = sizes_of(session)
+    data = numbers_of(session, sizes)
+    status = newest_state(session, data, time)
+    age = time - session.received if session.sequence >= 0 else 0
+    stale = session.sequence < 0 or age > session.stale_after
+    begin = now(loop.clock)
+    if stale:
+        status |= STALE
+        session.stale += 1
+    usable = not stale and status & NONFINITE == 0
+    if usable:
+        status |= evaluate_law(work, session, sizes, data)
+        for k in range(len(data.out)):
+            if not math.isfinite(data.out[k]):
+                status |= NONFINITE
+        usable = status & NONFINITE == 0
+    if sizes.is_torque:
+        if usable:
+            for k in range(len(data.out)):
+                data.held[k] = data.out[k]
+        else:
+            status |= FALLBACK
+            fallback(session, data, age)
+        cut = limit(data, loop.period * 1e-9)
+        if cut:
+            session.clamped += 1
+        status |= cut
+    elif not usable:
+        for k in range(len(data.out)):
+            data.out[k] = 0.0
+    send_output(loop, session, data, status, age, begin, time)
+
+
+@kernel
+def send_output(loop, session, data, status, age, begin, time):
+    """Fill the output frame and send it."""
+    head = carray(pointer(session.send + np.uint64(PAYLOAD)), 3, np.int64)
+    head[0] = loop.tick
+    head[1] = session.sequence
+    head[2] = status
+    times = carray(pointer(session.send + np.uint64(PAYLOAD + 24)), 3, np.float64)
+    times[0] = age * 1e-9
+    times[1] = (now(loop.clock) - begin) * 1e-9
+    times[2] = time * 1e-9
+    values = carray(pointer(session.send + np.uint64(PAYLOAD + 48)), len(data.out), np.float64)
+    for k in range(len(data.out)):
+        values[k] = data.out[k]
+    session.status = status
+    if session.sequence >= 0:
+        count(loop.age, age)
+    if send(session.socket, session.send, session.send_size) < 0:
+        session.dropped += 1
+    else:
+        session.outputs += 1
+
+
+@kernel
+def close(loop, session, time):
+    """The last frame of a session: its fallback at the end of fading, which is zero torque."""
+    sizes = sizes_of(session)
+    data = numbers_of(session, sizes)
+    for k in range(len(data.out)):
+        data.out[k] = 0.0
+    send_output(loop, session, data, FALLBACK, 0, time, time)
+    session.state = CLOSED
+
+
+@entry(WORK, SHARED)
+def run_servo(handle, shared):
+    """Serve all sessions at each deadline until `running` is 0."""
+    work = open_work(handle)
+    loop = shared.loop[0]
+    deadline = now(loop.clock)
+    while loop.running:
+        deadline += loop.period
+        time = now(loop.clock)
+        if time > deadline + loop.period:
+            skipped = (time - deadline) // loop.period
+            loop.missed += skipped
+            deadline += skipped * loop.period
+        sleep_until(deadline, loop.clock)
+        time = now(loop.clock)
+        loop.latest = max(loop.latest, time - deadline)
+        count(loop.lateness, time - deadline)
+        for k in range(len(shared.sessions)):
+            session = shared.sessions[k]
+            if session.state == OPEN:
+                serve(work, loop, session, time)
+            elif session.state == CLOSING:
+                close(loop, session, time)
+        spent = now(loop.clock) - time
+        loop.longest = max(loop.longest, spent)
+        count(loop.compute, spent)
+        loop.tick += 1
+    for k in range(len(shared.sessions)):
+        session = shared.sessions[k]
+        if session.state == OPEN or session.state == CLOSING:
+            close(loop, session, now(loop.clock))

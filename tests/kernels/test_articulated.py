@@ -1,0 +1,137 @@
+"""M x = b and forward dynamics in O(N), and what happens where M is singular."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agreement import assert_agree, largest
+from cases import cases
+from hypothesis import given, settings
+from textbook import LIMITS, CartPole, DoublePendulum, G, X, Z, body, chain, free_body
+
+from torqued.kernels import InputError, ModelError, ModelWarning, NumericalError, Robot
+from torqued.kernels.model.description import Description, Joint, Link, Mimic
+from torqued.kernels.model.families import family
+
+few = settings(max_examples=25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+class TestTextbook:
+    def test_double_pendulum(self, seed):
+        pendulum = DoublePendulum()
+        q, v, tau = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
+        rest = tau - pendulum.coriolis_matrix(q, v) @ v - pendulum.gravity(q)
+        a = np.linalg.solve(pendulum.mass_matrix(q), rest)
+        assert_agree(pendulum.robot.forward_dynamics(q, v, tau), a)
+
+    def test_cart_and_pole(self, seed):
+        cart = CartPole()
+        q, v, tau = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
+        a = np.linalg.solve(cart.mass_matrix(q), tau - cart.bias(q, v))
+        assert_agree(cart.robot.forward_dynamics(q, v, tau), a)
+
+    def test_free_body_falls_and_tumbles(self, seed):
+        moments = np.array([0.1, 0.2, 0.25])
+        robot = free_body(2.0, tuple(moments))
+        q, v = robot.random_state(np.random.default_rng(seed))
+        w, u = v[:3], v[3:]
+        R = robot.frame_pose(q, "body")[:3, :3]
+        tumbling = -np.cross(w, moments * w) / moments
+        falling = R.T @ (-G * Z) - np.cross(w, u)
+        a = robot.forward_dynamics(q, v, np.zeros(6))
+        assert_agree(a, np.hstack([tumbling, falling]))
+
+
+class TestSolve:
+    @few
+    @given(case=cases())
+    def test_inverse_of_M_comes_from_unit_right_hand_sides(self, case):
+        robot, q = case.robot, case.q
+        inverse = robot.solve_mass(q, np.eye(robot.nv))
+        M = robot.mass_matrix(q)
+        assert_agree(M @ inverse, np.eye(robot.nv), size=largest(M) * largest(inverse))
+
+    def test_right_hand_sides_are_left_as_they_were(self):
+        robot = Robot.family("chain", 3)
+        for b in (np.ones(3), np.ones((3, 1)), np.ones((3, 4)), np.asfortranarray(np.ones((3, 4)))):
+            before = b.copy()
+            assert robot.solve_mass(np.zeros(3), b).shape == b.shape
+            np.testing.assert_array_equal(b, before)
+
+    def test_no_right_hand_side_has_no_solution(self):
+        assert Robot.family("chain", 3).solve_mass(np.zeros(3), np.ones((3, 0))).shape == (3, 0)
+
+    @pytest.mark.parametrize("shape", [(), (2,), (2, 3), (3, 1, 1)])
+    def test_wrong_shapes_are_refused(self, shape):
+        with pytest.raises(InputError, match=r"^b: shape"):
+            Robot.family("chain", 3).solve_mass(np.zeros(3), np.ones(shape))
+
+    @pytest.mark.parametrize("b", ["words", [[1.0, 2.0], [3.0]], None])
+    def test_what_is_no_array_of_numbers_is_refused(self, b):
+        with pytest.raises(InputError, match=r"^b: "):
+            Robot.family("chain", 3).solve_mass(np.zeros(3), b)
+
+
+def massless_hand(**options: object) -> Robot:
+    """The second joint moves nothing."""
+    arm = body(1.0, 0.2 * X, 0.01, 0.01, 0.01)
+    description = chain(("revolute", Z, 0.0 * X, arm), ("revolute", Z, 0.5 * X, body(0.0, 0.0 * X)))
+    return Robot.from_description(description, **options)
+
+
+class TestSingular:
+    def refused(self, robot: Robot, q: np.ndarray) -> None:
+        v = np.ones(robot.nv)
+        with pytest.raises(NumericalError, match=f"robot '{robot.name}': the mass matrix is sing"):
+            robot.forward_dynamics(q, v, v)
+        with pytest.raises(NumericalError, match="singular"):
+            robot.forward_dynamics(q, v, v, {robot.frame_names[-1]: np.ones(6)})
+        with pytest.raises(NumericalError, match="singular"):
+            robot.solve_mass(q, v)
+
+    def test_joint_without_inertia_is_refused_when_loaded_and_when_accepted_in_use(self):
+        with pytest.raises(ModelError, match="joint 'j2': moves no mass"):
+            massless_hand()
+        with pytest.warns(ModelWarning, match="j2"):
+            robot = massless_hand(accept_unphysical=True)
+        self.refused(robot, np.array([0.3, 0.4]))
+        assert np.isfinite(robot.mass_matrix([0.3, 0.4])).all()
+
+    def test_rotor_gives_it_inertia(self):
+        robot = massless_hand(armature={"j2": 0.1})
+        a = robot.forward_dynamics([0.3, 0.4], [1.0, 1.0], [0.0, 0.5])
+        assert_agree(robot.inverse_dynamics([0.3, 0.4], [1.0, 1.0], a), [0.0, 0.5])
+
+    @pytest.mark.parametrize(
+        ("kind", "middle"),
+        [("euler_zyx", np.pi / 2), ("euler_xyz", -np.pi / 2), ("euler_zyz", 0.0)],
+    )
+    def test_euler_angles_at_their_singularity_are_told(self, kind, middle):
+        arm = body(1.0, np.array([0.1, 0.02, 0.03]), 0.02, 0.03, 0.04)
+        robot = Robot.from_description(chain((kind, Z, 0.1 * X, arm)))
+        for first, last in np.random.default_rng(0).uniform(-3.0, 3.0, (20, 2)):
+            self.refused(robot, np.array([first, middle, last]))
+
+    @pytest.mark.parametrize(("kind", "dofs"), [("chain", 1), ("chain", 8), ("tree", 9)])
+    def test_floating_base_without_mass_is_told(self, kind, dofs):
+        """Turning base and first joint against each other moves nothing. M is singular but for
+        rounding, whose sign must not decide."""
+        robot = Robot.from_description(family(kind, dofs), "floating")
+        rng = np.random.default_rng(0)
+        for _ in range(20):
+            self.refused(robot, robot.random_state(rng)[0])
+
+    def test_followers_solve_by_cholesky_and_tell_too(self):
+        joints = [
+            Joint("lead", "revolute", "base", "a", axis=Z, limits=LIMITS),
+            Joint("idle", "revolute", "a", "b", axis=Z, limits=LIMITS),
+            Joint("follow", "revolute", "a", "c", axis=Z, limits=LIMITS, mimic=Mimic("lead")),
+        ]
+        heavy = body(1.0, 0.1 * X, 0.01, 0.01, 0.01)
+        links = (Link("base"), Link("a", heavy), Link("b"), Link("c", heavy))
+        description = Description("hand", links, tuple(joints))
+        with pytest.warns(ModelWarning, match="idle"):
+            robot = Robot.from_description(description, accept_unphysical=True)
+        assert robot.nv == 2
+        self.refused(robot, np.zeros(2))

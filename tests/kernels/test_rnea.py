@@ -1,0 +1,154 @@
+"""Inverse dynamics, bias and gravity."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from agreement import assert_agree, largest
+from cases import cases, random_case
+from hypothesis import given, settings
+from textbook import CartPole, DoublePendulum, G, X, Y, Z, body, chain, free_body
+
+from torqued.kernels import Robot
+from torqued.kernels.model.families import family
+
+few = settings(max_examples=25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+class TestTextbook:
+    def test_double_pendulum(self, seed):
+        pendulum = DoublePendulum()
+        q, v, a = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
+        C, g = pendulum.coriolis_matrix(q, v), pendulum.gravity(q)
+        assert_agree(pendulum.robot.gravity(q), g)
+        assert_agree(pendulum.robot.bias(q, v), C @ v + g)
+        tau = pendulum.mass_matrix(q) @ a + C @ v + g
+        assert_agree(pendulum.robot.inverse_dynamics(q, v, a), tau)
+
+    def test_cart_and_pole(self, seed):
+        cart = CartPole()
+        q, v, a = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
+        tau = cart.mass_matrix(q) @ a + cart.bias(q, v)
+        assert_agree(cart.robot.inverse_dynamics(q, v, a), tau)
+
+    def test_ball_joint_obeys_eulers_equations(self, seed):
+        moments = np.array([0.1, 0.2, 0.25])
+        robot = Robot.from_description(
+            chain(("spherical", Z, 0.0 * Z, body(1.0, 0.0 * Z, *moments)))
+        )
+        q, w = robot.random_state(np.random.default_rng(seed))
+        a = np.array([0.3, -0.2, 0.1])
+        tau = moments * a + np.cross(w, moments * w)
+        assert_agree(robot.inverse_dynamics(q, w, a), tau)
+
+    def test_free_body_obeys_newtons_and_eulers_equations_in_body_axes(self, seed):
+        mass, moments = 2.0, np.array([0.1, 0.2, 0.25])
+        robot = free_body(mass, tuple(moments))
+        q, v = robot.random_state(np.random.default_rng(seed))
+        a = np.arange(6.0) - 2.0
+        w, u = v[:3], v[3:]
+        R = robot.frame_pose(q, "body")[:3, :3]
+        moment = moments * a[:3] + np.cross(w, moments * w)
+        force = mass * (a[3:] + np.cross(w, u) + R.T @ (G * Z))
+        assert_agree(robot.inverse_dynamics(q, v, a), np.hstack([moment, force]))
+
+
+def test_screw_shares_its_weight_between_turning_and_sliding():
+    """A nut on a vertical screw: τ = (I + p² m) a + p m g."""
+    pitch, mass, inertia = 0.05, 1.2, 0.03
+    nut = body(mass, 0.0 * Z, 0.02, 0.02, inertia)
+    robot = Robot.from_description(chain(("helical", Z, 0.0 * Z, nut), pitch=pitch))
+    tau = (inertia + pitch**2 * mass) * 2.0 + pitch * mass * G
+    assert_agree(robot.inverse_dynamics([0.7], [1.5], [2.0]), [tau])
+
+
+@few
+@given(case=cases())
+def test_gravity_is_the_bias_at_rest(case):
+    robot, q = case.robot, case.q
+    g = robot.gravity(q)
+    assert_agree(robot.bias(q, np.zeros(robot.nv)), g, size=1e-2 * robot.total_mass)
+
+
+@few
+@given(case=cases(mimics=False))
+def test_robot_in_free_fall_needs_no_torque(case):
+    """On a floating base, accelerated as gravity does: [0; Rᵀ g] at rest."""
+    robot = Robot.from_description(case.description, "floating", gravity=(1.0, -2.0, 3.0))
+    q = robot.neutral()
+    q[:7] = random_case(0, 1, "floating").q[:7]
+    R = robot.frame_pose(q, robot.frame_names[0])[:3, :3]
+    a = np.zeros(robot.nv)
+    a[3:6] = R.T @ robot.gravity_vector
+    tau = robot.inverse_dynamics(q, np.zeros(robot.nv), a)
+    assert_agree(tau, np.zeros(robot.nv), size=robot.total_mass)
+
+
+def test_gravity_is_linear_in_the_vector_that_was_set():
+    description = family("chain", 5)
+    q = np.linspace(-1.0, 1.0, 5)
+
+    def g(*vector: float) -> np.ndarray:
+        return Robot.from_description(description, gravity=vector).gravity(q)
+
+    np.testing.assert_array_equal(g(0.0, 0.0, 0.0), np.zeros(5))
+    combined = 1.5 * g(1.0, 0.0, 0.0) - 2.0 * g(0.0, 1.0, 0.0) + 3.0 * g(0.0, 0.0, 1.0)
+    assert_agree(g(1.5, -2.0, 3.0), combined)
+
+
+def test_rotor_inertia_resists_acceleration_and_nothing_else():
+    plain = Robot.family("biped", 4)
+    heavy = Robot.family("biped", 4, armature={"joint_left_2": 0.5})
+    q, v = plain.random_state(np.random.default_rng(0))
+    a = np.ones(plain.nv)
+    place = next(j.v for j in plain.model.joints if j.name == "joint_left_2")
+    added = np.zeros(plain.nv)
+    added[place] = 0.5
+    difference = heavy.inverse_dynamics(q, v, a) - plain.inverse_dynamics(q, v, a)
+    assert_agree(difference, added, size=10.0)
+    np.testing.assert_array_equal(heavy.bias(q, v), plain.bias(q, v))
+    np.testing.assert_array_equal(heavy.gravity(q), plain.gravity(q))
+
+
+class TestExternalForces:
+    @few
+    @given(case=cases(mimics=False))
+    def test_links_held_up_by_their_weights_need_no_torque(self, case):
+        robot, q = case.robot, case.q
+        f_ext = {}
+        for link in case.description.links:
+            com = robot.frame_pose(q, link.name, link.inertia.com)[:3, 3]
+            force = -link.inertia.mass * robot.gravity_vector
+            arm = com - robot.frame_pose(q, link.name)[:3, 3]
+            f_ext[link.name] = np.hstack([np.cross(arm, force), force])
+        rest = np.zeros(robot.nv)
+        tau = robot.inverse_dynamics(q, rest, rest, f_ext)
+        assert_agree(tau, rest, size=largest(robot.gravity(q)) + robot.total_mass)
+
+    def test_force_on_the_fixed_world_does_nothing(self):
+        robot = Robot.family("chain", 3)
+        q, v = robot.random_state(np.random.default_rng(0))
+        forced = robot.inverse_dynamics(q, v, v, {"base": np.ones(6)})
+        np.testing.assert_array_equal(forced, robot.inverse_dynamics(q, v, v))
+
+    def test_no_forces_is_like_none(self):
+        robot = Robot.family("chain", 3)
+        q, v = robot.random_state(np.random.default_rng(0))
+        np.testing.assert_array_equal(
+            robot.inverse_dynamics(q, v, v, {}), robot.inverse_dynamics(q, v, v)
+        )
+
+    def test_force_acts_at_the_frames_origin_in_world_axes(self):
+        """A pendulum about y that points along x, pulled up at its tip by 3 N."""
+        description = chain(
+            ("revolute", Y, 0.0 * Z, body(1.0, 0.1 * X, 0.01, 0.01, 0.01)),
+            ("revolute", Y, 0.5 * X, body(1.0, 0.1 * X, 0.01, 0.01, 0.01)),
+        )
+        robot = Robot.from_description(description, gravity=(0.0, 0.0, 0.0))
+        rest = np.zeros(2)
+        up = np.hstack([np.zeros(3), 3.0 * Z])
+        tau = robot.inverse_dynamics(rest, rest, rest, {"l2": up})
+        assert_agree(tau, [1.5, 0.0], size=1.0)  # up at +x turns about −y, so +y must hold it
+        turned = robot.inverse_dynamics([np.pi / 2, 0.0], rest, rest, {"l2": up})
+        assert_agree(turned, [0.0, 0.0], size=1.0)
