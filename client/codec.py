@@ -1,7 +1,7 @@
 """Between bytes and messages: msgpack maps with arrays as an extension type. No sockets here.
 
-A request is a map {"v", "id", "op", fields…}, a reply {"v", "id", "ok": true, fields…} or
-{"v", "id", "ok": false, "error": {…}}. docs/PROTOCOL.md is the authority.
+A request is a map {"protocol", "id", "op", fields…}, a reply {"protocol", "id", "ok": true,
+fields…} or {"protocol", "id", "ok": false, "error": {…}}. docs/PROTOCOL.md is the authority.
 
 An array is extension type 1: one byte for the type of its numbers, one for the number of
 dimensions, two zeros, each dimension as a 32-bit number, zeros up to a multiple of 8 bytes, then
@@ -110,11 +110,11 @@ def decode(data: bytes) -> dict[str, Any]:
 
 def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
     """A request as bytes."""
-    return encode({"v": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
+    return encode({"protocol": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
 
 
 def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a reply without its envelope; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
-    return {key: value for key, value in reply.items() if key not in ("v", "id", "ok")}
+    return {key: value for key, value in reply.items() if key not in ("protocol", "id", "ok")}

@@ -1,7 +1,7 @@
 """M = Lᵀ D L with the sparsity that branches induce ([F16] section 5; Featherstone's LTDL).
 
 L has the pattern of M: row k is nonzero only for columns on the path of k. Everything is done in
-the lower triangle of one array. With D^½ taken into the factor, M = Lᵀ L, and
+the lower triangle of L. With D^½ taken into the factor, M = Lᵀ L, and
 
     half_solve     x ← L⁻ᵀ x      so that  xᵀ M⁻¹ y = (L⁻ᵀ x)·(L⁻ᵀ y)
     finish_solve   x ← L⁻¹ x      so that  finish_solve(half_solve(x)) = M⁻¹ x
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from torqued.kernels.articulated import OK, SINGULAR
+from torqued.kernels.articulated import NOISE, OK, SINGULAR
 from torqued.kernels.jit import kernel
 from torqued.kernels.lanes import LANES, add_scaled4, load4, store4
 
@@ -43,11 +43,14 @@ def subtract_path(work, L, i, source, factor):
 
 
 @kernel
-def branch_factorize(work, L):
+def branch_factorize(work, M, L):
     """The lower triangle of L, given that of M. Returns a status."""
+    for i in range(M.shape[0]):
+        for j in range(i + 1):
+            L[i, j] = M[i, j]
     for k in range(L.shape[0] - 1, -1, -1):
         pivot = L[k, k]
-        if not pivot > 0.0:
+        if not pivot > NOISE * M[k, k]:
             return SINGULAR
         root = math.sqrt(pivot)
         b = work.columns[k].body

@@ -12,8 +12,8 @@ from torqued.kernels.contact_solvers import (
     CONTACT_SPACE,
     DIRECT,
     NULL_SPACE,
-    RANGE_SPACE,
     fill_contact_inertia,
+    is_regular,
     solve_direct,
     solve_forces,
     solve_null_space,
@@ -42,18 +42,16 @@ def fill_contact_terms(work, q, v, contacts, space):
 
 @kernel
 def solve_contacts(work, tau, solver, space):
-    """a and λ; the range space also where another way finds the contacts redundant."""
+    """a and λ; in the range space also where contacts are redundant."""
     status = SINGULAR
     if solver == DIRECT:
         status = solve_direct(tau, space)
     elif solver == NULL_SPACE:
         status = solve_null_space(tau, space)
-    if solver == RANGE_SPACE or status != OK:
-        return solve_range_space(work, tau, space)
-    fill_contact_inertia(work, space)  # K belongs to the result whatever the way
-    for r in range(len(space.redundancy)):
-        space.redundancy[r] = 0.0
-    return OK
+    # K belongs to the result whatever the way, and its rank decides for all of them.
+    if status == OK and fill_contact_inertia(work, space) == OK and is_regular(space):
+        return OK
+    return solve_range_space(work, tau, space)
 
 
 @entry(WORK, VECTOR, VECTOR, CONTACTS, CONTACT_SPACE)
@@ -93,7 +91,7 @@ def impact_solve(handle, v, restitution, space):
         space.a[c] = 0.0
         for r in range(m):
             space.a[c] += space.Z[r, c] * space.force[r]
-    finish_solve(work, space.M, space.a)
+    finish_solve(work, space.L, space.a)
     for c in range(n):
         space.a[c] += v[c]
     return status

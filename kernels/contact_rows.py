@@ -9,6 +9,8 @@ axes, whose third one is the normal:
     FRAME    rotation about, then translation along the axes         6 rows
 
     γ = −(J̇_a − J̇_b) v − damping · (velocity error) − stiffness · (position error)
+
+Where a contact may slide or let go, errors count along the normal only.
 """
 
 from __future__ import annotations
@@ -48,6 +50,7 @@ CONTACT = np.dtype(
         ("stiffness", "f8"),  # Baumgarte gain on position errors, 1/s²
         ("damping", "f8"),  # on velocity errors, 1/s
         ("friction", "f8"),  # Coulomb coefficient
+        ("unilateral", "i8"),  # 1: may slide and let go; friction.py
     ],
     align=True,
 )
@@ -127,7 +130,7 @@ def point_motion(work, frame, p, rest):
 
 
 @kernel
-def put_errors(contact, E, turn, shift, x):
+def put_rows(contact, E, turn, shift, x):
     """x[rows] = angular and linear 3-vectors along the contact's axes."""
     u = rotate_back(E, shift)
     row = contact.row
@@ -139,6 +142,26 @@ def put_errors(contact, E, turn, shift, x):
         x[row], x[row + 1], x[row + 2] = w[0], w[1], w[2]
         row += 3
     x[row], x[row + 1], x[row + 2] = u[0], u[1], u[2]
+
+
+@kernel
+def stabilize(contact, E, gain, turn, shift, gamma):
+    """γ −= gain · error, an angular and a linear 3-vector."""
+    u = rotate_back(E, shift)
+    row = contact.row
+    if contact.kind == NORMAL:
+        gamma[row] -= gain * u[2]
+        return
+    if contact.kind == FULL:
+        w = rotate_back(E, turn)
+        gamma[row] -= gain * w[0]
+        gamma[row + 1] -= gain * w[1]
+        gamma[row + 2] -= gain * w[2]
+        row += 3
+    if not contact.unilateral:
+        gamma[row] -= gain * u[0]
+        gamma[row + 1] -= gain * u[1]
+    gamma[row + 2] -= gain * u[2]
 
 
 @kernel
@@ -154,26 +177,10 @@ def fill_contacts(work, contacts, rest, G, velocity, gamma):
         Rb, pb = frame_placement(work, contact.b)
         wa, ua, dwa, dua = point_motion(work, contact.a, pa, rest)
         wb, ub, dwb, dub = point_motion(work, contact.b, pb, rest)
-        put_errors(contact, E, sub(wa, wb), sub(ua, ub), velocity)
-        put_errors(contact, E, sub(dwb, dwa), sub(dub, dua), gamma)
-        for row in range(contact.row, contact.row + contact.kind):
-            gamma[row] -= contact.damping * velocity[row]
+        turning, speed = sub(wa, wb), sub(ua, ub)
+        put_rows(contact, E, turning, speed, velocity)
+        put_rows(contact, E, sub(dwb, dwa), sub(dub, dua), gamma)
+        stabilize(contact, E, contact.damping, turning, speed, gamma)
         if contact.stiffness != 0.0:
             turn = rotation_vector(compose(Ra, transpose(Rb)))
-            subtract_position_error(contact, E, turn, sub(pa, pb), gamma)
-
-
-@kernel
-def subtract_position_error(contact, E, turn, shift, gamma):
-    u = rotate_back(E, shift)
-    row = contact.row
-    if contact.kind == NORMAL:
-        gamma[row] -= contact.stiffness * u[2]
-        return
-    if contact.kind == FULL:
-        w = rotate_back(E, turn)
-        for r in range(3):
-            gamma[row + r] -= contact.stiffness * w[r]
-        row += 3
-    for r in range(3):
-        gamma[row + r] -= contact.stiffness * u[r]
+            stabilize(contact, E, contact.stiffness, turn, sub(pa, pb), gamma)

@@ -44,14 +44,17 @@ SOLVERS = {"range_space": RANGE_SPACE, "direct": DIRECT, "null_space": NULL_SPAC
 RANK_DEFICIENT = 2
 CONFLICTING = 4
 
-#: γ is missed by more than this fraction of its size: the contacts contradict each other.
+#: The contacts contradict each other where what they ask for is missed by more than this fraction
+#: of it, and by more than rounding: m/s² or rad/s², for impacts m/s or rad/s.
 CONFLICT_TOLERANCE = 1e-7
+CONFLICT_FLOOR = 1e-9
 
 
 class ContactSpace(NamedTuple):
     """Results and scratch of contact problems with m rows and n velocities."""
 
-    M: Array  # (n, n) mass matrix in the upper triangle, its factor L in the lower
+    M: Array  # (n, n) mass matrix
+    L: Array  # (n, n) its factor in the lower triangle; branch_factor.py
     bias: Array  # (n,)
     G: Array  # (m, n) contact Jacobian
     velocity: Array  # (m,) G v
@@ -66,6 +69,7 @@ class ContactSpace(NamedTuple):
     rhs: Array  # (m,) scratch
     kkt: Array  # (n + m, n + m) scratch of the direct and null-space solvers
     x: Array  # (n + m,) scratch
+    trial: Array  # (m,) scratch of friction.py
 
 
 def contact_space(n: int, m: int, dense: bool) -> ContactSpace:
@@ -73,6 +77,7 @@ def contact_space(n: int, m: int, dense: bool) -> ContactSpace:
     whole = n + m if dense else 0
     return ContactSpace(
         M=np.zeros((n, n)),
+        L=np.zeros((n, n)),
         bias=np.zeros(n),
         G=np.zeros((m, n)),
         velocity=np.zeros(m),
@@ -87,6 +92,7 @@ def contact_space(n: int, m: int, dense: bool) -> ContactSpace:
         rhs=np.zeros(m),
         kkt=np.zeros((whole, whole)),
         x=np.zeros(n + m),
+        trial=np.zeros(m),
     )
 
 
@@ -96,13 +102,13 @@ CONTACT_SPACE = typeof(contact_space(1, 1, True))
 @kernel
 def fill_contact_inertia(work, space):
     """L, Z = G L⁻¹ and K = Z Zᵀ. Returns a status."""
-    if branch_factorize(work, space.M) != OK:
-        return SINGULAR
     m, n = space.G.shape
+    if branch_factorize(work, space.M, space.L) != OK:
+        return SINGULAR
     for r in range(m):
         for c in range(n):
             space.Z[r, c] = space.G[r, c]
-        half_solve(work, space.M, space.Z[r])
+        half_solve(work, space.L, space.Z[r])
     for r in range(m):
         for s in range(r + 1):
             total = 0.0
@@ -114,19 +120,34 @@ def fill_contact_inertia(work, space):
 
 
 @kernel
-def solve_forces(space):
-    """force = K⁻¹ rhs, or the shortest that comes nearest. Returns status bits."""
+def is_regular(space):
+    """Whether K has full rank; leaves its Cholesky factor in F."""
     m = len(space.rhs)
     for r in range(m):
         space.redundancy[r] = 0.0
-        for s in range(m):
+        for s in range(r + 1):
             space.F[r, s] = space.K[r, s]
-    if cholesky_above(space.F, RANK_TOLERANCE) == OK:
-        for r in range(m):
-            space.force[r] = space.rhs[r]
-        cholesky_solve(space.F, space.force)
-        return OK
-    return shortest_forces(space)
+    return cholesky_above(space.F, RANK_TOLERANCE) == OK
+
+
+@kernel
+def solve_forces(space):
+    """force = K⁻¹ rhs, or the shortest that comes nearest. Returns status bits."""
+    if not is_regular(space):
+        return shortest_forces(space)
+    for r in range(len(space.rhs)):
+        space.force[r] = space.rhs[r]
+    cholesky_solve(space.F, space.force)
+    return OK
+
+
+@kernel
+def missed(space, row):
+    """How far the forces leave one row from its right-hand side."""
+    miss = space.rhs[row]
+    for s in range(len(space.force)):
+        miss -= space.K[row, s] * space.force[s]
+    return miss
 
 
 @kernel
@@ -140,16 +161,11 @@ def shortest_forces(space):
     pseudo_solve(space.B, space.F, rank, space.rhs, space.force, space.x)
     # One refinement: the solve squares the condition number.
     for r in range(m):
-        space.redundancy[r] = space.rhs[r]
-        for s in range(m):
-            space.redundancy[r] -= space.K[r, s] * space.force[s]
+        space.redundancy[r] = missed(space, r)
     pseudo_solve(space.B, space.F, rank, space.redundancy, space.force, space.x)
-    missed, size = 0.0, 0.0
+    miss, size = 0.0, 0.0
     for r in range(m):
-        miss = space.rhs[r]
-        for s in range(m):
-            miss -= space.K[r, s] * space.force[s]
-        missed = max(missed, abs(miss))
+        miss = max(miss, abs(missed(space, r)))
         size = max(size, abs(space.rhs[r]))
     # The diagonal of the projector onto forces that move nothing: 1 − B (BᵀB)⁻¹ Bᵀ.
     for r in range(m):
@@ -159,9 +175,10 @@ def shortest_forces(space):
         space.redundancy[r] = 1.0
         for i in range(rank):
             space.redundancy[r] -= space.B[r, i] * space.x[i]
-    if missed > CONFLICT_TOLERANCE * size:
-        return RANK_DEFICIENT | CONFLICTING
-    return RANK_DEFICIENT
+    status = OK if rank == m else RANK_DEFICIENT
+    if miss > CONFLICT_TOLERANCE * size + CONFLICT_FLOOR:
+        status |= CONFLICTING
+    return status
 
 
 @kernel
@@ -173,7 +190,7 @@ def solve_range_space(work, tau, space):
     free = space.a
     for c in range(n):
         free[c] = tau[c] - space.bias[c]
-    half_solve(work, space.M, free)
+    half_solve(work, space.L, free)
     for r in range(m):
         total = space.gamma[r]
         for c in range(n):
@@ -183,7 +200,7 @@ def solve_range_space(work, tau, space):
     for r in range(m):
         for c in range(n):
             free[c] += space.Z[r, c] * space.force[r]
-    finish_solve(work, space.M, free)
+    finish_solve(work, space.L, free)
     return status
 
 
@@ -194,7 +211,7 @@ def solve_direct(tau, space):
     space.kkt[:, :] = 0.0
     for i in range(n):
         for j in range(n):
-            space.kkt[i, j] = space.M[min(i, j), max(i, j)]
+            space.kkt[i, j] = space.M[i, j]
         space.x[i] = tau[i] - space.bias[i]
     for r in range(m):
         for c in range(n):
@@ -271,7 +288,7 @@ def solve_null_space(tau, space):
     H = Q[:n, m : m + n]
     for i in range(n):
         for j in range(n):
-            H[i, j] = space.M[min(i, j), max(i, j)]
+            H[i, j] = space.M[i, j]
     for k in range(m):
         for j in range(n):
             reflect(Q, n, k, H[j])

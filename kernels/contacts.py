@@ -25,13 +25,14 @@ class Contact:
     normal      direction in which the environment pushes, in the world
     other       frame of another body to hold against, a loop closure; default: the world
     other_point where on that frame
-    target      where the frame belongs, position (3,) or pose (4, 4) in the world: what position
-                errors are measured from when `stiffness` is not zero
+    target      where that point of the frame belongs, position (3,) or pose (4, 4): in the world,
+                or relative to `other` at its point (default: there). What position errors are
+                measured from when `stiffness` is not zero
     stiffness   Baumgarte gain on position errors, 1/s²
     damping     Baumgarte gain on velocity errors, 1/s
     friction    Coulomb coefficient; default: no verdict about friction
-    half_size   half length and half width (2,) of a frame contact's surface, along the contact's
-                first two axes, m; default: no verdict about tipping
+    half_size   half length and half width (2,) of a frame contact's surface around `point`, along
+                the frame's own x and y, m; default: no verdict about tipping
     """
 
     frame: str
@@ -56,7 +57,7 @@ class ContactForce:
     moment: Array  # (3,) N m about the same axes; zero except for frame contacts
     axes: Array  # (3, 3): columns are the axes in the world
     redundant: bool  # other contacts imply (part of) this one
-    pulls: bool  # the normal force is negative: a surface cannot do that
+    pulls: bool  # the normal force is negative: a surface cannot do that, a loop closure can
     slips: bool  # the force leaves the friction cone
     tips: bool  # the centre of pressure leaves the surface
 
@@ -100,8 +101,8 @@ class FrictionSolution:
     force: Array  # (m,) all rows; also the start for the next step
     contacts: tuple[ContactForce, ...]
     states: tuple[str, ...]  # "separates", "sticks" or "slides", per contact
-    residual: float  # m/s, the last iteration's largest correction
-    iterations: int
+    residual: float  # m/s, the largest velocity by which a contact is off
+    iterations: int  # sweeps and Newton steps
     converged: bool
 
 

@@ -1,13 +1,13 @@
-"""Unilateral contacts with Coulomb friction: projected Gauss-Seidel in contact space.
+"""Unilateral contacts with Coulomb friction over one time step dt.
 
-Over one time step dt, impulses p and the contacts' velocities w at its end satisfy
+Impulses p and the contacts' velocities w at the end of the step satisfy the conditions of
+friction_rows.py, with
 
     w = G v + dt (G a_free − γ) + K p
-    0 ≤ p_n ⟂ w_n ≥ 0,    |p_t| ≤ friction · p_n,    w_t opposite to p_t where they slide
 
-The sweep takes one contact after the other: the normal impulse is cut off at zero, then the
-tangential one at the disc that the normal one allows. A fixed point is a solution. Iterations are
-bounded, the change of the last one is the residual, and a former solution may be the start.
+Projected Gauss-Seidel sweeps and a few Newton steps take turns, with more sweeps each time.
+Iterations are bounded, and how far the result is off is part of it. The start is a former
+solution, or the impulses that would hold all contacts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,14 @@ from numba import types
 from torqued.kernels.articulated import OK, SINGULAR
 from torqued.kernels.branch_factor import finish_solve, half_solve
 from torqued.kernels.contact_rows import CONTACTS, NORMAL
-from torqued.kernels.contact_solvers import CONTACT_SPACE, fill_contact_inertia
+from torqued.kernels.contact_solvers import (
+    CONTACT_SPACE,
+    fill_contact_inertia,
+    missed,
+    solve_forces,
+)
+from torqued.kernels.friction_newton import polish
+from torqued.kernels.friction_rows import normal_row, put_into_cone, residual, sweep
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.layout import INDICES, INTEGER, VECTOR, WORK
 from torqued.kernels.workspace import open_work
@@ -30,63 +37,89 @@ NOT_CONVERGED = 8
 #: What a contact does over the step.
 SEPARATES, STICKS, SLIDES = 0, 1, 2
 
-
-@kernel
-def row_velocity(space, row):
-    """w of one row: rhs holds its part without impulses."""
-    w = space.rhs[row]
-    for s in range(len(space.force)):
-        w += space.K[row, s] * space.force[s]
-    return w
-
-
-@kernel
-def relax(contact, space):
-    """One contact's impulse, given the others'. Returns how far its velocity was off, m/s."""
-    p = space.force
-    n = contact.row if contact.kind == NORMAL else contact.row + 2
-    change = 0.0
-    if space.K[n, n] > 0.0:
-        before = p[n]
-        p[n] = max(0.0, before - row_velocity(space, n) / space.K[n, n])
-        change = abs(p[n] - before) * space.K[n, n]
-    if contact.kind == NORMAL:
-        return change
-    x, y = contact.row, contact.row + 1
-    # One step length for both tangents, small enough for either: the disc stays a disc.
-    inertia = space.K[x, x] + space.K[y, y]
-    if inertia > 0.0:
-        px = p[x] - row_velocity(space, x) / inertia
-        py = p[y] - row_velocity(space, y) / inertia
-        size = math.hypot(px, py)
-        limit = contact.friction * p[n]
-        if size > limit:
-            px *= limit / size
-            py *= limit / size
-        change = max(change, math.hypot(px - p[x], py - p[y]) * inertia)
-        p[x], p[y] = px, py
-    return change
+#: Sweeps before the first Newton steps, and how many of these follow at most.
+SWEEPS, NEWTON_STEPS = 10, 10
 
 
 @kernel
 def classify(contact, space):
     """Whether a contact separates, sticks or slides."""
-    n = contact.row if contact.kind == NORMAL else contact.row + 2
+    n = normal_row(contact)
     normal = space.force[n]
     if normal <= 0.0:
         return SEPARATES
     if contact.kind == NORMAL:
         return SLIDES
-    tangential = math.hypot(space.force[contact.row], space.force[contact.row + 1])
+    tangential = math.hypot(space.force[n - 2], space.force[n - 1])
     return STICKS if tangential < contact.friction * normal * (1.0 - 1e-9) else SLIDES
 
 
-@entry(WORK, VECTOR, CONTACTS, types.float64, INTEGER, types.float64, CONTACT_SPACE, INDICES)
-def friction_solve(handle, tau, contacts, dt, iterations, tolerance, space, states):
+@kernel
+def fill_free_velocities(space, dt, free):
+    """rhs = b, the velocities at the end of the step without impulses."""
+    m, n = space.G.shape
+    for r in range(m):
+        acceleration = -space.gamma[r]
+        for c in range(n):
+            acceleration += space.Z[r, c] * free[c]
+        space.rhs[r] = space.velocity[r] + dt * acceleration
+
+
+@kernel
+def put_within_reach(space):
+    """b ← the nearest velocities that impulses can stop, and trial = the impulses that do.
+
+    Several points of one body cannot have any velocities: the J̇ v of a body that turns asks its
+    points to come closer to each other. Left in, that would be pressed into internal forces.
+    """
+    m = len(space.rhs)
+    for r in range(m):
+        space.trial[r] = space.force[r]
+    solve_forces(space)
+    for r in range(m):
+        space.rhs[r] -= missed(space, r)
+    for r in range(m):
+        space.force[r], space.trial[r] = space.trial[r], -space.force[r]
+
+
+@kernel
+def iterate(contacts, space, tolerance, iterations):
+    """Improve the impulses in `force`. Returns residual and iterations."""
+    p = space.force
+    error = residual(contacts, space, p)
+    done, batch = 0, SWEEPS
+    while error > tolerance and done < iterations:
+        for _ in range(min(batch, iterations - done)):
+            done += 1
+            if sweep(contacts, space, p) <= tolerance:
+                break
+        error = residual(contacts, space, p)
+        steps = min(NEWTON_STEPS, iterations - done)
+        error, used = polish(contacts, space, p, error, tolerance, steps)
+        done += used
+        batch *= 2
+    return error, done
+
+
+@entry(
+    WORK,
+    VECTOR,
+    CONTACTS,
+    types.float64,
+    INTEGER,
+    types.float64,
+    INTEGER,
+    CONTACT_SPACE,
+    INDICES,
+    VECTOR,
+)
+def friction_solve(
+    handle, tau, contacts, dt, iterations, tolerance, warm, space, states, convergence
+):
     """space.force (impulses / dt), space.a and each contact's state, given the terms.
 
-    space.force holds the start (forces of a former solution, or zeros). space.rhs[0] of the
-    result is the residual in m/s, space.x[0] the number of iterations. Returns status bits.
+    Where `warm` is 1, space.force holds the forces of a former solution to start from.
+    `convergence` (2,) = residual in m/s and number of iterations. Returns status bits.
     """
     work = open_work(handle)
     m, n = space.G.shape
@@ -95,26 +128,19 @@ def friction_solve(handle, tau, contacts, dt, iterations, tolerance, space, stat
     free = space.a
     for c in range(n):
         free[c] = tau[c] - space.bias[c]
-    half_solve(work, space.M, free)
+    half_solve(work, space.L, free)
+    fill_free_velocities(space, dt, free)
+    put_within_reach(space)
     for r in range(m):
-        acceleration = -space.gamma[r]
-        for c in range(n):
-            acceleration += space.Z[r, c] * free[c]
-        space.rhs[r] = space.velocity[r] + dt * acceleration
-        space.force[r] *= dt
-    residual, done = math.inf, 0
-    while done < iterations and residual > tolerance:
-        residual = 0.0
-        for k in range(len(contacts)):
-            residual = max(residual, relax(contacts[k], space))
-        done += 1
+        space.force[r] = dt * space.force[r] if warm else space.trial[r]
+    for k in range(len(contacts)):
+        put_into_cone(contacts[k], space.force)
+    convergence[0], convergence[1] = iterate(contacts, space, tolerance, iterations)
     for k in range(len(contacts)):
         states[k] = classify(contacts[k], space)
     for r in range(m):
         space.force[r] /= dt
         for c in range(n):
             free[c] += space.Z[r, c] * space.force[r]
-    finish_solve(work, space.M, free)
-    space.rhs[0] = residual
-    space.x[0] = done
-    return OK if residual <= tolerance else NOT_CONVERGED
+    finish_solve(work, space.L, free)
+    return OK if convergence[0] <= tolerance else NOT_CONVERGED

@@ -6,7 +6,8 @@
 
 Each method is a compiled in-place kernel of the file named after it, wrapped. A robot has one
 workspace and is not to be shared between threads; `copy()` gives another one for the same model.
-Frames, centre of mass and momentum are in `robot_frames.py`, ways to load in `robot_loading.py`.
+Frames, centre of mass and momentum are in `robot_frames.py`, ways to load in `robot_loading.py`,
+configurations in `robot_coordinates.py`; `coordinates=` hands over to `robot_charts.py`.
 """
 
 from __future__ import annotations

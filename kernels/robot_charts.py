@@ -124,35 +124,41 @@ class ChartedRobot:
     ) -> dict[str, Any]:
         """One walk, natively, for all that is wanted and for what changing coordinates needs."""
         q, A = self._at(q)
-        v = np.zeros(self.chart.nv) if v is None else self._velocity("v", v)
+        v = None if v is None else self._velocity("v", v)
         needed = list(want)
         if {"Mdot", "C", "Gamma", "bias"} & set(want):
             needed.append("M")
         if "Jdot_v" in want:
             needed.append("J")
-        out = self.robot.dynamics(q, A @ v, tuple(dict.fromkeys(needed)), frames, representation)
-        return {word: self._changed(word, out, q, v, A) for word in want}
+        words = tuple(dict.fromkeys(needed))
+        native_v = None if v is None else A @ v
+        out = self.robot.dynamics(q, native_v, words, frames, representation)
+        if v is not None and {"Mdot", "C", "bias", "Jdot_v"} & set(want):
+            out |= self._moving(out, A, self.chart.A_rate(q, v), v)
+        if "Gamma" in want:
+            out["Gamma"] = self._christoffel(q, out["M"], out["Gamma"], A)
+        if "M" in out:
+            out["M"] = A.T @ out["M"] @ A
+        if "g" in out:
+            out["g"] = A.T @ out["g"]
+        if "J" in out:
+            out["J"] = {name: J @ A for name, J in out["J"].items()}
+        return {word: out[word] for word in want}
 
-    def _changed(self, word: str, out: dict[str, Any], q: Array, v: Array, A: Array) -> Any:
-        """One native result of `dynamics` in the chart."""
-        if word == "M":
-            return A.T @ out["M"] @ A
-        if word == "Mdot":
-            return _mass_rate(out["M"], out["Mdot"], A, self.chart.A_rate(q, v))
-        if word == "C":
-            return A.T @ (out["C"] @ A + out["M"] @ self.chart.A_rate(q, v))
-        if word == "Gamma":
-            return self._christoffel(q, out["M"], out["Gamma"], A)
-        if word == "g":
-            return A.T @ out["g"]
-        if word == "bias":
-            return A.T @ (out["bias"] + out["M"] @ (self.chart.A_rate(q, v) @ v))
-        if word == "J":
-            return {name: J @ A for name, J in out["J"].items()}
-        if word == "Jdot_v":
-            turning = self.chart.A_rate(q, v) @ v
-            return {name: rate + out["J"][name] @ turning for name, rate in out["Jdot_v"].items()}
-        return out[word]
+    def _moving(self, out: dict[str, Any], A: Array, A_rate: Array, v: Array) -> dict[str, Any]:
+        """Of native results of `dynamics`, those that Ȧ has a part in, in the chart."""
+        changed: dict[str, Any] = {}
+        turning = A_rate @ v
+        if "Mdot" in out:
+            changed["Mdot"] = _mass_rate(out["M"], out["Mdot"], A, A_rate)
+        if "C" in out:
+            changed["C"] = A.T @ (out["C"] @ A + out["M"] @ A_rate)
+        if "bias" in out:
+            changed["bias"] = A.T @ (out["bias"] + out["M"] @ turning)
+        if "Jdot_v" in out:
+            rates = out["Jdot_v"].items()
+            changed["Jdot_v"] = {name: rate + out["J"][name] @ turning for name, rate in rates}
+        return changed
 
     def integrate(self, q: Any, v: Any, dt: float) -> Array:
         step = self._velocity("v", v) * float(numbers("dt", dt, ()))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from torqued.kernels.articulated import SINGULAR
+from torqued.kernels.articulated import OK, SINGULAR
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.contact_rows import contact_records
 from torqued.kernels.contact_solvers import (
@@ -37,6 +37,9 @@ STATES = ("separates", "sticks", "slides")
 #: Rows with a larger share in forces that move nothing count as redundant.
 REDUNDANT = 1e-6
 
+#: How far RᵀR of a target may be from the identity.
+ROTATION_TOLERANCE = 1e-6
+
 
 class ContactMethods(RobotBase):
     """Forces act on the robot; M a + bias = τ + Gᵀ force."""
@@ -63,10 +66,10 @@ class ContactMethods(RobotBase):
         return ContactSolution(
             a=space.a,
             force=space.force,
-            contacts=contact_forces(contacts, records, space),
+            contacts=self._contact_forces(q, contacts, records, space),
             G=space.G,
             gamma=space.gamma,
-            M=np.triu(space.M) + np.triu(space.M, 1).T,
+            M=space.M,
             inverse_inertia=space.K,
             rank_deficient=bool(status & RANK_DEFICIENT),
             conflicting=bool(status & CONFLICTING),
@@ -86,38 +89,46 @@ class ContactMethods(RobotBase):
         """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
 
         Contacts are of kind "point" (with `friction`) or "normal" (without). A surface is several
-        points. `start` is the force of a former solution, to begin from. Iterations end when
-        corrections fall below `tolerance`, m/s.
+        points. Iterations end when no contact is off by more than `tolerance`, m/s. `start` is
+        the force of a former solution, to begin from. Baumgarte gains act along normals only:
+        tangents may slide.
         """
         dt = float(numbers("dt", dt, ()))
         if dt <= 0.0:
             raise InputError(f"dt is {dt}, expected a positive time step in seconds")
-        for k, contact in enumerate(contacts):
-            if contact.kind not in ("point", "normal"):
-                raise InputError(
-                    f"contacts[{k}]: kind {contact.kind!r} cannot have friction cones, allowed: "
-                    "'point', 'normal' (a surface is several points)"
-                )
-            if contact.kind == "point" and contact.friction is None:
-                raise InputError(f"contacts[{k}]: a point contact needs a friction coefficient")
+        if not isinstance(iterations, int | np.integer) or iterations < 1:
+            raise InputError(f"iterations is {iterations!r}, expected a positive whole number")
+        tolerance = nonnegative("tolerance", tolerance)
         records = self._contact_records(contacts)
+        for k, contact in enumerate(contacts):
+            require_cone(f"contacts[{k}]", contact)
+        records.unilateral = 1
         space = self._contact_terms(q, v, records, dense=False)
         if start is not None:
             space.force[:] = numbers("start", start, space.force.shape)
-        states = np.zeros(len(contacts), np.int64)
+        states, convergence = np.zeros(len(contacts), np.int64), np.zeros(2)
         torque = numbers("tau", tau, (self.nv,))
         status = COMPILED.friction_solve(
-            self._factor_handle(), torque, records, dt, iterations, tolerance, space, states
+            self._factor_handle(),
+            torque,
+            records,
+            dt,
+            int(iterations),
+            tolerance,
+            int(start is not None),
+            space,
+            states,
+            convergence,
         )
         self._require_solved(status)
         return FrictionSolution(
             a=space.a,
             force=space.force,
-            contacts=contact_forces(contacts, records, space),
+            contacts=self._contact_forces(q, contacts, records, space),
             states=tuple(STATES[state] for state in states),
-            residual=float(space.rhs[0]) if len(space.rhs) else 0.0,
-            iterations=int(space.x[0]) if len(space.rhs) else 0,
-            converged=status == 0,
+            residual=float(convergence[0]),
+            iterations=int(convergence[1]),
+            converged=status == OK,
         )
 
     def impact(
@@ -169,6 +180,8 @@ class ContactMethods(RobotBase):
         return self._unbranched.handle
 
     def _contact_records(self, contacts: Sequence[Contact]) -> Any:
+        if not isinstance(contacts, Sequence):
+            raise InputError(f"contacts is {type(contacts).__name__}, expected a list of Contact")
         records = contact_records(len(contacts))
         row = 0
         for k, (record, contact) in enumerate(zip(records, contacts, strict=True)):
@@ -178,89 +191,128 @@ class ContactMethods(RobotBase):
             record.kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
             record.row = row
             row += record.kind
-            record.a = self._frames([contact.frame], contact.point)[0]
+            record.a = self._contact_frame(f"{name}.frame", contact.frame, contact.point)
             record.b = self._opposite(name, contact)
             normal = numbers(f"{name}.normal", contact.normal, (3,))
             if np.linalg.norm(normal) < 1e-9:
                 raise InputError(f"{name}.normal is zero, expected a direction")
             record.axes = axis_frame(normal).ravel()
-            record.stiffness = self._gain(f"{name}.stiffness", contact.stiffness)
-            record.damping = self._gain(f"{name}.damping", contact.damping)
-            record.friction = self._gain(f"{name}.friction", contact.friction or 0.0)
-            if record.stiffness > 0.0 and contact.other is None and contact.target is None:
-                raise InputError(f"{name}: stiffness needs a target to measure errors from")
+            record.stiffness = nonnegative(f"{name}.stiffness", contact.stiffness)
+            record.damping = nonnegative(f"{name}.damping", contact.damping)
+            record.friction = nonnegative(f"{name}.friction", contact.friction or 0.0)
+            if contact.half_size is not None:
+                nonnegative(f"{name}.half_size", contact.half_size, (2,))
         return records
+
+    def _contact_frame(self, name: str, frame: str, point: Any) -> Any:
+        """The record of a frame, moved to a point on it."""
+        if frame not in self._frame_index:
+            raise InputError(f"{name} {frame!r} is unknown; robot.frame_names lists them")
+        place = numbers(f"{name} {frame!r}: point", point, (3,))
+        return self._frames([frame], place)[0]
 
     def _opposite(self, name: str, contact: Contact) -> Any:
         """The frame that a contact is held against."""
-        if contact.other is not None:
-            if contact.kind == "normal":
-                raise InputError(
-                    f"{name}: a loop closure of kind 'normal' is not defined, "
-                    "allowed: 'point', 'frame'"
-                )
-            return self._frames([contact.other], contact.other_point)[0]
-        world = contact_records(1)[0].b
-        world.body = -1
-        world.R = np.eye(3).ravel()
-        if contact.target is not None:
-            target = np.asarray(contact.target, dtype=np.float64)
-            if target.ndim == 1:
-                world.p = numbers(f"{name}.target", target, (3,))
-                if contact.kind == "frame" and contact.stiffness:
-                    raise InputError(f"{name}.target: a frame contact needs a pose (4, 4)")
-            else:
-                pose = numbers(f"{name}.target", target, (4, 4))
-                world.R, world.p = pose[:3, :3].ravel(), pose[:3, 3]
-        return world
+        R, p = placement(f"{name}.target", contact.target)
+        if contact.other is None:
+            if contact.stiffness and contact.target is None:
+                raise InputError(f"{name}: stiffness needs a target to measure errors from")
+            if contact.stiffness and contact.kind == "frame" and np.ndim(contact.target) == 1:
+                raise InputError(f"{name}.target: a frame contact needs a pose (4, 4)")
+            world = contact_records(1)[0].b
+            world.body, world.R, world.p = -1, R.ravel(), p
+            return world
+        if contact.kind == "normal":
+            raise InputError(
+                f"{name}: a loop closure of kind 'normal' is not defined, "
+                "allowed: 'point', 'frame'"
+            )
+        other = self._contact_frame(f"{name}.other", contact.other, contact.other_point)
+        R_other = other.R.reshape(3, 3)
+        other.p = other.p + R_other @ p
+        other.R = (R_other @ R).ravel()
+        return other
 
-    def _gain(self, name: str, value: Any) -> float:
-        gain = float(numbers(name, value, ()))
-        if gain < 0.0:
-            raise InputError(f"{name} is {gain}, expected zero or a positive number")
-        return gain
+    def _contact_forces(
+        self, q: Any, contacts: Sequence[Contact], records: Any, space: ContactSpace
+    ) -> tuple[ContactForce, ...]:
+        """Each contact's force along its axes, with a verdict."""
+        out = []
+        for contact, record in zip(contacts, records, strict=True):
+            rows = slice(int(record.row), int(record.row + record.kind))
+            force, moment = split_rows(contact.kind, space.force[rows])
+            axes = record.axes.reshape(3, 3).copy()
+            slack = 1e-9 * (1.0 + float(np.abs(force).max()))
+            normal = max(0.0, float(force[2]))
+            # What holds two bodies together holds both ways, unless it is said to be a surface.
+            surface = contact.other is None or contact.friction is not None
+            tips = False
+            if contact.kind == "frame" and contact.half_size is not None:
+                # Normal force times centre of pressure, x = −m_y / f_z and y = m_x / f_z, in the
+                # frame's own axes.
+                R = self.frame_pose(q, contact.frame)[:3, :3]
+                lever = R.T @ axes @ np.array([-moment[1], moment[0], 0.0])
+                reach = normal * np.asarray(contact.half_size, dtype=np.float64)
+                tips = bool((np.abs(lever[:2]) > reach + slack).any())
+            out.append(
+                ContactForce(
+                    contact=contact,
+                    force=force,
+                    moment=moment,
+                    axes=axes,
+                    redundant=bool((space.redundancy[rows] > REDUNDANT).any()),
+                    pulls=surface and bool(force[2] < -slack),
+                    slips=contact.friction is not None
+                    and float(np.hypot(force[0], force[1])) > contact.friction * normal + slack,
+                    tips=tips,
+                )
+            )
+        return tuple(out)
 
     def _require_solved(self, status: int) -> None:
         if status & SINGULAR:
             raise NumericalError(f"robot {self.name!r}: the mass matrix is singular here")
 
 
-def contact_forces(
-    contacts: Sequence[Contact], records: Any, space: ContactSpace
-) -> tuple[ContactForce, ...]:
-    """Each contact's force along its axes, with a verdict."""
-    out = []
-    for contact, record in zip(contacts, records, strict=True):
-        rows = slice(int(record.row), int(record.row + record.kind))
-        part: Array = space.force[rows]
-        force, moment = np.zeros(3), np.zeros(3)
-        if contact.kind == "normal":
-            force[2] = part[0]
-        elif contact.kind == "point":
-            force[:] = part
-        else:
-            moment[:], force[:] = part[:3], part[3:]
-        slack = 1e-9 * (1.0 + float(np.abs(force).max()))
-        tangential = float(np.hypot(force[0], force[1]))
-        tips = False
-        if contact.kind == "frame" and contact.half_size is not None:
-            half = numbers("half_size", contact.half_size, (2,))
-            # Centre of pressure: x = −m_y / f_z, y = m_x / f_z.
-            tips = bool(
-                abs(moment[1]) > half[0] * force[2] + slack
-                or abs(moment[0]) > half[1] * force[2] + slack
-            )
-        out.append(
-            ContactForce(
-                contact=contact,
-                force=force,
-                moment=moment,
-                axes=record.axes.reshape(3, 3).copy(),
-                redundant=bool((space.redundancy[rows] > REDUNDANT).any()),
-                pulls=bool(force[2] < -slack),
-                slips=contact.friction is not None
-                and tangential > contact.friction * max(0.0, float(force[2])) + slack,
-                tips=tips,
-            )
+def nonnegative(name: str, value: Any, shape: tuple[int, ...] = ()) -> Any:
+    """A number, or several, none of them negative."""
+    values = numbers(name, value, shape)
+    if (values < 0.0).any():
+        raise InputError(f"{name} is {value}, expected zero or a positive number")
+    return values if shape else float(values)
+
+
+def require_cone(name: str, contact: Contact) -> None:
+    """The contact is of a kind that can slide, with the friction that this needs."""
+    if contact.kind not in ("point", "normal"):
+        raise InputError(
+            f"{name}: kind {contact.kind!r} cannot have friction cones, allowed: "
+            "'point', 'normal' (a surface is several points)"
         )
-    return tuple(out)
+    if contact.kind == "point" and contact.friction is None:
+        raise InputError(f"{name}: a point contact needs a friction coefficient")
+
+
+def placement(name: str, target: Any) -> tuple[Array, Array]:
+    """Rotation and position of a target; a position alone is not turned."""
+    if target is None:
+        return np.eye(3), np.zeros(3)
+    place = numbers(name, target, (3,), (4, 4))
+    if place.ndim == 1:
+        return np.eye(3), place
+    R = place[:3, :3]
+    if np.abs(R.T @ R - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
+        raise InputError(f"{name}: its upper left 3x3 part is not a rotation")
+    return R, place[:3, 3]
+
+
+def split_rows(kind: str, rows: Array) -> tuple[Array, Array]:
+    """Force and moment along the contact's axes."""
+    force, moment = np.zeros(3), np.zeros(3)
+    if kind == "normal":
+        force[2] = rows[0]
+    elif kind == "point":
+        force[:] = rows
+    else:
+        moment[:], force[:] = rows[:3], rows[3:]
+    return force, moment

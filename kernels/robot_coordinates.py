@@ -56,11 +56,11 @@ class CoordinateMethods(RobotBase):
         for joint in self.model.joints:
             part = slice(joint.q, joint.q + joint.nq)
             reach = OPEN_RANGE.get(joint.type, np.pi)
-            lower = np.maximum(self.model.dofs.lower[part], -reach)
-            upper = np.minimum(self.model.dofs.upper[part], reach)
-            # Limits may lie wholly outside the usual range.
-            lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
-            q[part] = rng.uniform(lower, upper)
+            lower, upper = self.model.dofs.lower[part], self.model.dofs.upper[part]
+            # Limits may lie wholly outside the usual range: then as far from the nearer one.
+            lowest = np.maximum(lower, np.minimum(-reach, upper - reach))
+            highest = np.minimum(upper, np.maximum(reach, lower + reach))
+            q[part] = rng.uniform(lowest, highest)
         q = q[self.model.mimics.leaders_q]
         for _, k in self._quaternions:
             quaternion = rng.normal(size=4)

@@ -20,7 +20,7 @@ from torqued.kernels import Contact, InputError, NumericalError, Robot
 Fields = Mapping[str, Any]
 
 #: In every message; not fields of the operation.
-ENVELOPE = ("v", "id", "op")
+ENVELOPE = ("protocol", "id", "op")
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ def run_operation(robot: Robot, message: Fields) -> dict[str, Any]:
 
 def checked(message: Fields) -> tuple[Operation, Fields]:
     """The operation of a request and its own fields."""
-    version = message.get("v")
+    version = message.get("protocol")
     if version != PROTOCOL_VERSION:
         raise errors.error(
             "wrong_version",
             f"protocol version {version!r}, this daemon speaks {PROTOCOL_VERSION}",
-            field="v",
+            field="protocol",
             value=version,
             expected=str(PROTOCOL_VERSION),
         )

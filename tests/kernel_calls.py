@@ -100,6 +100,8 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "contact_solve": Call((work, a, DIRECT, space), ()),
         "contact_dynamics": Call((work, q, v, a, contacts, RANGE_SPACE, space), ()),
         "impact_solve": Call((work, v, 0.5, point_space), ()),
-        "friction_solve": Call((work, a, points, 1e-3, 5, 1e-9, point_space, states), ()),
+        "friction_solve": Call(
+            (work, a, points, 1e-3, 50, 1e-9, 0, point_space, states, np.zeros(2)), ()
+        ),
         "evaluate": Call((work, q, v, EVERYTHING, frames, HYBRID, out), ()),
     }

@@ -15,6 +15,7 @@ from kernel_calls import example_robot
 
 from torqued.kernels import Robot
 from torqued.kernels import evaluate as evaluate_module
+from torqued.kernels.charts import CHARTS
 from torqued.kernels.contact_solvers import SOLVERS
 from torqued.kernels.contacts import Contact
 from torqued.kernels.frames import REPRESENTATIONS
@@ -22,6 +23,7 @@ from torqued.kernels.model.description import Array
 
 #: What else `Robot` has: ways to load, names and properties.
 NOT_COMPUTED = {
+    "chart",
     "copy",
     "family",
     "frame_names",
@@ -86,6 +88,14 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
     )
     calls["impact"] = lambda: numbers_of(robot.impact(q, v, contacts, 0.5), "v", "impulse")
+    chart = robot.chart("quaternion")
+    redundant = chart.from_native(q), chart.velocity_from_native(q, v)
+    calls["base_constraint"] = lambda: numbers_of(robot.base_constraint(*redundant), "H", "h", "P")
+    for name in CHARTS:
+        own = robot.chart(name).from_native(q), robot.chart(name).velocity_from_native(q, v)
+        calls[f"coriolis_matrix-{name}"] = lambda name=name, own=own: robot.coriolis_matrix(
+            *own, coordinates=name
+        )
     for kind in REPRESENTATIONS:
         calls |= {
             f"frame_jacobian-{kind}": lambda kind=kind: robot.frame_jacobian(q, tip, kind, point),

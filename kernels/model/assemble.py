@@ -33,7 +33,7 @@ ROOT_JOINT = "root_joint"
 def axis_frame(axis: Array) -> Array:
     """The smallest rotation that takes z to `axis` (half a turn about x for −z)."""
     x, y, z = axis / np.linalg.norm(axis)
-    if x == 0.0 and y == 0.0:
+    if max(abs(x), abs(y)) < 1e-100:  # whose squares would vanish
         return np.eye(3) if z > 0.0 else np.diag([1.0, -1.0, -1.0])
     # 1 / (1 + z), without cancellation when the axis points down.
     k = 1.0 / (1.0 + z) if z > 0.0 else (1.0 - z) / (x * x + y * y)

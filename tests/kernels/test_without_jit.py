@@ -20,6 +20,9 @@ TESTS = Path(robot_methods.__file__).parent
 
 #: Reordered and fused arithmetic may differ from Python's in the last digits.
 ROUNDING = 1e-12
+#: Where equations are solved, their matrix magnifies that.
+SOLVING = ("forward_dynamics", "solve_mass", "contact_dynamics", "friction_dynamics", "impact")
+SOLVED = 1e-9
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +54,9 @@ def test_every_method_is_called_here():
 def test_plain_python_computes_the_same_quantities(plain, compiled):
     assert {name for name in plain if not name.startswith("sweeps/")} == set(compiled)
     for name, value in compiled.items():
-        size = max(1.0, largest(value))
+        within = SOLVED if name.split("/")[1].split("-")[0] in SOLVING else ROUNDING
         assert np.isfinite(value).all(), name
-        assert largest(plain[name] - value) <= ROUNDING * size, name
+        assert largest(plain[name] - value) <= within * max(1.0, largest(value)), name
 
 
 def test_M_C_g_and_three_jacobians_walk_the_tree_once(plain):

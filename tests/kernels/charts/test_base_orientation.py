@@ -125,9 +125,10 @@ class Mechanism:
 
     def M(self, q: Array) -> Array:
         """Eq. 25."""
-        return sum(
-            m * J_t.T @ J_t + J_r.T @ inertia @ J_r for m, inertia, J_t, J_r in self.jacobians(q)
-        )
+        M = np.zeros((3 + self.d + self.robot.nv - 6,) * 2)
+        for m, inertia, J_t, J_r in self.jacobians(q):
+            M += m * J_t.T @ J_t + J_r.T @ inertia @ J_r
+        return M
 
     def N(self, q: Array, v: Array, moved: Callable[[float], Array], step: float) -> Array:
         """Eq. 26, with J̇ by finite differences along the motion."""

@@ -11,10 +11,12 @@ from chart_cases import real
 from random_trees import random_tree
 from robots import robot_urdfs
 
-from torqued.kernels import Robot
+from torqued.kernels import InputError, Robot
 from torqued.kernels.model.description import Array
 
-pin = pytest.importorskip("pinocchio")
+pytest.importorskip("pinocchio")
+
+import pinocchio as pin
 
 from oracles.pinocchio_model import PinocchioRobot
 from oracles.pinocchio_urdf import build, is_body
@@ -61,22 +63,17 @@ def tree(request: pytest.FixtureRequest) -> Both:
     return Both(robot, model, model.createData(), *state(model, request.param))
 
 
-def test_the_files_have_continuous_joints_and_another_order(both):
+def test_sizes_and_order_are_pinocchios(both):
     chart = both.robot.chart("pinocchio")
     assert (chart.nq, chart.nv) == (both.model.nq, both.model.nv)
     names = [name for name in both.model.names if name != "universe"]
     assert list(chart.joint_names) == names
 
 
-def test_some_files_test_something():
+def test_the_files_have_continuous_joints_and_another_order():
     kinova, talos = real("kinova", "fixed"), real("talos_reduced", "fixed")
     assert kinova.chart("pinocchio").nq > kinova.nq
     assert talos.chart("pinocchio").joint_names != talos.joint_names
-
-
-@pytest.fixture(params=["both", "tree"])
-def either(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 def assert_same_dynamics(both: Both) -> None:
@@ -167,8 +164,6 @@ def test_joints_come_in_pinocchios_order_for_every_file():
 
 
 def test_cosine_and_sine_must_fit_together():
-    from torqued.kernels import InputError
-
     robot = real("double_pendulum_continuous", "fixed")
     q = robot.neutral(**CHART)
     q[:2] = 0.6, 0.9

@@ -115,7 +115,7 @@ def test_projected_equation_and_constraint_give_the_acceleration_eq_35(case):
 
 
 def test_torques_of_a_redundant_chart_are_the_smallest_of_the_same_work(case):
-    robot, name, q, v = case
+    robot, name, q, _ = case
     chart = robot.chart(name)
     native = chart.to_native(q)
     tau = np.random.default_rng(4).normal(size=robot.nv)

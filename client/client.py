@@ -1,0 +1,178 @@
+"""`Client`: requests to a daemon, and sessions with its loop.
+
+with Client("ipc:///run/user/1000/torqued/panda.sock") as client:
+    r = client.dynamics(q, v, want=("M", "C", "g"))
+    with client.session("gravity", gains={"damping": 1.0}) as session:
+        tau = session.step(q, v).tau
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import zmq
+from numpy.typing import NDArray
+
+from torqued.client import codec
+from torqued.client.errors import TimeoutError, VersionError
+from torqued.client.session import Session
+
+Array = NDArray[np.float64]
+
+
+class Result:
+    """Fields of a reply as attributes: `r.M`, `r.C`; also `r["M"]` and `"M" in r`."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.__dict__.update(fields)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__
+
+    def __repr__(self) -> str:
+        return f"Result({', '.join(self.__dict__)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+class Client:
+    """One daemon, as seen from another process. Not to be shared between threads.
+
+    A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
+    fresh connection: all operations can be repeated without harm. Replies carry the id of their
+    request, so a late one is never taken for another's.
+    """
+
+    def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
+        self.endpoint = endpoint
+        self.timeout = timeout
+        self.retries = retries
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        self._identities = itertools.count(1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections."""
+        for socket in self._sockets.values():
+            socket.close(linger=0)
+        self._sockets.clear()
+        self._context.term()
+
+    @property
+    def control_endpoint(self) -> str:
+        """Where introspection goes: beside the request socket."""
+        return self.endpoint.removesuffix(".sock") + ".control.sock"
+
+    def call(self, operation: str, _endpoint: str | None = None, **fields: Any) -> Result:
+        """Any operation by name."""
+        endpoint = _endpoint or self.endpoint
+        for _ in range(self.retries + 1):
+            reply = self._exchange(endpoint, operation, fields)
+            if reply is not None:
+                return Result(codec.result_of(self._of_my_version(reply)))
+            self._disconnect(endpoint)
+        raise TimeoutError(
+            f"{operation}: no reply from {endpoint} within {self.timeout} s, "
+            f"{self.retries + 1} times; is the daemon running?"
+        )
+
+    def _exchange(
+        self, endpoint: str, operation: str, fields: Mapping[str, Any]
+    ) -> dict[str, Any] | None:
+        """One request and its reply, or None when time is up."""
+        socket = self._connected(endpoint)
+        identity = next(self._identities)
+        socket.send(codec.request(identity, operation, fields))
+        deadline = time.monotonic() + self.timeout
+        while True:
+            left = deadline - time.monotonic()
+            if left <= 0 or not socket.poll(max(1, round(left * 1000))):
+                return None
+            reply = codec.decode(socket.recv())
+            if reply.get("id") in (identity, None):
+                return reply
+
+    def _of_my_version(self, reply: dict[str, Any]) -> dict[str, Any]:
+        if reply.get("protocol") != codec.PROTOCOL_VERSION:
+            raise VersionError(
+                f"the daemon at {self.endpoint} speaks protocol version {reply.get('v')}, "
+                f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
+            )
+        return reply
+
+    def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
+        if endpoint not in self._sockets:
+            socket = self._context.socket(zmq.DEALER)
+            socket.linger = 0
+            socket.connect(endpoint)
+            self._sockets[endpoint] = socket
+        return self._sockets[endpoint]
+
+    def _disconnect(self, endpoint: str) -> None:
+        self._sockets.pop(endpoint).close(linger=0)
+
+    def hello(self) -> Result:
+        """The robot, its conventions, limits and the daemon's endpoints."""
+        return self.call("hello")
+
+    def dynamics(self, q: Any, v: Any = None, **fields: Any) -> Result:
+        """Any subset of the dynamics quantities; `want` names them, `frames` the frames."""
+        if v is not None:
+            fields["v"] = _array(v)
+        return self.call("dynamics", q=_array(q), **fields)
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, **fields: Any) -> Array:
+        """Torques for accelerations a."""
+        reply = self.call("inverse_dynamics", q=_array(q), v=_array(v), a=_array(a), **fields)
+        tau: Array = reply.tau
+        return tau
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, **fields: Any) -> Array:
+        """Accelerations under torques tau."""
+        reply = self.call("forward_dynamics", q=_array(q), v=_array(v), tau=_array(tau), **fields)
+        a: Array = reply.a
+        return a
+
+    def ping(self) -> Result:
+        """Whether the daemon is ready; never waits behind work."""
+        return self.call("ping", self.control_endpoint)
+
+    def stats(self) -> Result:
+        """Counters and percentiles of the loop."""
+        return self.call("stats", self.control_endpoint)
+
+    def session(self, law: str = "stream", **fields: Any) -> Session:
+        """A session with the loop: a control law's torque, or a stream of quantities."""
+        about = self.call("hello")
+        opened = self.call("open", law=law, **fields)
+        return Session(
+            self._context,
+            opened.as_dict(),
+            nq=about.nq,
+            nv=about.nv,
+            close=lambda: self.call("close", session=opened.session),
+        )
+
+
+def _array(x: Any) -> Array:
+    return np.ascontiguousarray(x, dtype=np.float64)
