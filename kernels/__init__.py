@@ -4,7 +4,7 @@
 """
 
 from torqued.kernels.charts import Custom
-from torqued.kernels.contacts import Contact
+from torqued.kernels.contacts import Contact, Wrench
 from torqued.kernels.errors import (
     InputError,
     ModelError,
@@ -23,4 +23,5 @@ __all__ = [
     "NumericalError",
     "Robot",
     "TorquedError",
+    "Wrench",
 ]

@@ -15,6 +15,20 @@ KINDS = {"normal": NORMAL, "point": POINT, "frame": FULL}
 
 
 @dataclass(frozen=True)
+class Wrench:
+    """An external force on a frame at any point of it ([BK12] eq. 24), for `f_ext`.
+
+    force    (3,) N in world axes
+    moment   (3,) N m about that point, in world axes
+    point    (3,) m in the frame's own axes
+    """
+
+    force: Any = (0.0, 0.0, 0.0)
+    moment: Any = (0.0, 0.0, 0.0)
+    point: Any = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
 class Contact:
     """A frame of the robot held in place.
 

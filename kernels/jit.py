@@ -32,12 +32,16 @@ ARITHMETIC = {"contract", "reassoc", "nsz", "arcp"}
 ENTRIES: dict[str, tuple[Any, tuple[Any, ...]]] = {}
 
 
-def _sources_digest() -> str:
+#: What a file with compiled functions, or with records for them, has in it.
+COMPILED_SOURCES = (b"from torqued.kernels.jit import", b"compiling import", b"from numba")
+
+
+def _sources_digest(folder: Path | None = None) -> str:
     """Changes with everything that machine code depends on: kernels, records, this file."""
     digest = hashlib.sha256(f"numba {numba.__version__} llvmlite {llvmlite.__version__}".encode())
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in sorted((folder or Path(__file__).parent).rglob("*.py")):
         text = source.read_bytes()
-        if b"from torqued.kernels.jit import" in text or b"from numba" in text:
+        if any(mark in text for mark in COMPILED_SOURCES):
             digest.update(source.name.encode())
             digest.update(text)
     return digest.hexdigest()[:16]
@@ -77,14 +81,19 @@ def _prepare_cache() -> tuple[Path | None, str]:
 CACHE_FOLDER, CACHE_PROBLEM = _prepare_cache()
 
 
-def _compile(function: Function, arithmetic: set[str] = ARITHMETIC, inline: bool = False) -> Any:
+def _compile(
+    function: Function,
+    arithmetic: set[str] = ARITHMETIC,
+    inline: bool = False,
+    folder: Path | None = CACHE_FOLDER,
+) -> Any:
     """njit with the product's options and cache folder, leaving numba's global setting alone."""
     before = config.CACHE_DIR
-    config.CACHE_DIR = str(CACHE_FOLDER) if CACHE_FOLDER else before
+    config.CACHE_DIR = str(folder) if folder else before
     try:
         return njit(
             function,
-            cache=CACHE_FOLDER is not None,
+            cache=folder is not None,
             error_model="numpy",
             nogil=True,
             fastmath=arithmetic,
@@ -106,13 +115,32 @@ def exact_kernel(function: Function) -> Function:
 
 def entry(*types: Any) -> Callable[[Function], Function]:
     """A kernel that Python enters, with the types of its arguments."""
+    return _entry(types, CACHE_FOLDER)
 
+
+def _entry(types: tuple[Any, ...], folder: Path | None) -> Callable[[Function], Function]:
     def decorate(function: Function) -> Function:
-        dispatcher = _compile(function)
+        dispatcher = _compile(function, folder=folder)
         ENTRIES[function.__name__] = (dispatcher, types)
         return dispatcher  # type: ignore[no-any-return]
 
     return decorate
+
+
+def decorators(sources: Path) -> tuple[Any, Any]:
+    """`kernel` and `entry` for another package, whose sources its cached code follows as well."""
+    folder = None
+    if CACHE_FOLDER is not None:
+        folder = CACHE_FOLDER / f"{sources.name}-{_sources_digest(sources)}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+
+    def other_kernel(function: Function) -> Function:
+        return _compile(function, inline=True, folder=folder)  # type: ignore[no-any-return]
+
+    def other_entry(*types: Any) -> Callable[[Function], Function]:
+        return _entry(types, folder)
+
+    return other_kernel, other_entry
 
 
 def bind(function: Function) -> Function:

@@ -33,7 +33,7 @@ from torqued.kernels.robot_loading import LoadingMethods
 FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
 
 
-class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
+class Robot(LoadingMethods, ContactMethods, FrameMethods, RobotBase):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
 
     def mass_matrix(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
@@ -110,8 +110,8 @@ class Robot(LoadingMethods, FrameMethods, ContactMethods, RobotBase):
     ) -> Array:
         """τ = M a + C v + g − Σ Jᵀ f_ext, shape (nv,).
 
-        `f_ext` maps frame names to wrenches (6,) [moment; force] that act on the robot at the
-        frame's origin, in world axes.
+        `f_ext` maps frame names to what acts on the robot there: wrenches (6,) [moment; force] at
+        the frame's origin in world axes, or `Wrench`es at any of its points, or lists of those.
         """
         if coordinates != "native":
             return self._in(coordinates).inverse_dynamics(q, v, a, f_ext)

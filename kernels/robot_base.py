@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torqued.kernels import layout
 from torqued.kernels.charts.chart import QUATERNION_OFFSET
 from torqued.kernels.compiled import COMPILED
+from torqued.kernels.contacts import Wrench
 from torqued.kernels.errors import InputError
 from torqued.kernels.inputs import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
@@ -19,7 +20,8 @@ from torqued.kernels.model.model import Dofs, Model
 from torqued.kernels.robot_charts import ChartedRobot
 from torqued.kernels.workspace import Workspace
 
-#: Wrenches [moment; force] by frame name.
+#: By frame name: [moment; force] (6,) at the frame's origin in world axes, a `Wrench` at any point
+#: of the frame, or a list of those.
 Wrenches = Mapping[str, Any]
 
 
@@ -147,6 +149,23 @@ class RobotBase:
         return records
 
     def _wrenches(self, f_ext: Wrenches) -> tuple[NDArray[np.void], Array]:
-        """Frames and their wrenches, checked."""
-        wrenches = [numbers(f"f_ext[{name!r}]", value, (6,)) for name, value in f_ext.items()]
-        return self._frames(list(f_ext)), np.array(wrenches)
+        """Frames and their wrenches [moment; force], checked."""
+        frames, wrenches = [], []
+        for frame, value in f_ext.items():
+            name = f"f_ext[{frame!r}]"
+            for item in (
+                value if isinstance(value, list | tuple) and _holds_wrench(value) else [value]
+            ):
+                if isinstance(item, Wrench):
+                    moment = numbers(f"{name}.moment", item.moment, (3,))
+                    force = numbers(f"{name}.force", item.force, (3,))
+                    frames.append(self._frames([frame], item.point)[0])
+                    wrenches.append(np.concatenate([moment, force]))
+                else:
+                    frames.append(self._frames([frame])[0])
+                    wrenches.append(numbers(name, item, (6,)))
+        return np.array(frames, layout.FRAME).view(np.recarray), np.array(wrenches)
+
+
+def _holds_wrench(values: Sequence[Any]) -> bool:
+    return any(isinstance(item, Wrench) for item in values)

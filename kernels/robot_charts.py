@@ -6,12 +6,20 @@ common frame (twists, poses, momenta, wrenches) is the same in every chart.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.charts.redundant import RedundantBase, redundant_base
+from torqued.kernels.contacts import (
+    Contact,
+    ContactSolution,
+    FrictionSolution,
+    ImpactSolution,
+)
 from torqued.kernels.inputs import numbers
 from torqued.kernels.model.description import Array
 
@@ -77,11 +85,10 @@ class ChartedRobot:
     def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None) -> Array:
         """ā = A⁺ ν̇ + (A⁺)˙ ν, in O(N) as natively."""
         q, A = self._at(q)
-        inverse = self.chart.A_inverse(q)
         velocity = A @ self._velocity("v", v)
-        torque = inverse.T @ self._velocity("tau", tau)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
         a = self.robot.forward_dynamics(q, velocity, torque, f_ext)
-        return inverse @ a + self.chart.A_inverse_rate(q, velocity) @ velocity
+        return self._acceleration(q, velocity, a)
 
     def solve_mass(self, q: Any, b: Any) -> Array:
         """x = A⁺ M⁻¹ A⁺ᵀ b: the smallest solution where M̄ is singular (redundant charts)."""
@@ -91,6 +98,43 @@ class ChartedRobot:
         inverse = self.chart.A_inverse(q)
         columns = inverse.T @ numbers("b", b, (n,) if b.ndim == 1 else (n, -1))
         return inverse @ self.robot.solve_mass(q, columns)
+
+    def contact_dynamics(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str
+    ) -> ContactSolution:
+        """Forces are the same in every chart; Ḡ = G A and γ̄ = γ − G Ȧ v̄."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        natively = self.robot.contact_dynamics(q, A @ v, torque, contacts, solver)
+        return replace(
+            natively,
+            a=self._acceleration(q, A @ v, natively.a),
+            G=natively.G @ A,
+            gamma=natively.gamma - natively.G @ self.chart.A_rate(q, v) @ v,
+            M=A.T @ natively.M @ A,
+        )
+
+    def friction_dynamics(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], dt: float, **options: Any
+    ) -> FrictionSolution:
+        q, A = self._at(q)
+        velocity = A @ self._velocity("v", v)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        natively = self.robot.friction_dynamics(q, velocity, torque, contacts, dt, **options)
+        return replace(natively, a=self._acceleration(q, velocity, natively.a))
+
+    def impact(
+        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float
+    ) -> ImpactSolution:
+        q, A = self._at(q)
+        natively = self.robot.impact(q, A @ self._velocity("v", v), contacts, restitution)
+        return replace(natively, v=self.chart.A_inverse(q) @ natively.v)
+
+    def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array:
+        """ā = A⁺ ν̇ + (A⁺)˙ ν at native q, ν, ν̇."""
+        inverse, rate = self.chart.A_inverse(q), self.chart.A_inverse_rate(q, velocity)
+        return inverse @ a + rate @ velocity
 
     def mass_product(self, q: Any, w: Any) -> Array:
         q, A = self._at(q)

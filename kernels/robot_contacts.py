@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels.articulated import OK, SINGULAR
+from torqued.kernels.charts import Coordinates
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.contact_rows import contact_records
 from torqued.kernels.contact_solvers import (
@@ -29,7 +30,7 @@ from torqued.kernels.errors import InputError, NumericalError
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.model.description import Array
-from torqued.kernels.robot_base import RobotBase
+from torqued.kernels.robot_frames import FrameMethods
 from torqued.kernels.workspace import unbranched
 
 STATES = ("separates", "sticks", "slides")
@@ -41,7 +42,7 @@ REDUNDANT = 1e-6
 ROTATION_TOLERANCE = 1e-6
 
 
-class ContactMethods(RobotBase):
+class ContactMethods(FrameMethods):
     """Forces act on the robot; M a + bias = τ + Gᵀ force."""
 
     def contact_dynamics(
@@ -51,6 +52,8 @@ class ContactMethods(RobotBase):
         tau: Any,
         contacts: Sequence[Contact],
         solver: str = "range_space",
+        *,
+        coordinates: Coordinates = "native",
     ) -> ContactSolution:
         """Accelerations and contact forces while frames are held ([F16] eq. 7).
 
@@ -58,6 +61,8 @@ class ContactMethods(RobotBase):
         "range_space" (fastest), "direct" or "null_space".
         """
         choice("solver", solver, SOLVERS)
+        if coordinates != "native":
+            return self._in(coordinates).contact_dynamics(q, v, tau, contacts, solver)
         records = self._contact_records(contacts)
         space = self._contact_terms(q, v, records, dense=solver != "range_space")
         torque = numbers("tau", tau, (self.nv,))
@@ -85,6 +90,8 @@ class ContactMethods(RobotBase):
         iterations: int = 1000,
         tolerance: float = 1e-9,
         start: Any = None,
+        *,
+        coordinates: Coordinates = "native",
     ) -> FrictionSolution:
         """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
 
@@ -93,6 +100,9 @@ class ContactMethods(RobotBase):
         the force of a former solution, to begin from. Baumgarte gains act along normals only:
         tangents may slide.
         """
+        if coordinates != "native":
+            options = {"iterations": iterations, "tolerance": tolerance, "start": start}
+            return self._in(coordinates).friction_dynamics(q, v, tau, contacts, dt, **options)
         dt = float(numbers("dt", dt, ()))
         if dt <= 0.0:
             raise InputError(f"dt is {dt}, expected a positive time step in seconds")
@@ -132,12 +142,20 @@ class ContactMethods(RobotBase):
         )
 
     def impact(
-        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float = 0.0
+        self,
+        q: Any,
+        v: Any,
+        contacts: Sequence[Contact],
+        restitution: float = 0.0,
+        *,
+        coordinates: Coordinates = "native",
     ) -> ImpactSolution:
         """Velocities after frames hit what holds them, G v⁺ = −e G v⁻ ([F16] eq. 10).
 
         `restitution` e is between 0 (the frames stay) and 1 (no energy is lost).
         """
+        if coordinates != "native":
+            return self._in(coordinates).impact(q, v, contacts, restitution)
         e = float(numbers("restitution", restitution, ()))
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution is {e}, allowed: 0 to 1")
@@ -224,8 +242,7 @@ class ContactMethods(RobotBase):
             return world
         if contact.kind == "normal":
             raise InputError(
-                f"{name}: a loop closure of kind 'normal' is not defined, "
-                "allowed: 'point', 'frame'"
+                f"{name}: a loop closure of kind 'normal' is not defined, allowed: 'point', 'frame'"
             )
         other = self._contact_frame(f"{name}.other", contact.other, contact.other_point)
         R_other = other.R.reshape(3, 3)

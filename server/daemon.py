@@ -157,7 +157,9 @@ class Daemon:
                 self._serve(self.control_socket, self._control)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                self.telemetry_socket.send(codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()}))
+                self.telemetry_socket.send(
+                    codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
+                )
 
     def _control(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Introspection and administration."""

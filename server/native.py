@@ -15,8 +15,8 @@ import numpy as np
 import zmq.backend.cython._zmq  # noqa: F401  (loads libzmq)
 from numba import types
 
-from torqued.kernels.jit import kernel
 from torqued.kernels.workspace import pointer
+from torqued.server.compiling import kernel
 
 
 def _loaded_libzmq() -> str:

@@ -12,8 +12,8 @@ import numpy as np
 from numba import carray
 from numpy.typing import NDArray
 
-from torqued.kernels.jit import kernel
 from torqued.kernels.workspace import pointer
+from torqued.server.compiling import kernel
 
 Array = NDArray[np.float64]
 

@@ -53,6 +53,7 @@ SESSION = np.dtype(
         ("socket", "u8"),  # address of the ZeroMQ socket
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
+        ("prefix", "i8"),  # the eight bytes that a state frame begins with
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),
         ("data", "u8"),  # address of the session's numbers, as `Numbers` lays them out
@@ -62,7 +63,7 @@ SESSION = np.dtype(
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
         ("states", "i8"),  # counters: states received,
-        ("bad_states", "i8"),  # of wrong size or not finite,
+        ("bad_states", "i8"),  # of wrong size or form, or not finite,
         ("outputs", "i8"),  # frames sent,
         ("dropped", "i8"),  # frames that the peer was too slow to take,
         ("stale", "i8"),  # ticks with a stale state,

@@ -14,9 +14,9 @@ import numpy as np
 from numba import carray
 
 from torqued.client.frames import CLAMPED, FALLBACK, NONFINITE, PAYLOAD, STALE
-from torqued.kernels.jit import entry, kernel
 from torqued.kernels.layout import WORK
 from torqued.kernels.workspace import open_work, pointer
+from torqued.server.compiling import entry, kernel
 from torqued.server.laws import evaluate_law
 from torqued.server.native import now, receive, send, sleep_until
 from torqued.server.numbers import numbers_of, sizes_of
@@ -48,10 +48,10 @@ def newest_state(session, data, time):
         size = receive(session.socket, session.receive, session.receive_size)
         if size < 0:
             break
-        if size != session.receive_size:
+        start = carray(pointer(session.receive), 2, np.int64)  # prefix, sequence number
+        if size != session.receive_size or start[0] != session.prefix or start[1] < 0:
             session.bad_states += 1
             continue
-        head = carray(pointer(session.receive + np.uint64(PAYLOAD)), 2, np.int64)
         words = (session.receive_size - PAYLOAD) // 8 - 2
         values = carray(pointer(session.receive + np.uint64(PAYLOAD + 16)), words, np.float64)
         finite = True
@@ -63,7 +63,7 @@ def newest_state(session, data, time):
             continue
         for k in range(words):
             data.state[k] = values[k]
-        session.sequence = head[0]
+        session.sequence = start[1]
         session.received = time
         session.states += 1
         status = 0

@@ -179,6 +179,7 @@ class Servo:
         record.socket = session.socket.underlying
         record.frames, record.frame_count = session.frames.ctypes.data, len(session.frames)
         record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
+        record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
         record.send, record.send_size = session.send.ctypes.data, len(session.send)
         record.data = session.memory.ctypes.data
         record.stale_after = round(self.safety.stale_after * 1e9)

@@ -15,12 +15,20 @@ from torqued.kernels.model.description import Array, Description, Inertia, Link
 SIZE = (0.2, 0.3, 0.4)
 
 
-def box(mass: float = 2.0, size: tuple[float, float, float] = SIZE) -> Robot:
-    """A free body with its frame in the middle."""
+def box_inertia(mass: float, size: tuple[float, float, float]) -> Inertia:
     x, y, z = size
     moments = mass / 12.0 * np.array([y * y + z * z, x * x + z * z, x * x + y * y])
-    link = Link("box", Inertia(mass, np.zeros(3), np.diag(moments)))
-    return Robot.from_description(Description("box", (link,), ()), "floating")
+    return Inertia(mass, np.zeros(3), np.diag(moments))
+
+
+def box(
+    mass: float = 2.0,
+    size: tuple[float, float, float] = SIZE,
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81),
+) -> Robot:
+    """A free body with its frame in the middle."""
+    link = Link("box", box_inertia(mass, size))
+    return Robot.from_description(Description("box", (link,), ()), "floating", gravity=gravity)
 
 
 def standing(robot: Robot, height: float) -> Array:
@@ -41,6 +49,17 @@ def corners(
         Contact("box", "point", point=(i * x, j * y, -z), normal=normal, friction=friction)
         for i in (-1.0, 1.0)
         for j in (-1.0, 1.0)
+    ]
+
+
+def tripod(friction: float, height: float = SIZE[2] / 2.0) -> list[Contact]:
+    """Three points below the box: unlike four, they leave no doubt about who carries what."""
+    angles = np.array([0.1, 2.2, 4.3])
+    return [
+        Contact(
+            "box", "point", point=(0.1 * np.cos(x), 0.1 * np.sin(x), -height), friction=friction
+        )
+        for x in angles
     ]
 
 
@@ -118,9 +137,6 @@ HUMANOIDS = {
     ),
 }
 
-#: Contacts that imply each other: on one foot, or of both hands with everything else held.
-REDUNDANT_SETS = ("four points per foot",)
-
 
 def bent(robot: Robot, rng: np.random.Generator) -> Array:
     """A configuration in which no limb is stretched."""
@@ -165,7 +181,5 @@ def contact_cases(draw: st.DrawFn, most_contacts: int = 4) -> ContactCase:
         st.lists(st.sampled_from(["normal", "point", "frame"]), min_size=1, max_size=most_contacts)
     )
     loops = draw(st.lists(st.booleans(), min_size=len(kinds), max_size=len(kinds)))
-    contacts = [
-        random_contact(case, kind, loop) for kind, loop in zip(kinds, loops, strict=True)
-    ]
+    contacts = [random_contact(case, kind, loop) for kind, loop in zip(kinds, loops, strict=True)]
     return ContactCase(case, contacts)

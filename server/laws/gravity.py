@@ -14,9 +14,9 @@ import numpy as np
 from torqued.kernels import InputError, Robot
 from torqued.kernels.composite import composite_inertias
 from torqued.kernels.inputs import numbers
-from torqued.kernels.jit import kernel
 from torqued.kernels.kinematics import place
 from torqued.kernels.rnea import fill_gravity
+from torqued.server.compiling import kernel
 from torqued.server.laws.law import Array, Law, expand_state, project_torque
 
 GRAVITY = 1

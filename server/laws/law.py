@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.kernels import Robot
-from torqued.kernels.jit import kernel
+from torqued.server.compiling import kernel
 
 Array = NDArray[np.float64]
 

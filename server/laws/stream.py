@@ -27,9 +27,9 @@ from torqued.kernels.evaluate import (
     Quantities,
     fill_quantities,
 )
-from torqued.kernels.jit import kernel
 from torqued.kernels.layout import FRAME
 from torqued.kernels.workspace import pointer
+from torqued.server.compiling import kernel
 from torqued.server.laws.law import Array, Law
 
 STREAM = 0

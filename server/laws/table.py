@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torqued.kernels.jit import kernel
+from torqued.server.compiling import kernel
 from torqued.server.laws import gravity, stream
 from torqued.server.laws.gravity import GRAVITY, gravity_torque
 from torqued.server.laws.law import Law

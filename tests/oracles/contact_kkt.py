@@ -80,4 +80,3 @@ def rows_of(contacts: Sequence[Contact]) -> list[slice]:
         out.append(slice(start, start + len(HELD[contact.kind])))
         start = out[-1].stop
     return out
-

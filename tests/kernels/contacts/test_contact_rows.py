@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from agreement import assert_agree
-from contact_cases import box, contact_cases, random_contact
 from cases import cases
+from contact_cases import box, contact_cases, random_contact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -225,7 +225,9 @@ class TestRedundant:
         arm = load_real(robots_folder() / "panda_description/urdf/panda.urdf")
         base = arm.frame_names[0]
         q, zero = arm.neutral(), np.zeros(arm.nv)
-        solution = arm.contact_dynamics(q, zero, zero, [Contact(base), Contact("panda_hand", "point")])
+        solution = arm.contact_dynamics(
+            q, zero, zero, [Contact(base), Contact("panda_hand", "point")]
+        )
         assert [force.redundant for force in solution.contacts] == [True, False]
         assert not solution.conflicting and not solution.force[:6].any()
 
@@ -255,7 +257,7 @@ class TestConflicting:
 
     def test_conflict_is_not_seen_in_rounding(self):
         """Redundant contacts of a body on which nothing acts."""
-        robot = Robot.from_description(_box_description(), "floating", gravity=(0, 0, 0))
+        robot = box(gravity=(0.0, 0.0, 0.0))
         for seed in range(20):
             q, _ = robot.random_state(np.random.default_rng(seed))
             solution = robot.contact_dynamics(q, np.zeros(6), 1e-12 * np.ones(6), corners())
@@ -275,8 +277,10 @@ class TestConflicting:
         tau = case.case.vector()
         solution = robot.contact_dynamics(q, v, tau, case.contacts)
         values = np.linalg.svd(solution.G, compute_uv=False)
-        if not values.size or not values[0] or not all(
-            x > 1e-3 * values[0] or x < 1e-9 * values[0] for x in values
+        if (
+            not values.size
+            or not values[0]
+            or not all(x > 1e-3 * values[0] or x < 1e-9 * values[0] for x in values)
         ):
             return  # its rank is a matter of taste
         best = np.linalg.lstsq(solution.G, solution.gamma, rcond=1e-6)[0]
@@ -285,13 +289,6 @@ class TestConflicting:
             assert solution.conflicting
         if miss < 1e-12:
             assert not solution.conflicting
-
-
-def _box_description():
-    from torqued.kernels.model.description import Description, Inertia, Link
-
-    link = Link("box", Inertia(2.0, np.zeros(3), np.diag([0.04, 0.03, 0.02])))
-    return Description("box", (link,), ())
 
 
 def test_rows_are_in_the_order_of_the_contacts():
