@@ -17,7 +17,9 @@ help:
 	@echo "make lint    style, format and types"
 	@echo "make clean   remove everything that make and the tests have made"
 
+# The kernels are compiled first, once: otherwise each of pytest's processes would compile them.
 test: $(READY)
+	$(BIN)/torqued compile
 	$(BIN)/python -m pytest $(ARGS)
 
 demo: $(READY)

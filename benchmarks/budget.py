@@ -10,7 +10,7 @@ from typing import NamedTuple
 CEILINGS: dict[str, dict[str, float]] = {
     "chain20": {"coriolis": 0.45, "christoffel": 0.9, "rnea": 0.8, "crba": 0.8, "aba": 0.7},
     "tree20": {"coriolis": 0.45, "rnea": 0.8, "crba": 0.8, "aba": 0.7},
-    "talos": {"coriolis": 0.45, "rnea": 0.8, "crba": 0.8, "aba": 0.7},
+    "talos": {"coriolis": 0.45, "rnea": 0.8, "crba": 0.8, "aba": 0.7, "contact": 1.0},
     "panda": {"coriolis": 0.7, "christoffel": 1.0, "rnea": 1.0, "crba": 1.0, "aba": 1.0},
 }
 

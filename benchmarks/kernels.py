@@ -1,6 +1,6 @@
 """`torqued bench kernels`: the kernels beside Pinocchio, in the same run on the same robots.
 
-robots.py → timing.py → results.py → report.py (tables), plots.py (figures), JSON
+robots.py, contacts.py → timing.py → results.py → report.py (tables), plots.py (figures), JSON
 growth.py → timing.py ↗
 """
 
@@ -132,12 +132,12 @@ def measure_all(args: argparse.Namespace, console: Console) -> Results:
         kind: {dofs: growth.load(kind, dofs, work.states) for dofs in sizes}
         for kind, sizes in work.sizes.items()
     }
-    figures: Parts = {(case.name, kernel): [] for case in cases for kernel in robots.KERNELS}
+    figures: Parts = {(case.name, kernel): [] for case in cases for kernel in case.kernels}
     points: Parts = {(kind, dofs): [] for kind, sizes in families.items() for dofs in sizes}
     with progress(console, work.sweeps * (len(figures) + len(points))) as report:
         for sweep in range(1, work.sweeps + 1):
             for case in cases:
-                for kernel in robots.KERNELS:
+                for kernel in case.kernels:
                     report(f"robots, sweep {sweep} of {work.sweeps}", f"{case.name} {kernel}")
                     figures[case.name, kernel].append(measure_kernel(case, kernel, work))
             for kind, sizes in families.items():
@@ -164,6 +164,9 @@ def measure_kernel(case: Case, kernel: str, work: Effort) -> dict[str, Times]:
     contenders = {"ours": case.ours(kernel), "pinocchio": case.pinocchio(kernel)}
     if kernel in ("crba", "aba"):
         contenders["world"] = case.pinocchio(kernel, pin.Convention.WORLD)
+    if kernel in case.contacts:
+        for solver in ("direct", "null_space"):
+            contenders[solver] = case.contacts[kernel].ours(solver)
     method = {"method": case.method(kernel)}
     return {**measure(contenders, work.plan), **measure(method, work.brief)}
 

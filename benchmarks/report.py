@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from torqued.benchmarks.budget import published
+from torqued.benchmarks.contacts import TITLES
 from torqued.benchmarks.growth import THEORY
 from torqued.benchmarks.results import Figure, Results
 from torqued.benchmarks.robots import KERNELS, NOTES
@@ -71,6 +72,8 @@ def sheets(results: Results) -> list[Sheet]:
     out = [kernel_sheet(results), method_sheet(results)]
     if any(figure.world for figure in results.figures):
         out.append(convention_sheet(results))
+    if any(figure.direct for figure in results.figures):
+        out.append(contact_sheet(results))
     if results.curves:
         out.append(growth_sheet(results))
     return out
@@ -155,6 +158,26 @@ def convention_sheet(results: Results) -> Sheet:
         rows,
         texts=1,
         notes=("The tables above have Pinocchio as it comes, with its convention LOCAL.",),
+    )
+
+
+def contact_sheet(results: Results) -> Sheet:
+    rows = []
+    for figure in results.figures:
+        if figure.direct and figure.null_space:
+            times = (figure.ours, figure.direct, figure.null_space, figure.pinocchio, figure.method)
+            name = f"{figure.robot}, {TITLES[figure.kernel]}"
+            rows.append((name, *(f"{time.us:.2f}" for time in times)))
+    return Sheet(
+        "Contact dynamics by solver, µs",
+        ("robot and contacts", "range space", "direct", "null space", "Pinocchio", "method"),
+        rows,
+        texts=1,
+        notes=(
+            "Pinocchio's is `constraintDynamics`, with two proximal iterations where points of a "
+            "foot are redundant; torqued's solvers all end in the range space there. `method` is "
+            "`Robot.contact_dynamics`, which checks the contacts at each call.",
+        ),
     )
 
 

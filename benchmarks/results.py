@@ -21,6 +21,8 @@ class Figure:
     pinocchio: Times
     method: Times  # the method of `Robot`: input checked, result allocated
     world: Times | None = None  # Pinocchio's WORLD convention, where a function has conventions
+    direct: Times | None = None  # the other solvers of contact dynamics
+    null_space: Times | None = None
 
     @property
     def ratio(self) -> float:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 from numpy.typing import NDArray
 
+from torqued.benchmarks.contacts import CONTACTS, ContactProblem
 from torqued.benchmarks.timing import Call
 from torqued.kernels import Robot
 from torqued.kernels.compiled import COMPILED
@@ -69,14 +70,23 @@ class Case:
         self.model, self.data = model, model.createData()
         if (robot.nv, robot.nv_free) != (model.nv, model.nv):
             raise DisagreementError(f"{name}: {robot.nv} DoF here, {model.nv} in Pinocchio")
-        self._there = velocity_map(robot, model)
+        self.order = velocity_map(robot, model)
         rng = np.random.default_rng(0)
         self.states = [self._random_state(rng) for _ in range(states)]
-        self.pin_states = [self._to_pin(state) for state in self.states]
+        self.pin_states = [self.to_pin(state) for state in self.states]
         n = robot.nv
         self._M, self._Mdot, self._C = np.zeros((3, n, n))
         self._Gamma = np.zeros((n, n, n))
         self._tau, self._a = np.zeros((2, n))
+        self.contacts = {
+            kernel: ContactProblem(self, contacts)
+            for kernel, contacts in CONTACTS.get(name, {}).items()
+        }
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """What there is to measure on this robot."""
+        return (*KERNELS, *self.contacts)
 
     def _random_state(self, rng: np.random.Generator) -> State:
         """Torques are those of a motion of order one: random ones would throw the robot about."""
@@ -84,13 +94,19 @@ class Case:
         a = rng.normal(size=self.robot.nv)
         return State(q, v, a, self.robot.inverse_dynamics(q, v, a))
 
-    def _to_pin(self, state: State) -> State:
+    def with_velocity(self, state: State, v: Array) -> State:
+        """The state with another velocity, and torques for the same accelerations."""
+        return replace(state, v=v, tau=self.robot.inverse_dynamics(state.q, v, state.a))
+
+    def to_pin(self, state: State) -> State:
         v, a, tau = np.empty((3, self.robot.nv))
-        v[self._there], a[self._there], tau[self._there] = state.v, state.a, state.tau
+        v[self.order], a[self.order], tau[self.order] = state.v, state.a, state.tau
         return State(pinocchio_q(self.robot, self.model, state.q), v, a, tau)
 
     def ours(self, kernel: str) -> list[Call]:
         """The in-place kernels: no checks, no allocation."""
+        if kernel in self.contacts:
+            return self.contacts[kernel].ours()
         handle = self.robot.work.handle
         calls: dict[str, Any] = {
             "coriolis": lambda s: (
@@ -106,6 +122,8 @@ class Case:
 
     def method(self, kernel: str) -> list[Call]:
         """The methods of `Robot`: input checked, result allocated."""
+        if kernel in self.contacts:
+            return self.contacts[kernel].method()
         robot = self.robot
         calls: dict[str, Any] = {
             "coriolis": lambda s: (robot.coriolis_matrix, (s.q, s.v)),
@@ -118,6 +136,8 @@ class Case:
 
     def pinocchio(self, kernel: str, convention: Any = None) -> list[Call]:
         """Pinocchio's functions, which write into its data. `crba` and `aba` have a convention."""
+        if kernel in self.contacts:
+            return self.contacts[kernel].pinocchio()
         more = () if convention is None else (convention,)
         here = (self.model, self.data)
         calls: dict[str, Any] = {
@@ -129,9 +149,9 @@ class Case:
         }
         return [calls[kernel](state) for state in self.pin_states]
 
-    def verify(self, kernels: Iterable[str] = KERNELS) -> None:
+    def verify(self, kernels: Iterable[str] = ()) -> None:
         """Raises where a kernel's results and Pinocchio's differ by more than rounding."""
-        for kernel in kernels:
+        for kernel in kernels or self.kernels:
             for k, state in enumerate(self.states):
                 for function, arguments in (self.ours(kernel)[k], self.pinocchio(kernel)[k]):
                     function(*arguments)
@@ -140,7 +160,10 @@ class Case:
 
     def _results(self, kernel: str, state: State) -> Iterable[tuple[str, Array, Array]]:
         """What the last calls of a kernel gave, here and there, in torqued's coordinates."""
-        order = self._there
+        if kernel in self.contacts:
+            yield from self.contacts[kernel].results()
+            return
+        order = self.order
         square = np.ix_(order, order)
         if kernel in ("coriolis", "christoffel"):
             C = np.array(self.data.C)[square]

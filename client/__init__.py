@@ -1,1 +1,54 @@
-"""What a controller process installs: numpy, pyzmq and msgpack, and nothing of the daemon."""
+"""What a controller process installs: numpy, pyzmq and msgpack, and nothing of the daemon.
+
+from torqued.client import Client
+
+with Client.of("panda") as client:
+    r = client.dynamics(q, v, want=("M", "C", "g"))
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torqued.client.client import Client, Result
+from torqued.client.errors import (
+    FieldError,
+    InternalError,
+    MessageError,
+    NumericalError,
+    OperationError,
+    RequestError,
+    TimeoutError,
+    TorquedError,
+    VersionError,
+)
+from torqued.client.session import Output, Session
+
+if TYPE_CHECKING:
+    from torqued.client.aio import AsyncClient
+
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "FieldError",
+    "InternalError",
+    "MessageError",
+    "NumericalError",
+    "OperationError",
+    "Output",
+    "RequestError",
+    "Result",
+    "Session",
+    "TimeoutError",
+    "TorquedError",
+    "VersionError",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """`AsyncClient` when it is asked for: asyncio takes as long to import as all the rest."""
+    if name == "AsyncClient":
+        from torqued.client.aio import AsyncClient
+
+        return AsyncClient
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

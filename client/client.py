@@ -8,6 +8,7 @@ with Client("ipc:///run/user/1000/torqued/panda.sock") as client:
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Mapping
@@ -18,11 +19,16 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from torqued.client import codec
-from torqued.client.errors import TimeoutError, VersionError
+from torqued.client import codec, places
+from torqued.client.errors import TimeoutError, TorquedError, VersionError
 from torqued.client.session import Session
+from torqued.client.telemetry import Telemetry
 
 Array = NDArray[np.float64]
+
+#: Operations that change the daemon's state: sent once, never again after a silence, because the
+#: first may have been carried out.
+ONCE = frozenset({"open", "close"})
 
 
 class Result:
@@ -30,6 +36,9 @@ class Result:
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
         self.__dict__.update(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")
 
     def __getitem__(self, name: str) -> Any:
         return self.__dict__[name]
@@ -48,8 +57,8 @@ class Client:
     """One daemon, as seen from another process. Not to be shared between threads.
 
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
-    fresh connection: all operations can be repeated without harm. Replies carry the id of their
-    request, so a late one is never taken for another's.
+    fresh connection; only `open` and `close` are not, as they must not happen twice. Replies carry
+    the id of their request, so a late one is never taken for another's.
     """
 
     def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
@@ -59,6 +68,12 @@ class Client:
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._identities = itertools.count(1)
+        self._sessions: list[Session] = []
+
+    @classmethod
+    def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
+        """The daemon of that name in the user's folder for sockets."""
+        return cls(places.request_endpoint(robot), timeout, retries)
 
     def __enter__(self) -> Self:
         return self
@@ -72,7 +87,11 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all sessions and connections."""
+        for session in self._sessions:
+            with contextlib.suppress(TorquedError):
+                session.close()
+        self._sessions.clear()
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -81,20 +100,18 @@ class Client:
     @property
     def control_endpoint(self) -> str:
         """Where introspection goes: beside the request socket."""
-        return self.endpoint.removesuffix(".sock") + ".control.sock"
+        return places.control_endpoint(self.endpoint)
 
     def call(self, operation: str, _endpoint: str | None = None, **fields: Any) -> Result:
         """Any operation by name."""
         endpoint = _endpoint or self.endpoint
-        for _ in range(self.retries + 1):
+        attempts = 1 if operation in ONCE else self.retries + 1
+        for _ in range(attempts):
             reply = self._exchange(endpoint, operation, fields)
             if reply is not None:
-                return Result(codec.result_of(self._of_my_version(reply)))
+                return Result(codec.result_of(of_my_version(reply, endpoint)))
             self._disconnect(endpoint)
-        raise TimeoutError(
-            f"{operation}: no reply from {endpoint} within {self.timeout} s, "
-            f"{self.retries + 1} times; is the daemon running?"
-        )
+        raise no_reply(operation, endpoint, self.timeout, attempts)
 
     def _exchange(
         self, endpoint: str, operation: str, fields: Mapping[str, Any]
@@ -112,17 +129,9 @@ class Client:
             if reply.get("id") in (identity, None):
                 return reply
 
-    def _of_my_version(self, reply: dict[str, Any]) -> dict[str, Any]:
-        if reply.get("protocol") != codec.PROTOCOL_VERSION:
-            raise VersionError(
-                f"the daemon at {self.endpoint} speaks protocol version {reply.get('v')}, "
-                f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
-            )
-        return reply
-
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
-            socket = self._context.socket(zmq.DEALER)
+            socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
             socket.linger = 0
             socket.connect(endpoint)
             self._sockets[endpoint] = socket
@@ -138,18 +147,20 @@ class Client:
     def dynamics(self, q: Any, v: Any = None, **fields: Any) -> Result:
         """Any subset of the dynamics quantities; `want` names them, `frames` the frames."""
         if v is not None:
-            fields["v"] = _array(v)
-        return self.call("dynamics", q=_array(q), **fields)
+            fields["v"] = as_array(v)
+        return self.call("dynamics", q=as_array(q), **fields)
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, **fields: Any) -> Array:
         """Torques for accelerations a."""
-        reply = self.call("inverse_dynamics", q=_array(q), v=_array(v), a=_array(a), **fields)
+        reply = self.call("inverse_dynamics", q=as_array(q), v=as_array(v), a=as_array(a), **fields)
         tau: Array = reply.tau
         return tau
 
     def forward_dynamics(self, q: Any, v: Any, tau: Any, **fields: Any) -> Array:
         """Accelerations under torques tau."""
-        reply = self.call("forward_dynamics", q=_array(q), v=_array(v), tau=_array(tau), **fields)
+        reply = self.call(
+            "forward_dynamics", q=as_array(q), v=as_array(v), tau=as_array(tau), **fields
+        )
         a: Array = reply.a
         return a
 
@@ -161,18 +172,53 @@ class Client:
         """Counters and percentiles of the loop."""
         return self.call("stats", self.control_endpoint)
 
+    def telemetry(self) -> Telemetry:
+        """A subscription to what the daemon publishes about itself; to be closed before this."""
+        return Telemetry(self._context, places.telemetry_endpoint(self.endpoint))
+
     def session(self, law: str = "stream", **fields: Any) -> Session:
-        """A session with the loop: a control law's torque, or a stream of quantities."""
-        about = self.call("hello")
+        """A session with the loop: a control law's torque, or a stream of quantities.
+
+        `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
+        connection that works.
+        """
+        about = self.hello()
         opened = self.call("open", law=law, **fields)
-        return Session(
-            self._context,
-            opened.as_dict(),
-            nq=about.nq,
-            nv=about.nv,
-            close=lambda: self.call("close", session=opened.session),
+
+        def close() -> None:
+            self.call("close", session=opened.session)
+
+        try:
+            session = Session(
+                self._context, opened.as_dict(), nq=about.nq, nv=about.nv, close=close
+            )
+        except BaseException:
+            with contextlib.suppress(TorquedError):
+                close()
+            raise
+        self._sessions = [*(other for other in self._sessions if not other.closed), session]
+        return session
+
+
+def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
+    """The reply, if it is of the protocol version that this client speaks."""
+    version = reply.get("protocol")
+    if version != codec.PROTOCOL_VERSION:
+        raise VersionError(
+            f"the daemon at {endpoint} speaks protocol version {version}, "
+            f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
         )
+    return reply
 
 
-def _array(x: Any) -> Array:
+def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
+    """The error after the last attempt."""
+    times = "" if attempts == 1 else f", {attempts} times"
+    return TimeoutError(
+        f"{operation}: no reply from {endpoint} within {timeout} s{times}; is the daemon running?"
+    )
+
+
+def as_array(x: Any) -> Array:
+    """Numbers as they go over the wire."""
     return np.ascontiguousarray(x, dtype=np.float64)

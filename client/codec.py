@@ -29,7 +29,11 @@ LARGEST_NESTING = 64
 MOST_DIMENSIONS = 8
 
 #: Byte on the wire → type of numbers.
-TYPES = {ord("d"): np.dtype("<f8"), ord("f"): np.dtype("<f4"), ord("q"): np.dtype("<i8")}
+TYPES: dict[int, np.dtype[Any]] = {
+    ord("d"): np.dtype("<f8"),
+    ord("f"): np.dtype("<f4"),
+    ord("q"): np.dtype("<i8"),
+}
 BYTES = {kind: byte for byte, kind in TYPES.items()}
 
 
@@ -72,7 +76,8 @@ def decode_array(code: int, data: bytes) -> NDArray[Any]:
         raise MessageError(
             "bad_message", f"array of shape {shape} does not have {len(data) - start} bytes"
         )
-    return np.frombuffer(data, TYPES[byte], count, start).reshape(shape)
+    numbers: NDArray[Any] = np.frombuffer(data, TYPES[byte], count, start)
+    return numbers.reshape(shape)
 
 
 def _encode_other(value: Any) -> Any:
@@ -105,7 +110,20 @@ def decode(data: bytes) -> dict[str, Any]:
         raise MessageError(
             "bad_message", f"{type(message).__name__}, expected a map with text keys"
         )
+    if not _nests_within(message, LARGEST_NESTING):
+        raise MessageError(
+            "bad_message", f"maps and lists nest deeper than the {LARGEST_NESTING} allowed"
+        )
     return message
+
+
+def _nests_within(value: Any, depth: int) -> bool:
+    """Whether maps and lists nest no deeper; what nests deeper could be read but not be written."""
+    if isinstance(value, dict):
+        return depth > 0 and all(_nests_within(item, depth - 1) for item in value.values())
+    if isinstance(value, list):
+        return depth > 0 and all(_nests_within(item, depth - 1) for item in value)
+    return True
 
 
 def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:

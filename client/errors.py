@@ -20,6 +20,9 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
+#: Longest text in an error, characters: a refusal must not be as large as what it refuses.
+LONGEST_TEXT = 1000
+
 
 class TorquedError(Exception):
     """Base class of every error that torqued raises on purpose."""
@@ -47,9 +50,19 @@ class RequestError(TorquedError):
         found = {"field": self.field, "value": self.value, "expected": self.expected}
         return {
             "code": self.code,
-            "message": str(self),
-            **{key: item for key, item in found.items() if item is not None},
+            "message": _short(str(self)),
+            **{key: _short(item) for key, item in found.items() if item is not None},
         }
+
+
+def _short(value: Any) -> Any:
+    """A value that can be sent whatever it is: numbers and short texts as they are."""
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    if isinstance(value, list) and len(value) <= 8 and all(type(item) is int for item in value):
+        return value  # a shape
+    spelled = value if isinstance(value, str) else repr(value)
+    return spelled if len(spelled) <= LONGEST_TEXT else spelled[: LONGEST_TEXT - 1] + "…"
 
 
 class MessageError(RequestError):

@@ -5,8 +5,10 @@ takes for the payload to begin at byte 8, whatever the payload's size; any msgpa
 writes the shortest form, as all do, writes these bytes.
 
     payload of a state    sequence number (u64), sender's time in s (f64), q, v, references (f64 …)
-    payload of an output  tick (u64), sequence number used (u64), status bits (u64), age of the
+    payload of an output  tick (u64), sequence number used (i64), status bits (u64), age of the
                           state in s (f64), compute time in s (f64), time in s (f64), values (f64 …)
+
+The sequence number used is -1 before the first state.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import struct
 
 PAYLOAD = 8  # where every payload begins
 STATE_HEAD = struct.Struct("<Qd")
-OUTPUT_HEAD = struct.Struct("<QQQddd")
+OUTPUT_HEAD = struct.Struct("<QqQddd")
 
 #: Status bits of an output.
 OK = 0

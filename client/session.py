@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from torqued.client.errors import TimeoutError
+from torqued.client.errors import FieldError, MessageError, TimeoutError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
 
 Array = NDArray[np.float64]
@@ -54,10 +55,12 @@ class Session:
         nv: int,
         close: Callable[[], Any],
     ) -> None:
+        self.number: int = opened["session"]
         self.period: float = opened["period"]
         self.outputs = {name: tuple(shape) for name, shape in opened["outputs"].items()}
         self._sizes = (nq, nv, int(opened["references"]))
         self._close = close
+        self.closed = False
         self._sequence = 0
         self._frame = bytearray(opened["state_bytes"])
         payload = len(self._frame) - PAYLOAD
@@ -80,9 +83,16 @@ class Session:
         self.close()
 
     def close(self) -> None:
-        """Close the session; the daemon's last frame has zero torque."""
+        """Close the session; the daemon's last frame has zero torque.
+
+        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        """
+        if self.closed:
+            return
+        self.closed = True
         try:
-            self._close()
+            with contextlib.suppress(TimeoutError, FieldError):
+                self._close()
         finally:
             self._socket.close(linger=0)
 
@@ -95,14 +105,18 @@ class Session:
         self._sequence += 1
         STATE_HEAD.pack_into(self._frame, PAYLOAD, self._sequence, time.monotonic())
         np.concatenate(parts, out=self._numbers)
-        self._socket.send(self._frame, zmq.DONTWAIT)
+        try:
+            self._socket.send(self._frame, zmq.DONTWAIT)
+        except zmq.Again:
+            raise TimeoutError("the daemon does not take states; is it running?") from None
         return self._sequence
 
     def latest(self) -> Output | None:
         """The newest output that has come, or None."""
         newest = None
-        while self._socket.poll(0):
-            newest = self._socket.recv()
+        with contextlib.suppress(zmq.Again):
+            while True:
+                newest = self._socket.recv(zmq.DONTWAIT)
         return self._parse(newest) if newest is not None else None
 
     def receive(self, timeout: float = 1.0) -> Output:
@@ -124,8 +138,10 @@ class Session:
 
     def _parse(self, data: bytes) -> Output:
         if len(data) != self._output_bytes:
-            raise ValueError(f"output frame of {len(data)} bytes, expected {self._output_bytes}")
-        head = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
+            raise MessageError(
+                "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
+            )
+        tick, sequence, status, age, compute, at = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
         numbers = np.frombuffer(data, np.float64, offset=PAYLOAD + OUTPUT_HEAD.size)
         values = {}
         start = 0
@@ -133,5 +149,4 @@ class Session:
             size = int(np.prod(shape))
             values[name] = numbers[start : start + size].reshape(shape)
             start += size
-        tick, sequence, *rest = head
-        return Output(tick, sequence - 2**64 if sequence >> 63 else sequence, *rest, values)
+        return Output(tick, sequence, status, age, compute, at, values)

@@ -156,13 +156,7 @@ def shortest_forces(space):
     m = len(space.rhs)
     rank = rank_factor(space.K, space.B, space.redundancy)
     gram(space.B, rank, space.F)
-    for r in range(m):
-        space.force[r] = 0.0
     pseudo_solve(space.B, space.F, rank, space.rhs, space.force, space.x)
-    # One refinement: the solve squares the condition number.
-    for r in range(m):
-        space.redundancy[r] = missed(space, r)
-    pseudo_solve(space.B, space.F, rank, space.redundancy, space.force, space.x)
     miss, size = 0.0, 0.0
     for r in range(m):
         miss = max(miss, abs(missed(space, r)))

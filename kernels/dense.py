@@ -1,4 +1,4 @@
-"""Small dense linear algebra in place: Cholesky, minimum-norm solve, LU, Householder."""
+"""Small dense linear algebra in place: Cholesky, minimum-norm solve, LU."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def gram(B, rank, W):
 
 @kernel
 def pseudo_solve(B, W, rank, b, x, t):
-    """x += (B Bᵀ)⁺ b = B (BᵀB)⁻² Bᵀ b; t (≥ rank,) is scratch."""
+    """x = (B Bᵀ)⁺ b = B (BᵀB)⁻² Bᵀ b; t (≥ rank,) is scratch."""
     for i in range(rank):
         t[i] = 0.0
         for k in range(len(b)):
@@ -104,6 +104,7 @@ def pseudo_solve(B, W, rank, b, x, t):
     cholesky_solve(W[:rank, :rank], t[:rank])
     cholesky_solve(W[:rank, :rank], t[:rank])
     for k in range(len(b)):
+        x[k] = 0.0
         for i in range(rank):
             x[k] += B[k, i] * t[i]
 

@@ -26,7 +26,13 @@ from torqued.kernels.contact_solvers import (
     solve_forces,
 )
 from torqued.kernels.friction_newton import polish
-from torqued.kernels.friction_rows import normal_row, put_into_cone, residual, sweep
+from torqued.kernels.friction_rows import (
+    normal_row,
+    put_into_cone,
+    residual,
+    row_velocity,
+    sweep,
+)
 from torqued.kernels.jit import entry, kernel
 from torqued.kernels.layout import INDICES, INTEGER, VECTOR, WORK
 from torqued.kernels.workspace import open_work
@@ -42,16 +48,17 @@ SWEEPS, NEWTON_STEPS = 10, 10
 
 
 @kernel
-def classify(contact, space):
-    """Whether a contact separates, sticks or slides."""
-    n = normal_row(contact)
-    normal = space.force[n]
-    if normal <= 0.0:
+def classify(contact, space, still):
+    """Whether a contact separates, sticks or slides; slower than `still` is no motion."""
+    p, n = space.force, normal_row(contact)
+    if p[n] <= 0.0:
         return SEPARATES
     if contact.kind == NORMAL:
         return SLIDES
-    tangential = math.hypot(space.force[n - 2], space.force[n - 1])
-    return STICKS if tangential < contact.friction * normal * (1.0 - 1e-9) else SLIDES
+    if math.hypot(p[n - 2], p[n - 1]) < contact.friction * p[n] * (1.0 - 1e-9):
+        return STICKS
+    speed = math.hypot(row_velocity(space, p, n - 2), row_velocity(space, p, n - 1))
+    return SLIDES if speed > still else STICKS
 
 
 @kernel
@@ -137,7 +144,7 @@ def friction_solve(
         put_into_cone(contacts[k], space.force)
     convergence[0], convergence[1] = iterate(contacts, space, tolerance, iterations)
     for k in range(len(contacts)):
-        states[k] = classify(contacts[k], space)
+        states[k] = classify(contacts[k], space, 10.0 * max(tolerance, convergence[0]))
     for r in range(m):
         space.force[r] /= dt
         for c in range(n):

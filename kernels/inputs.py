@@ -23,7 +23,7 @@ def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     except (TypeError, ValueError) as error:
         wanted = f"numbers of shape {_spell(shapes)}"
         raise InputError(f"{name}: expected {wanted}: {error}", name, None, wanted) from None
-    if array.shape not in shapes and not any(_matches(array.shape, shape) for shape in shapes):
+    if array.shape != shapes[0] and not any(_matches(array.shape, shape) for shape in shapes):
         wanted = f"shape {_spell(shapes)}"
         message = f"{name}: shape {array.shape}, expected {_spell(shapes)}"
         raise InputError(message, name, list(array.shape), wanted)

@@ -233,7 +233,8 @@ class Robot(LoadingMethods, ContactMethods, FrameMethods, RobotBase):
         if v is None:
             for word in want:
                 if WANTS[word] & NEED_VELOCITY:
-                    raise InputError(f"v: missing, but {word!r} depends on it")
+                    message = f"v: missing, but {word!r} depends on it"
+                    raise InputError(message, "v", None, "present")
             v = np.zeros(self.nv)
         q, v = self._free_q(q), self._free_v("v", v)
         COMPILED.evaluate(self.work.handle, q, v, flags, places, kind, out)

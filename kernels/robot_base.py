@@ -31,6 +31,7 @@ class RobotBase:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.work = Workspace(model.world, model.bodies)
+        self._follows = model.mimics.present
         self.nq_free, self.nv_free = len(model.mimics.q_index), len(model.mimics.v_index)
         self.nq, self.nv = len(model.mimics.leaders_q), len(model.mimics.leaders_v)
         self._unbranched: Workspace | None = None  # made when contacts of a mimic robot need it
@@ -99,27 +100,27 @@ class RobotBase:
         """The free tree's coordinates for the robot's q, checked."""
         own = numbers(name, q, (self.nq,))
         unit_quaternions(name, own, self._quaternions)
-        mimics = self.model.mimics
-        if not mimics.present:
+        if not self._follows:
             return own
+        mimics = self.model.mimics
         free: Array = mimics.q_multiplier * own[mimics.q_index] + mimics.offset
         return free
 
     def _free_v(self, name: str, v: Any) -> Array:
         """The free tree's velocities (or accelerations) for the robot's, checked."""
         own = numbers(name, v, (self.nv,))
-        mimics = self.model.mimics
-        if not mimics.present:
+        if not self._follows:
             return own
+        mimics = self.model.mimics
         free = np.empty(self.nv_free)
         COMPILED.expand(mimics.v_index, mimics.multiplier, own, free)
         return free
 
     def _reduce(self, kernel: Any, free: Array, shape: tuple[int, ...]) -> Array:
         """A result of the free tree in the robot's coordinates: a projection."""
-        mimics = self.model.mimics
-        if not mimics.present:
+        if not self._follows:
             return free
+        mimics = self.model.mimics
         out = np.empty(shape)
         kernel(mimics.v_index, mimics.multiplier, free, out)
         return out

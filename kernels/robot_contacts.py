@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from torqued.kernels.articulated import OK, SINGULAR
 from torqued.kernels.charts import Coordinates
 from torqued.kernels.compiled import COMPILED
-from torqued.kernels.contact_rows import contact_records
+from torqued.kernels.contact_rows import CONTACT, contact_records
 from torqued.kernels.contact_solvers import (
     CONFLICTING,
     RANK_DEFICIENT,
@@ -40,6 +40,19 @@ REDUNDANT = 1e-6
 
 #: How far RᵀR of a target may be from the identity.
 ROTATION_TOLERANCE = 1e-6
+
+
+class Place(NamedTuple):
+    """A frame: the body that carries it (-1: the world), its rotation and position there."""
+
+    body: int
+    R: Array
+    p: Array
+
+    @property
+    def fields(self) -> tuple[int, Array, Array]:
+        """Those of `FRAME`."""
+        return self.body, self.R.ravel(), self.p
 
 
 class ContactMethods(FrameMethods):
@@ -201,64 +214,70 @@ class ContactMethods(FrameMethods):
         if not isinstance(contacts, Sequence):
             raise InputError(f"contacts is {type(contacts).__name__}, expected a list of Contact")
         records = contact_records(len(contacts))
+        fields = records.view(CONTACT, np.ndarray)  # whole rows: attributes are slow to set
         row = 0
-        for k, (record, contact) in enumerate(zip(records, contacts, strict=True)):
-            name = f"contacts[{k}]"
-            if not isinstance(contact, Contact):
-                raise InputError(f"{name} is {type(contact).__name__}, expected a Contact")
-            record.kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
-            record.row = row
-            row += record.kind
-            record.a = self._contact_frame(f"{name}.frame", contact.frame, contact.point)
-            record.b = self._opposite(name, contact)
-            normal = numbers(f"{name}.normal", contact.normal, (3,))
-            if np.linalg.norm(normal) < 1e-9:
-                raise InputError(f"{name}.normal is zero, expected a direction")
-            record.axes = axis_frame(normal).ravel()
-            record.stiffness = nonnegative(f"{name}.stiffness", contact.stiffness)
-            record.damping = nonnegative(f"{name}.damping", contact.damping)
-            record.friction = nonnegative(f"{name}.friction", contact.friction or 0.0)
-            if contact.half_size is not None:
-                nonnegative(f"{name}.half_size", contact.half_size, (2,))
+        for k, contact in enumerate(contacts):
+            fields[k] = self._contact_fields(f"contacts[{k}]", contact, row)
+            row += KINDS[contact.kind]
         return records
 
-    def _contact_frame(self, name: str, frame: str, point: Any) -> Any:
-        """The record of a frame, moved to a point on it."""
+    def _contact_fields(self, name: str, contact: Contact, row: int) -> tuple[Any, ...]:
+        """The fields of `CONTACT`, checked."""
+        if not isinstance(contact, Contact):
+            raise InputError(f"{name} is {type(contact).__name__}, expected a Contact")
+        kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
+        held = self._contact_place(f"{name}.frame", contact.frame, contact.point)
+        normal = numbers(f"{name}.normal", contact.normal, (3,))
+        if not normal @ normal > 1e-18:
+            raise InputError(f"{name}.normal is zero, expected a direction")
+        if contact.half_size is not None:
+            nonnegative(f"{name}.half_size", contact.half_size, (2,))
+        return (
+            held.fields,
+            self._opposite(name, contact).fields,
+            kind,
+            row,
+            axis_frame(normal).ravel(),
+            nonnegative(f"{name}.stiffness", contact.stiffness),
+            nonnegative(f"{name}.damping", contact.damping),
+            nonnegative(f"{name}.friction", contact.friction or 0.0),
+            False,
+        )
+
+    def _contact_place(self, name: str, frame: str, point: Any) -> Place:
+        """A frame, moved to a point on it."""
         if frame not in self._frame_index:
             raise InputError(f"{name} {frame!r} is unknown; robot.frame_names lists them")
-        place = numbers(f"{name} {frame!r}: point", point, (3,))
-        return self._frames([frame], place)[0]
+        own = self.model.frames[self._frame_index[frame]]
+        shift = numbers(f"{name} {frame!r}: point", point, (3,))
+        return Place(own.body, own.rotation, own.position + own.rotation @ shift)
 
-    def _opposite(self, name: str, contact: Contact) -> Any:
-        """The frame that a contact is held against."""
-        R, p = placement(f"{name}.target", contact.target)
+    def _opposite(self, name: str, contact: Contact) -> Place:
+        """What a contact is held against."""
+        R, p = rotation_and_position(f"{name}.target", contact.target)
         if contact.other is None:
             if contact.stiffness and contact.target is None:
                 raise InputError(f"{name}: stiffness needs a target to measure errors from")
             if contact.stiffness and contact.kind == "frame" and np.ndim(contact.target) == 1:
                 raise InputError(f"{name}.target: a frame contact needs a pose (4, 4)")
-            world = contact_records(1)[0].b
-            world.body, world.R, world.p = -1, R.ravel(), p
-            return world
+            return Place(-1, R, p)
         if contact.kind == "normal":
             raise InputError(
                 f"{name}: a loop closure of kind 'normal' is not defined, allowed: 'point', 'frame'"
             )
-        other = self._contact_frame(f"{name}.other", contact.other, contact.other_point)
-        R_other = other.R.reshape(3, 3)
-        other.p = other.p + R_other @ p
-        other.R = (R_other @ R).ravel()
-        return other
+        other = self._contact_place(f"{name}.other", contact.other, contact.other_point)
+        return Place(other.body, other.R @ R, other.p + other.R @ p)
 
     def _contact_forces(
         self, q: Any, contacts: Sequence[Contact], records: Any, space: ContactSpace
     ) -> tuple[ContactForce, ...]:
         """Each contact's force along its axes, with a verdict."""
         out = []
-        for contact, record in zip(contacts, records, strict=True):
-            rows = slice(int(record.row), int(record.row + record.kind))
+        all_axes, row = records.axes.reshape(-1, 3, 3).copy(), 0
+        for contact, axes in zip(contacts, all_axes, strict=True):
+            rows = slice(row, row + KINDS[contact.kind])
+            row = rows.stop
             force, moment = split_rows(contact.kind, space.force[rows])
-            axes = record.axes.reshape(3, 3).copy()
             slack = 1e-9 * (1.0 + float(np.abs(force).max()))
             normal = max(0.0, float(force[2]))
             # What holds two bodies together holds both ways, unless it is said to be a surface.
@@ -310,7 +329,7 @@ def require_cone(name: str, contact: Contact) -> None:
         raise InputError(f"{name}: a point contact needs a friction coefficient")
 
 
-def placement(name: str, target: Any) -> tuple[Array, Array]:
+def rotation_and_position(name: str, target: Any) -> tuple[Array, Array]:
     """Rotation and position of a target; a position alone is not turned."""
     if target is None:
         return np.eye(3), np.zeros(3)

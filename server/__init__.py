@@ -1,1 +1,1 @@
-"""Everything around the kernels: the command line and the catalogue of known robots."""
+"""Everything around the kernels: the daemon, its loop, the command line, the known robots."""

@@ -55,11 +55,17 @@ def load(name: str, base: Base = "fixed") -> Robot:
 
     `base` decides how a URDF's root link is held; a family brings its own base.
     """
-    family = _FAMILY_NAME.fullmatch(name)
+    family = family_name(name)
     if family:
-        return _robot_class().family(family[1], int(family[2]))
+        return _robot_class().family(*family)
     path = find_urdf(name)
     return _robot_class().from_urdf(path, base=base)
+
+
+def family_name(name: str) -> tuple[str, int] | None:
+    """`chain20` → ("chain", 20); None for other names."""
+    family = _FAMILY_NAME.fullmatch(name)
+    return (family[1], int(family[2])) if family else None
 
 
 def _robot_class() -> type[Robot]:

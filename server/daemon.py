@@ -21,16 +21,32 @@ from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
-from torqued.server.operations import ENVELOPE, run_operation
-from torqued.server.runtime import Endpoints, private_folder, realtime
+from torqued.server.operations import (
+    CONTROL_OPERATIONS,
+    REQUESTS,
+    SESSION_OPERATIONS,
+    checked_fields,
+    checked_name,
+    refusals,
+    run_operation,
+)
+from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
 from torqued.server.sessions import Safety, Servo
 
 log = logging.getLogger("torqued")
 
 #: Seconds between telemetry messages.
 TELEMETRY_PERIOD = 0.1
+#: Milliseconds that last replies and frames have to leave when the daemon stops.
+LINGER = 200
+#: Longest id that a request may have where it is a text.
+LONGEST_ID = 64
 
 Handler = Callable[[Mapping[str, Any]], dict[str, Any]]
+
+
+class Stopped(Exception):
+    """The daemon was told to stop before it was ready."""
 
 
 class Daemon:
@@ -50,8 +66,9 @@ class Daemon:
         self.endpoints = endpoints
         private_folder(endpoints.folder)
         self.lock = endpoints.lock()
+        endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
-        self.servo = Servo(robot, self.context, endpoints.sessions, rate, safety or Safety())
+        self.servo = Servo(robot, self.context, endpoints.session, rate, safety or Safety())
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
         self.started = time.monotonic()
         self.ready = False
@@ -61,80 +78,117 @@ class Daemon:
         self.request_socket = self._bind(zmq.ROUTER, endpoints.request)
         self.control_socket = self._bind(zmq.ROUTER, endpoints.control)
         self.telemetry_socket = self._bind(zmq.PUB, endpoints.telemetry)
+        self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
+        self.control.start()
 
     def _bind(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
-        socket = self.context.socket(kind)
+        socket: zmq.Socket[bytes] = self.context.socket(kind)
         socket.linger = 0
         socket.maxmsgsize = LARGEST_MESSAGE
-        socket.bind(endpoint)
+        try:
+            socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            self.context.destroy(linger=0)
+            self.lock.close()
+            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
         return socket
 
+    def stop_on_signals(self) -> None:
+        """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self.stopping.set())
+
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
-        """Compile every kernel and enter the loop; ready afterwards."""
-        summary = compile_all(report)
-        self.servo.start()
+        """Compile every kernel and enter the loop; ready afterwards.
+
+        Meanwhile requests are refused as `not_ready`. Raises `Stopped` when told to stop.
+        """
+        prepared = threading.Event()
+        refusing = threading.Thread(target=self._refuse_until, args=(prepared,), name="refusing")
+
+        def go_on(name: str, done: int, total: int) -> None:
+            if self.stopping.is_set():
+                raise Stopped
+            if report:
+                report(name, done, total)
+
+        refusing.start()
+        try:
+            summary = compile_all(go_on)
+            self.servo.start()
+        except BaseException:
+            prepared.set()
+            refusing.join()
+            self.close()
+            raise
+        prepared.set()
+        refusing.join()  # from here on the request socket belongs to `run`
         self.ready = True
         return summary
 
+    def _refuse_until(self, prepared: threading.Event) -> None:
+        while not prepared.is_set():
+            if self.request_socket.poll(20):
+                self._serve(self.request_socket, self._not_ready)
+
+    def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        checked_name(message, REQUESTS)
+        raise errors.error("not_ready", "kernels are still being compiled; `ping` says when ready")
+
     def run(self) -> None:
-        """Serve until told to stop; then every session gets a last frame and files go away."""
-        for number in (signal.SIGTERM, signal.SIGINT):
-            if threading.current_thread() is threading.main_thread():
-                signal.signal(number, lambda *_: self.stopping.set())
-        control = threading.Thread(target=self._control_loop, name="control", daemon=True)
-        control.start()
+        """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
                 if self.request_socket.poll(100):
                     self._serve(self.request_socket, self._request)
         finally:
-            self.stopping.set()
-            control.join()
-            self.servo.stop()
-            for socket in (self.request_socket, self.control_socket, self.telemetry_socket):
-                socket.close()
-            self.context.term()
-            self.endpoints.remove()
-            self.lock.close()
+            self.close()
+
+    def close(self) -> None:
+        """Stop: every session gets a last frame, files go away."""
+        self.stopping.set()
+        self.control.join()
+        self.servo.stop(LINGER)
+        for socket in (self.request_socket, self.control_socket, self.telemetry_socket):
+            socket.close(linger=LINGER)
+        self.context.term()
+        self.endpoints.remove()
+        self.lock.close()
 
     def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
         """Answer one message. Whatever its bytes are, the daemon goes on."""
         *route, data = socket.recv_multipart()
-        identity: Any = None
+        identity: int | str | None = None
         try:
             message = codec.decode(data)
-            identity = message.get("id")
-            reply = {"ok": True, **handle(message)}
+            identity = checked_identity(message)
+            with refusals():
+                reply = codec.encode(
+                    {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **handle(message)}
+                )
+            if len(reply) > LARGEST_MESSAGE:
+                raise errors.error(
+                    "too_large",
+                    f"reply of {len(reply)} bytes, at most {LARGEST_MESSAGE} are allowed: "
+                    "ask for less at a time",
+                )
         except errors.RequestError as error:
             self.refused += 1
-            reply = {"ok": False, "error": error.to_map()}
-        except InputError as error:
-            self.refused += 1
-            refused = errors.error(
-                "bad_field",
-                str(error),
-                field=error.field,
-                value=error.value,
-                expected=error.expected,
-            )
-            reply = {"ok": False, "error": refused.to_map()}
+            reply = refusal(identity, error)
         except Exception as error:
+            self.refused += 1
             log.exception("request failed")
-            refused = errors.error("internal", f"{type(error).__name__}: {error}")
-            reply = {"ok": False, "error": refused.to_map()}
-        socket.send_multipart(
-            [*route, codec.encode({"protocol": PROTOCOL_VERSION, "id": identity, **reply})]
-        )
+            reply = refusal(identity, errors.error("internal", f"{type(error).__name__}: {error}"))
+        socket.send_multipart([*route, reply])
 
     def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         self.requests += 1
-        fields = {key: value for key, value in message.items() if key not in ENVELOPE}
-        if message.get("op") == "open":
-            return self.servo.open(fields)
-        if message.get("op") == "close":
-            return self.servo.close(fields.get("session"))
-        result = run_operation(self.robot, message)
-        if message.get("op") == "hello":
+        name = checked_name(message, REQUESTS)
+        if name in SESSION_OPERATIONS:
+            fields = checked_fields(message, *SESSION_OPERATIONS[name])
+            return self.servo.open(fields) if name == "open" else self.servo.close(fields)
+        result = run_operation(self.robot, name, message)
+        if name == "hello":
             result |= self._about()
         return result
 
@@ -163,28 +217,21 @@ class Daemon:
 
     def _control(self, message: Mapping[str, Any]) -> dict[str, Any]:
         """Introspection and administration."""
-        operation = message.get("op")
+        name = checked_name(message, CONTROL_OPERATIONS)
+        fields = checked_fields(message, *CONTROL_OPERATIONS[name])
         handlers: dict[str, Callable[[], dict[str, Any]]] = {
             "ping": lambda: {"ready": self.ready, "name": self.robot.name},
             "stats": self._stats,
             "sessions": lambda: {"sessions": self.servo.describe()},
-            "log_level": lambda: self._log_level(message.get("level")),
+            "log_level": lambda: self._log_level(fields["level"]),
             "shutdown": self._shutdown,
         }
-        if message.get("protocol") != PROTOCOL_VERSION:
-            raise errors.error(
-                "wrong_version",
-                f"protocol version {message.get('v')!r}, this daemon speaks {PROTOCOL_VERSION}",
-            )
-        if operation not in handlers:
-            raise errors.error(
-                "unknown_operation",
-                f"operation {operation!r} is unknown here, allowed: {', '.join(handlers)}",
-            )
-        return handlers[operation]()
+        return handlers[name]()
 
     def _stats(self) -> dict[str, Any]:
         return {
+            "name": self.robot.name,
+            "ready": self.ready,
             "uptime": time.monotonic() - self.started,
             "requests": self.requests,
             "refused": self.refused,
@@ -205,3 +252,25 @@ class Daemon:
     def _shutdown(self) -> dict[str, Any]:
         self.stopping.set()
         return {}
+
+
+def checked_identity(message: Mapping[str, Any]) -> int | str | None:
+    """The id of a request: a whole number or a short text, which its reply brings back."""
+    identity = message.get("id")
+    if identity is None or type(identity) is int:
+        return identity
+    if isinstance(identity, str) and len(identity) <= LONGEST_ID:
+        return identity
+    raise errors.error(
+        "bad_message",
+        f"id is {type(identity).__name__}, expected a whole number or at most {LONGEST_ID} "
+        "characters",
+        field="id",
+    )
+
+
+def refusal(identity: int | str | None, error: errors.RequestError) -> bytes:
+    """An error reply."""
+    return codec.encode(
+        {"protocol": PROTOCOL_VERSION, "id": identity, "ok": False, "error": error.to_map()}
+    )

@@ -7,7 +7,8 @@ and for their content by `Robot`, whose errors already name the field.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -32,11 +33,19 @@ class Operation:
     run: Callable[[Robot, Fields], dict[str, Any]]
 
 
-def run_operation(robot: Robot, message: Fields) -> dict[str, Any]:
+def run_operation(robot: Robot, name: str, message: Fields) -> dict[str, Any]:
     """The result fields of a decoded request; raises `errors.RequestError` whatever is wrong."""
-    operation, fields = checked(message)
-    try:
+    operation = OPERATIONS[name]
+    fields = checked_fields(message, operation.required, operation.optional)
+    with refusals():
         return operation.run(robot, fields)
+
+
+@contextlib.contextmanager
+def refusals() -> Iterator[None]:
+    """Errors of the kernels as errors of the wire."""
+    try:
+        yield
     except InputError as error:
         raise errors.error(
             "bad_field", str(error), field=error.field, value=error.value, expected=error.expected
@@ -45,10 +54,10 @@ def run_operation(robot: Robot, message: Fields) -> dict[str, Any]:
         raise errors.error("singular", str(error)) from error
 
 
-def checked(message: Fields) -> tuple[Operation, Fields]:
-    """The operation of a request and its own fields."""
+def checked_name(message: Fields, allowed: Collection[str]) -> str:
+    """The name of a request's operation; refused where the version or the name is another."""
     version = message.get("protocol")
-    if version != PROTOCOL_VERSION:
+    if type(version) is not int or version != PROTOCOL_VERSION:
         raise errors.error(
             "wrong_version",
             f"protocol version {version!r}, this daemon speaks {PROTOCOL_VERSION}",
@@ -57,31 +66,39 @@ def checked(message: Fields) -> tuple[Operation, Fields]:
             expected=str(PROTOCOL_VERSION),
         )
     name = message.get("op")
-    operation = OPERATIONS.get(name) if isinstance(name, str) else None
-    if operation is None:
+    if not isinstance(name, str) or name not in allowed:
         raise errors.error(
             "unknown_operation",
-            f"operation {name!r} is unknown, allowed: {', '.join(OPERATIONS)}",
+            f"operation {name!r} is unknown here, allowed: {', '.join(allowed)}",
             field="op",
             value=name,
-            expected=f"one of {', '.join(OPERATIONS)}",
+            expected=f"one of {', '.join(allowed)}",
         )
+    return name
+
+
+def checked_fields(
+    message: Fields, required: tuple[str, ...], optional: tuple[str, ...]
+) -> dict[str, Any]:
+    """A request's own fields; refused where one is missing or unknown."""
+    name = message["op"]
     fields = {key: value for key, value in message.items() if key not in ENVELOPE}
-    allowed = operation.required + operation.optional
-    for key in operation.required:
+    allowed = required + optional
+    for key in required:
         if key not in fields:
             raise errors.error(
                 "missing_field", f"{name}: field {key!r} is missing", field=key, expected="present"
             )
     for key in fields:
         if key not in allowed:
+            expected = f"one of {', '.join(allowed)}" if allowed else "no fields"
             raise errors.error(
                 "unknown_field",
-                f"{name}: field {key!r} is unknown, allowed: {', '.join(allowed)}",
+                f"{name}: field {key!r} is unknown, allowed: {', '.join(allowed) or 'none'}",
                 field=key,
-                expected=f"one of {', '.join(allowed)}",
+                expected=expected,
             )
-    return operation, fields
+    return fields
 
 
 def texts(fields: Fields, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
@@ -147,7 +164,7 @@ def hello(robot: Robot, fields: Fields) -> dict[str, Any]:
             "qx qy qz qw, joints], v = [angular, linear in body axes, joints]; joints depth "
             "first in document order"
         ),
-        "operations": list(OPERATIONS),
+        "operations": list(REQUESTS),
     }
 
 
@@ -204,6 +221,7 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
         fields["tau"],
         contacts(fields),
         solver=text(fields, "solver", "range_space"),
+        coordinates=text(fields, "coordinates", "native"),
     )
     return {
         "a": solution.a,
@@ -222,7 +240,13 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
     restitution = fields.get("restitution", 0.0)
-    solution = robot.impact(fields["q"], fields["v"], contacts(fields), restitution)
+    solution = robot.impact(
+        fields["q"],
+        fields["v"],
+        contacts(fields),
+        restitution,
+        coordinates=text(fields, "coordinates", "native"),
+    )
     return asdict(solution)
 
 
@@ -242,7 +266,30 @@ OPERATIONS: dict[str, Operation] = {
     "solve_mass": Operation(("q", "b"), ("coordinates",), solve_mass),
     "coriolis_product": Operation(("q", "v", "w"), ("coordinates",), coriolis_product),
     "kinematics": Operation(("q", "frames"), ("v", "representation", "coordinates"), kinematics),
-    "contact_dynamics": Operation(("q", "v", "tau", "contacts"), ("solver",), contact_dynamics),
-    "impact": Operation(("q", "v", "contacts"), ("restitution",), impact),
+    "contact_dynamics": Operation(
+        ("q", "v", "tau", "contacts"), ("solver", "coordinates"), contact_dynamics
+    ),
+    "impact": Operation(("q", "v", "contacts"), ("restitution", "coordinates"), impact),
     "integrate": Operation(("q", "v", "dt"), ("coordinates",), integrate),
+}
+
+#: Required and optional fields of the operations on sessions, which the servo carries out.
+SESSION_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "open": (
+        ("law",),
+        ("want", "frames", "representation", "gains", "effort_limit", "rate_limit"),
+    ),
+    "close": (("session",), ()),
+}
+
+#: Everything that the request socket takes.
+REQUESTS = (*OPERATIONS, *SESSION_OPERATIONS)
+
+#: Required and optional fields of the operations on the control socket.
+CONTROL_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "ping": ((), ()),
+    "stats": ((), ()),
+    "sessions": ((), ()),
+    "log_level": (("level",), ()),
+    "shutdown": ((), ()),
 }

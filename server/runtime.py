@@ -5,29 +5,30 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import os
-import tempfile
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from torqued.kernels import TorquedError
+from torqued.client.places import control_endpoint, default_folder, telemetry_endpoint
+from torqued.kernels.errors import TorquedError
+
+__all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder", "realtime"]
+
+#: Longest path of a local socket, bytes; the operating system's limit.
+LONGEST_PATH = 107
 
 
 class EndpointError(TorquedError):
     """A socket that cannot be had."""
 
 
-def default_folder() -> Path:
-    """The user's folder for sockets."""
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime:
-        return Path(runtime) / "torqued"
-    return Path(tempfile.gettempdir()) / f"torqued-{os.getuid()}"
-
-
 def private_folder(folder: Path) -> Path:
     """The folder, made for this user alone (mode 0700); refused where others may enter it."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EndpointError(f"folder {folder} cannot be made: {error.strerror}") from None
     info = folder.stat()
     if info.st_uid != os.getuid():
         raise EndpointError(f"folder {folder} belongs to user {info.st_uid}, not to this one")
@@ -46,46 +47,71 @@ class Endpoints:
     folder: Path
     name: str
 
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise EndpointError(
+                f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
+            )
+        longest = str(self._session_file("f" * 8))
+        if len(os.fsencode(longest)) > LONGEST_PATH:
+            raise EndpointError(
+                f"path {longest} has {len(os.fsencode(longest))} bytes, at most {LONGEST_PATH} "
+                "are possible for a socket: choose a shorter folder"
+            )
+
     @property
     def request(self) -> str:
         return f"ipc://{self.folder / self.name}.sock"
 
     @property
     def control(self) -> str:
-        return f"ipc://{self.folder / self.name}.control.sock"
+        return control_endpoint(self.request)
 
     @property
     def telemetry(self) -> str:
-        return f"ipc://{self.folder / self.name}.telemetry.sock"
+        return telemetry_endpoint(self.request)
 
-    @property
-    def sessions(self) -> str:
-        return f"ipc://{self.folder / self.name}.session-{{}}.sock"
+    def session(self, number: int) -> str:
+        """Of one session. Numbers do not repeat, so that no client meets another's session."""
+        return f"ipc://{self._session_file(f'{number:08x}')}"
+
+    def _session_file(self, number: str) -> Path:
+        return self.folder / f"{self.name}.session-{number}.sock"
 
     def lock(self) -> IO[str]:
         """A lock that dies with the process: a second daemon is refused, a stale socket is not."""
         path = self.folder / f"{self.name}.lock"
-        file = path.open("a+")
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            file.seek(0)
-            owner = file.read().strip() or "unknown"
-            file.close()
-            raise EndpointError(
-                f"a daemon for {self.name!r} already runs on {self.request} (process {owner})"
-            ) from None
+        while True:
+            file = path.open("a+")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                owner = file.read().strip() or "unknown"
+                file.close()
+                raise EndpointError(
+                    f"a daemon for {self.name!r} already runs on {self.request} (process {owner})"
+                ) from None
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break
+            file.close()  # a daemon that was just stopping took this file away
         file.seek(0)
         file.truncate()
         file.write(str(os.getpid()))
         file.flush()
         return file
 
+    def remove_sockets(self) -> None:
+        """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
+        for endpoint in (self.request, self.control, self.telemetry):
+            Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+        for path in self.folder.glob(f"{self.name}.session-*.sock"):
+            path.unlink(missing_ok=True)
+
     def remove(self) -> None:
-        """Take away socket and lock files."""
-        for path in self.folder.glob(f"{self.name}.*"):
-            if path.suffix in (".sock", ".lock"):
-                path.unlink(missing_ok=True)
+        """Take away socket files and then the lock: until the end nobody else has any."""
+        self.remove_sockets()
+        (self.folder / f"{self.name}.lock").unlink(missing_ok=True)
 
 
 def realtime(priority: int, lock_memory: bool, cpu: int | None) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,17 +15,21 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
+from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
 from torqued.kernels import InputError, Robot
+from torqued.kernels.compiled import COMPILED
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import choice, numbers
-from torqued.kernels.jit import bind
-from torqued.server import records
+from torqued.server import (
+    records,
+    servo,  # noqa: F401  (registers the loop among the compiled functions)
+)
 from torqued.server.laws import LAWS
 from torqued.server.laws.stream import flags, shapes
 from torqued.server.numbers import Numbers, Sizes, allocate
+from torqued.server.operations import text, texts
 from torqued.server.records import CLOSED, CLOSING, FREE, MOST_SESSIONS, OPEN
-from torqued.server.servo import run_servo
 
 #: Outputs that wait for a slow reader before new ones are dropped.
 QUEUE = 8
@@ -34,15 +40,18 @@ class Safety:
     """What happens when states stop coming, in seconds."""
 
     stale_after: float = 0.003
-    hold: float = 0.02
-    fade: float = 0.1
+    hold: float = 0.02  # the last torque is held
+    fade: float = 0.1  # and fades out
+    abandoned: float = 10.0  # from then on another client may have the session's place
 
 
 @dataclass
 class Session:
     """Python's side of a session: what keeps its memory alive."""
 
-    slot: int
+    number: int  # how clients name it
+    slot: int  # where the servo has it
+    opened: int  # ns, monotonic
     law: str
     endpoint: str
     socket: zmq.Socket[bytes]
@@ -58,63 +67,77 @@ class Servo:
     """The loop's thread and its sessions."""
 
     def __init__(
-        self, robot: Robot, context: zmq.Context[Any], endpoints: str, rate: float, safety: Safety
+        self,
+        robot: Robot,
+        context: zmq.Context[Any],
+        endpoint: Callable[[int], str],
+        rate: float,
+        safety: Safety,
     ) -> None:
         self.robot = robot.copy()  # the loop has a workspace of its own
         self.context = context
-        self.endpoints = endpoints  # with {} for the slot
+        self.endpoint = endpoint  # of a session by its number
         self.safety = safety
         self.shared = records.shared_memory(round(1e9 / rate))
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, Session] = {}  # by number
         self.thread: threading.Thread | None = None
         #: Asks for realtime settings, in the loop's own thread; and what was granted.
         self.settings: Callable[[], dict[str, str]] = dict
         self.granted: dict[str, str] = {}
+        self._asked = threading.Event()
 
     def start(self) -> None:
         """Enter the loop; compiles it first where the cache has no copy."""
-        loop = bind(run_servo)
+        loop = COMPILED.run_servo
         self.shared.loop["running"] = 1
 
         def enter() -> None:
             self.granted = self.settings()
+            self._asked.set()
             loop(self.robot.work.handle, self.shared)
 
         self.thread = threading.Thread(target=enter, name="servo", daemon=True)
         self.thread.start()
 
-    def stop(self) -> None:
-        """Leave the loop. Every open session gets a last frame with zero torque."""
+    def wait_for_settings(self) -> dict[str, str]:
+        """The realtime settings that were asked for, and whether they were granted."""
+        self._asked.wait(1.0)
+        return self.granted
+
+    def stop(self, linger: int) -> None:
+        """Leave the loop. Every open session gets a last frame with zero torque.
+
+        `linger` ms are given to clients that are slow to take it.
+        """
         self.shared.loop["running"] = 0
         if self.thread is not None:
             self.thread.join()
         for session in self.sessions.values():
-            session.socket.close(linger=200)
+            session.socket.close(linger=linger)
         self.sessions.clear()
 
     def open(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Open a session: law, want, frames, representation, gains."""
-        law_name = choice("law", fields.get("law", "stream"), LAWS)
-        slot = self._free_slot()
+        """Open a session: law, want, frames, representation, gains, limits."""
         robot = self.robot
+        law_name = choice("law", fields["law"], LAWS)
         law = LAWS[law_name]
-        given = fields.get("gains") or {}
-        if not isinstance(given, dict):
-            raise InputError("gains: expected a map", "gains", None, "a map")
-        gains = law.gains(robot, given)
-        names = tuple(fields.get("frames") or ())
+        gains = law.gains(robot, mapping(fields, "gains"))
+        names = texts(fields, "frames", ())
         frames = robot._frames(names)
         representation = choice(
-            "representation", fields.get("representation", "hybrid"), REPRESENTATIONS
+            "representation", text(fields, "representation", "hybrid"), REPRESENTATIONS
         )
-        want = flags(fields.get("want") or ("M", "C", "g")) if law_name == "stream" else 0
-        if law_name == "stream" and robot.model.mimics.present:
-            raise InputError(
-                "law: streams of robots with mimic joints are not served; load with mimic = 'free'"
-            )
-        outputs = (
-            shapes(want, robot.nv, len(names)) if law_name == "stream" else {"tau": (robot.nv,)}
-        )
+        want = 0
+        outputs: dict[str, tuple[int, ...]] = {"tau": (robot.nv,)}
+        if law_name == "stream":
+            if robot.model.mimics.present:
+                raise InputError(
+                    "law: streams of robots with mimic joints are not served; "
+                    "load with mimic = 'free'",
+                    "law",
+                )
+            want = flags(texts(fields, "want", ("M", "C", "g")))
+            outputs = shapes(want, robot.nv, len(names))
         sizes = Sizes(
             robot.nq,
             robot.nv,
@@ -129,18 +152,32 @@ class Servo:
         self._fill(data, gains, fields)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * sizes.outputs)
-        endpoint = self.endpoints.format(slot)
+        slot = self._free_slot()
+        number = self._unused_number()
+        endpoint = self.endpoint(number)
         socket = self.context.socket(zmq.PAIR)
         socket.set_hwm(QUEUE)
+        socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
         socket.bind(endpoint)
         session = Session(
-            slot, law_name, endpoint, socket, memory, data, receive, send, frames, outputs
+            number=number,
+            slot=slot,
+            opened=time.monotonic_ns(),
+            law=law_name,
+            endpoint=endpoint,
+            socket=socket,
+            memory=memory,
+            data=data,
+            receive=receive,
+            send=send,
+            frames=frames,
+            outputs=outputs,
         )
-        self.sessions[slot] = session
+        self.sessions[number] = session
         self._hand_over(session, law.number, want, REPRESENTATIONS[representation])
         return {
-            "session": slot,
+            "session": number,
             "endpoint": endpoint,
             "state_bytes": len(receive),
             "output_bytes": len(send),
@@ -150,10 +187,27 @@ class Servo:
         }
 
     def _free_slot(self) -> int:
+        """A slot that nobody has, or that its owner has abandoned the longest."""
+        taken = {session.slot for session in self.sessions.values()}
         for slot in range(MOST_SESSIONS):
-            if slot not in self.sessions and self.shared.sessions[slot].state == FREE:
+            if slot not in taken:
                 return slot
+        idlest = max(self.sessions.values(), key=self._idle)
+        if self._idle(idlest) > self.safety.abandoned:
+            self._end(idlest)
+            return idlest.slot
         raise errors.error("busy", f"all {MOST_SESSIONS} sessions are open; close one first")
+
+    def _idle(self, session: Session) -> float:
+        """Seconds since a session's last state, or since it was opened."""
+        last = max(session.opened, int(self.shared.sessions[session.slot].received))
+        return (time.monotonic_ns() - last) * 1e-9
+
+    def _unused_number(self) -> int:
+        """Drawn at random, so that no client of an earlier daemon names another's session."""
+        while (number := secrets.randbits(31)) in self.sessions:
+            pass
+        return number
 
     def _fill(self, data: Numbers, gains: Any, fields: Mapping[str, Any]) -> None:
         mimics, robot = self.robot.model.mimics, self.robot
@@ -165,10 +219,12 @@ class Servo:
             limits = robot.limits.effort.copy()
             if fields.get("effort_limit") is not None:
                 asked = numbers("effort_limit", fields["effort_limit"], (robot.nv,))
-                limits = np.minimum(limits, np.abs(asked))
+                limits = np.minimum(limits, not_negative("effort_limit", asked))
             data.effort[:] = limits
-            rate = fields.get("rate_limit")
-            data.rate[:] = np.inf if rate is None else numbers("rate_limit", rate, (robot.nv,))
+            data.rate[:] = np.inf
+            if fields.get("rate_limit") is not None:
+                asked = numbers("rate_limit", fields["rate_limit"], (robot.nv,))
+                data.rate[:] = not_negative("rate_limit", asked)
 
     def _hand_over(self, session: Session, law: int, want: int, representation: int) -> None:
         record = self.shared.sessions[session.slot]
@@ -186,33 +242,38 @@ class Servo:
         record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
         record.state = OPEN  # from here on the loop owns record and socket
 
-    def close(self, slot: Any) -> dict[str, Any]:
+    def close(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Close a session; its last frame has zero torque."""
-        session = self.sessions.get(slot) if isinstance(slot, int) else None
+        number = fields["session"]
+        session = self.sessions.get(number) if type(number) is int else None
         if session is None:
             opened = ", ".join(map(str, self.sessions)) or "none"
             raise InputError(
-                f"session: {slot!r} is not open, open are: {opened}", "session", slot, opened
+                f"session: {number!r} is not open, open are: {opened}", "session", number, opened
             )
-        record = self.shared.sessions[slot]
+        self._end(session)
+        return {"session": number}
+
+    def _end(self, session: Session) -> None:
+        record = self.shared.sessions[session.slot]
         record.state = CLOSING
         # The loop answers at its next tick.
         while record.state != CLOSED and self.thread is not None and self.thread.is_alive():
             time.sleep(1e-4)
         session.socket.close(linger=200)
-        del self.sessions[slot]
+        del self.sessions[session.number]
         record.state = FREE
-        return {"session": slot}
+        Path(session.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
         counters = ("states", "bad_states", "outputs", "dropped", "stale", "clamped")
         out = []
-        for slot, session in list(self.sessions.items()):
-            record = self.shared.sessions[slot]
+        for session in list(self.sessions.values()):
+            record = self.shared.sessions[session.slot]
             out.append(
                 {
-                    "session": slot,
+                    "session": session.number,
                     "law": session.law,
                     "endpoint": session.endpoint,
                     "status": status_names(int(record.status)),
@@ -240,6 +301,23 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
+
+
+def mapping(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A field that is a map, empty where it is absent."""
+    value = fields.get(name, {})
+    if not isinstance(value, dict):
+        raise InputError(f"{name}: {value!r}, expected a map", name, None, "a map")
+    return value
+
+
+def not_negative(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Limits: zero or positive."""
+    if (values < 0.0).any():
+        worst = float(values.min())
+        message = f"{name} has {worst}, expected zero or a positive number"
+        raise InputError(message, name, worst, "zero or a positive number")
+    return values
 
 
 def frame_buffer(payload: int) -> NDArray[np.uint8]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
 HELP = "compile every kernel into the cache, so that later starts are quick"
 EXAMPLE = "  torqued compile"
+
+#: Told what is compiled: its name, how many are done, of how many.
+Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
 LOG_INTERVAL = 10.0
@@ -35,13 +39,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def compile_with_progress(console: Console) -> CompileSummary:
-    """Compile every kernel, or load it from the cache.
+def compile_with_progress(
+    console: Console, prepare: Callable[[Report], CompileSummary] | None = None
+) -> CompileSummary:
+    """Compile every kernel, or load it from the cache; `prepare` may do more than that.
 
     A terminal shows a bar that vanishes in the end; a log gets a line now and then.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+    import torqued.server.servo  # noqa: F401  (the loop is compiled as well)
     from torqued.kernels.compiled import compile_all
 
     with Progress(
@@ -64,4 +71,4 @@ def compile_with_progress(console: Console) -> CompileSummary:
                 last_line = time.monotonic()
                 console.print(f"compiling kernels: {done} of {total}")
 
-        return compile_all(report)
+        return (prepare or compile_all)(report)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
-from torqued.server.cli import bench, compile, demo, models
+from torqued.server.cli import bench, call, compile, demo, models, ping, serve, stats, top
 
 
 class Command(Protocol):
@@ -30,6 +30,11 @@ class Command(Protocol):
 
 
 COMMANDS: dict[str, Command] = {
+    "serve": cast(Command, serve),
+    "ping": cast(Command, ping),
+    "call": cast(Command, call),
+    "stats": cast(Command, stats),
+    "top": cast(Command, top),
     "demo": cast(Command, demo),
     "models": cast(Command, models),
     "compile": cast(Command, compile),
@@ -41,6 +46,7 @@ EXTRAS = {
     "numba": "server",
     "llvmlite": "server",
     "defusedxml": "server",
+    "pydantic": "server",
     "rich": "server",
     "pinocchio": "bench",
     "matplotlib": "bench",
@@ -90,16 +96,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(command: Command, args: argparse.Namespace) -> int:
     """Run a command, with torqued's own errors and warnings told in one line each."""
-    from torqued.kernels.errors import TorquedError
-
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning
             code = command.run(args)
             sys.stdout.flush()
             return code
-    except TorquedError as error:
+    except Exception as error:
+        if not _is_torqueds_own(error):
+            raise
         return _fail(str(error))
+
+
+def _is_torqueds_own(error: Exception) -> bool:
+    """Whether an error is of one of torqued's trees: the kernels' or the client's.
+
+    Only a module that is loaded can have raised it; loading the kernels takes its time.
+    """
+    trees = (sys.modules.get(f"torqued.{package}.errors") for package in ("kernels", "client"))
+    return isinstance(error, tuple(tree.TorquedError for tree in trees if tree is not None))
 
 
 def _fail(message: str) -> int:

@@ -31,7 +31,8 @@ factorizations = pytest.mark.parametrize(
 
 def forces(case: Case, tree: LiteralTree) -> tuple[dict[str, Array], Array]:
     """Wrenches on three links: at their origins by name, and per body about the world's origin."""
-    f_ext = {f"{link}": case.rng.normal(size=6) for link in case.rng.choice(list_links(case), 3)}
+    links = case.rng.choice(list_links(case), 3).tolist()
+    f_ext = {link: case.rng.normal(size=6) for link in links}
     in_world = np.zeros((len(tree.bodies), 6))
     for link, wrench in f_ext.items():
         body, pose = tree.link_frames[link]

@@ -81,7 +81,12 @@ def machine_code(dispatcher: Any) -> bytes:
 
 
 def test_every_entry_is_called_here(calls):
-    assert set(calls) == set(ENTRIES)
+    kernels = {
+        name
+        for name, (dispatcher, _) in ENTRIES.items()
+        if dispatcher.__module__.startswith("torqued.kernels.")  # the server's are elsewhere
+    }
+    assert set(calls) == kernels
 
 
 @pytest.mark.parametrize("name", ENTRIES)

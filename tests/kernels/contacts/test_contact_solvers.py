@@ -11,9 +11,11 @@ from robots import load_real, robots_folder
 
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
 from torqued.kernels import Contact, Robot
-from torqued.kernels.contact_solvers import SOLVERS
+from torqued.kernels.compiled import COMPILED
+from torqued.kernels.contact_solvers import RANGE_SPACE, RANK_DEFICIENT, SOLVERS, contact_space
 from torqued.kernels.contacts import ContactSolution
 from torqued.kernels.model.description import Array
+from torqued.kernels.workspace import unbranched
 
 few = settings(max_examples=60)
 solvers = pytest.mark.parametrize("solver", SOLVERS)
@@ -220,6 +222,28 @@ class TestRedundant:
         for foot, rows in zip(frames.contacts, (slice(0, 4), slice(4, 8)), strict=True):
             total = sum(force.axes @ force.force for force in points.contacts[rows])
             assert_agree(total, foot.wrench[3:])
+
+    @solvers
+    def test_points_that_nearly_coincide_count_as_one(self, solver):
+        """A third of a micrometre apart: to tell them apart would take enormous forces."""
+        robot = box()
+        zero = np.zeros(6)
+        contacts = [Contact("box", "normal", point=(x, 0.0, -0.2)) for x in (0.0, 3e-7)]
+        solution = robot.contact_dynamics(standing(robot, 0.2), zero, zero, contacts, solver)
+        assert solution.rank_deficient and not solution.conflicting
+        assert_agree(solution.force, [9.81, 9.81], within=1e-5)
+
+    def test_minimum_norm_keeps_its_digits_where_masses_differ_much(self):
+        work, space = unbranched(3), contact_space(3, 5, dense=False)
+        rng = np.random.default_rng(0)
+        space.M[:], space.G[:] = np.diag([1e-3, 1.0, 1e3]), rng.normal(size=(5, 3))
+        space.gamma[:] = space.G @ rng.normal(size=3)
+        status = COMPILED.contact_solve(work.handle, np.zeros(3), RANGE_SPACE, space)
+        assert status == RANK_DEFICIENT
+        # G a = γ has one solution, and of all forces Gᵀ f = M a numpy finds the shortest.
+        a = np.linalg.lstsq(space.G, space.gamma)[0]
+        force = np.linalg.lstsq(space.G.T, space.M @ a)[0]
+        assert_agree(space.force, force, within=1e-9)
 
     def test_contact_of_what_cannot_move_is_redundant(self):
         arm = load_real(robots_folder() / "panda_description/urdf/panda.urdf")

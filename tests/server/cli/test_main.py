@@ -78,7 +78,8 @@ def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_plain_installation_answers_every_command_with_the_extra_to_install(name):
     """In a fresh interpreter that finds none of the optional packages."""
-    arguments = {"bench": ["bench", "kernels"]}.get(name, [name])
+    further = {"bench": ["kernels"], "call": ["hello"], "serve": ["--robot", "chain2"]}
+    arguments = [name, *further.get(name, [])]
     program = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({list(cli.EXTRAS)!r}))\n"

@@ -1,0 +1,28 @@
+"""A controller in Python: requests first, then a session at the daemon's rate.
+
+torqued serve --robot chain20          (in another terminal)
+python examples/session.py chain20
+"""
+
+import sys
+
+import numpy as np
+
+from torqued.client import Client
+
+name_or_endpoint = sys.argv[1] if len(sys.argv) > 1 else "chain20"
+make = Client if "://" in name_or_endpoint else Client.of
+
+with make(name_or_endpoint) as client:
+    robot = client.hello()
+    print(f"robot {robot.name}: nq {robot.nq}, nv {robot.nv}, {robot.rate:g} Hz")
+
+    q, v = robot.neutral, np.full(robot.nv, 0.1)
+    r = client.dynamics(q, v, want=("M", "C", "g"))
+    print(f"M {r.M.shape}, C {r.C.shape}")
+
+    with client.session("gravity", gains={"damping": 2.0}) as session:
+        for _ in range(100):
+            output = session.step(q, v)  # in a real controller: the newest measurement
+        print(f"state {output.sequence}, status {output.status_names or 'OK'}")
+        print("tau = g - d v:", np.allclose(output.tau, r.g - 2.0 * v))

@@ -1,0 +1,33 @@
+"""`torqued ping`: whether a daemon is there and ready."""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+from torqued.server.cli.connection import add_connection, as_json, connect
+
+HELP = "ask a daemon whether it is ready"
+EXAMPLE = "  torqued ping --robot panda"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    with connect(args) as client:
+        start = time.perf_counter()
+        reply = client.ping()
+        milliseconds = (time.perf_counter() - start) * 1e3
+        if args.json:
+            print(as_json(reply.as_dict()))
+        else:
+            state = "ready" if reply.ready else "compiling its kernels, not ready yet"
+            Console(highlight=False, soft_wrap=True).print(
+                f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})", markup=False
+            )
+        return 0 if reply.ready else 1

@@ -1,0 +1,123 @@
+"""`torqued serve`: one robot's daemon, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torqued.kernels.compiled import CompileSummary
+    from torqued.server.config import Config
+    from torqued.server.daemon import Daemon
+
+HELP = "serve a robot's dynamics and control to other processes"
+EXAMPLE = """\
+  torqued serve --robot panda
+  torqued serve --urdf my_robot.urdf --base floating --rate 500
+  torqued serve --config configs/talos.toml --priority 80 --lock-memory"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    robot = parser.add_mutually_exclusive_group(required=False)
+    robot.add_argument("--robot", metavar="NAME", help="a name that `torqued models` lists")
+    robot.add_argument("--urdf", metavar="FILE", help="a robot's URDF file")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file, as in configs/")
+    parser.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="how a URDF's root link is held (default: fixed)",
+    )
+    parser.add_argument("--name", help="of the sockets (default: the robot's)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="of the sockets (default: torqued in $XDG_RUNTIME_DIR, or torqued-<user id> in /tmp)",
+    )
+    parser.add_argument("--rate", metavar="HZ", help="of the loop, 100 to 2000 (default: 1000)")
+    parser.add_argument("--priority", metavar="P", help="SCHED_FIFO priority of the loop, 1 to 99")
+    parser.add_argument(
+        "--lock-memory", action="store_true", default=None, help="keep all memory in RAM"
+    )
+    parser.add_argument("--cpu", metavar="K", help="processor to pin the loop to")
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from torqued.server.cli.compile import compile_with_progress
+    from torqued.server.config import load_config
+    from torqued.server.daemon import Daemon, Stopped
+    from torqued.server.runtime import Endpoints
+
+    config = load_config(args.config, options(args))
+    set_up_log(config.log_level)
+    console = Console(highlight=False, soft_wrap=True)
+    robot = config.robot.load()
+    daemon = Daemon(
+        robot,
+        Endpoints(config.socket_folder, config.socket_name(robot)),
+        rate=config.rate,
+        safety=config.safety,
+        priority=config.priority,
+        lock_memory=config.lock_memory,
+        cpu=config.cpu,
+    )
+    daemon.stop_on_signals()
+    try:
+        summary = compile_with_progress(console, daemon.prepare)
+    except Stopped:
+        console.print("stopped before it was ready")
+        return 0
+    introduce(console, daemon, config, summary)
+    daemon.run()
+    console.print("stopped")
+    return 0
+
+
+def options(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says, as keys of the configuration."""
+    from torqued.kernels.errors import InputError
+
+    given: dict[str, Any] = {
+        key: getattr(args, key)
+        for key in ("name", "folder", "rate", "priority", "lock_memory", "cpu")
+        if getattr(args, key) is not None
+    }
+    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
+    if args.config and (source or args.base):
+        raise InputError("--config names the robot already: --robot, --urdf and --base go without")
+    if not args.config and not source:
+        raise InputError("which robot? give one of --robot, --urdf and --config")
+    if source:
+        given["robot"] = source | ({"base": args.base} if args.base else {})
+    return given
+
+
+def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
+    """What a person wants to know of a daemon that has become ready."""
+    robot = daemon.robot
+    compiled = summary.kernels - summary.from_cache
+    state = f"{compiled} compiled" if compiled else "all from the cache"
+    lines = {
+        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom",
+        "requests": daemon.endpoints.request,
+        "control": daemon.endpoints.control,
+        "telemetry": daemon.endpoints.telemetry,
+        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s",
+        "cache": summary.cache,
+        "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
+    }
+    lines |= daemon.servo.wait_for_settings() or {"realtime": "not asked for"}
+    for name, what in lines.items():
+        console.print(f"{name:<10} {what}", markup=False)
+    console.print("ready; Ctrl-C or SIGTERM stops it")
+
+
+def set_up_log(level: str) -> None:
+    import logging
+
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.getLogger("torqued").setLevel(level)

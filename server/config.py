@@ -1,0 +1,193 @@
+"""The daemon's configuration: a TOML file, then the environment, then the command line.
+
+configs/ has commented files. Every key outside of `[robot]` can be set as TORQUED_<KEY> in the
+environment. All faults of a configuration are reported at once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+
+from torqued.kernels import Robot
+from torqued.kernels.errors import InputError, TorquedError
+from torqued.server import catalog
+from torqued.server.runtime import default_folder
+from torqued.server.sessions import Safety
+
+
+class ConfigError(TorquedError):
+    """A configuration that cannot be used, with all of its faults."""
+
+    def __init__(self, source: str, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
+        super().__init__("\n  - ".join([f"{source}: {count}", *self.problems]))
+
+
+class RobotConfig(BaseModel):
+    """`[robot]`: exactly one of `model`, `urdf` and `family`, and how to load it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    model: str | None = None  # a name that `torqued models` lists
+    urdf: Path | None = None  # a file, relative to the configuration
+    family: Literal["chain", "tree", "biped", "quadruped"] | None = None
+    dofs: int | None = Field(None, ge=1, le=1000)  # of a family
+    seed: int = 0  # of a family
+    base: Literal["fixed", "floating"] | None = None  # default: fixed, a family's own
+    gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
+    armature: dict[str, float] = Field(default_factory=dict)  # kg m², by joint
+    mimic: Literal["follow", "free"] = "follow"
+    strict: bool = False
+    accept_unphysical: bool = False
+
+    @field_validator("model")
+    @classmethod
+    def _known(cls, name: str | None) -> str | None:
+        if name is not None and not catalog.family_name(name):
+            try:
+                catalog.find_urdf(name)
+            except InputError as error:
+                raise ValueError(str(error)) from None
+        return name
+
+    @field_validator("urdf")
+    @classmethod
+    def _beside_the_file(cls, path: Path | None, info: ValidationInfo) -> Path | None:
+        if path is None:
+            return None
+        path = Path((info.context or {}).get("folder", ".")) / path
+        if not path.is_file():
+            raise ValueError(f"there is no file {path}")
+        return path
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if sum(source is not None for source in (self.model, self.urdf, self.family)) != 1:
+            raise ValueError("exactly one of 'model', 'urdf' and 'family' is needed")
+        if (self.family is None) != (self.dofs is None):
+            raise ValueError("'family' and 'dofs' go together")
+        return self
+
+    def load(self) -> Robot:
+        """The robot; what is wrong with its file comes as one `ModelError`."""
+        options: dict[str, Any] = self.model_dump(
+            include={"gravity", "armature", "mimic", "strict", "accept_unphysical"}
+        )
+        if self.base:
+            options["base"] = self.base
+        if self.family and self.dofs:
+            return Robot.family(self.family, self.dofs, self.seed, **options)
+        named = catalog.family_name(self.model or "")
+        if named:
+            return Robot.family(*named, **options)
+        return Robot.from_urdf(self.urdf or catalog.find_urdf(self.model or ""), **options)
+
+
+class Config(BaseModel):
+    """All that a daemon can be told."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    robot: RobotConfig
+    name: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]+$")  # of the sockets
+    folder: Path | None = None  # of the sockets
+    rate: float = Field(1000.0, ge=100.0, le=2000.0)  # Hz
+    priority: int = Field(0, ge=0, le=99)  # SCHED_FIFO; 0: not realtime
+    lock_memory: bool = False
+    cpu: int | None = Field(None, ge=0)
+    stale_ticks: int = Field(3, ge=1, le=1000)
+    hold: float = Field(0.02, ge=0.0, le=10.0)  # s
+    fade: float = Field(0.1, ge=0.0, le=10.0)  # s
+    abandoned: float = Field(10.0, ge=0.1)  # s
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @property
+    def safety(self) -> Safety:
+        stale_after = self.stale_ticks / self.rate
+        return Safety(stale_after, self.hold, self.fade, self.abandoned)
+
+    @property
+    def socket_folder(self) -> Path:
+        return (self.folder or default_folder()).absolute()
+
+    def socket_name(self, robot: Robot) -> str:
+        """The configured name, or the robot's own with other characters replaced."""
+        if self.name:
+            return self.name
+        if self.robot.model and "/" not in self.robot.model:
+            return _for_files(self.robot.model)
+        return _for_files(robot.name)
+
+
+def _for_files(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", name) or "robot"
+
+
+def load_config(
+    file: Path | None,
+    options: Mapping[str, Any],
+    environment: Mapping[str, str] = os.environ,
+) -> Config:
+    """The configuration in a file (or none), changed by the environment and by options.
+
+    Options are what the command line gave: keys of `Config`, and `robot`, a map, in place of the
+    file's table.
+    """
+    values = _read(file) if file else {}
+    sources = dict.fromkeys(values, "")
+    for key in Config.model_fields:
+        variable = f"TORQUED_{key.upper()}"
+        if key != "robot" and environment.get(variable):
+            values[key] = environment[variable]
+            sources[key] = f" (from {variable})"
+    for key, value in options.items():
+        if value is not None:
+            values[key] = value
+            sources[key] = " (from the command line)"
+    try:
+        return Config.model_validate(
+            values, context={"folder": file.parent if file and "robot" not in options else "."}
+        )
+    except ValidationError as error:
+        problems = [_problem(dict(fault), sources) for fault in error.errors()]
+        raise ConfigError(str(file or "configuration"), problems) from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
+
+
+def _problem(fault: Mapping[str, Any], sources: Mapping[str, str]) -> str:
+    """One fault in one sentence: the key, its value and what is allowed."""
+    place = [str(part) for part in fault["loc"]]
+    key = ".".join(place)
+    source = sources.get(place[0], "") if place else ""
+    if fault["type"] == "missing":
+        return f"key {key!r} is missing"
+    if fault["type"] == "extra_forbidden":
+        allowed = RobotConfig.model_fields if place[0] == "robot" else Config.model_fields
+        return f"key {key!r} is unknown{source}, allowed: {', '.join(allowed)}"
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    message = message[0].lower() + message[1:]
+    if fault["type"] == "value_error":
+        return f"key {key!r}{source}: {message}"
+    return f"key {key!r} is {fault['input']!r}{source}: {message}"

@@ -1,0 +1,171 @@
+"""The client beside daemons that misbehave: silent, late, of another version."""
+
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+import zmq
+
+from torqued.client import Client, TimeoutError, VersionError, codec
+from torqued.client.places import request_endpoint
+
+
+class Puppet:
+    """A ROUTER socket that answers as told: `answer(message)` gives a list of replies."""
+
+    def __init__(self, folder, answer):
+        self.endpoint = request_endpoint("puppet", folder)
+        self.received = []
+        self._answer = answer
+        self._done = threading.Event()
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.linger = 0
+        self._socket.bind(self.endpoint)
+        self._thread = threading.Thread(target=self._serve)
+        self._thread.start()
+
+    def _serve(self):
+        while not self._done.is_set():
+            if self._socket.poll(10):
+                *route, data = self._socket.recv_multipart()
+                message = codec.decode(data)
+                self.received.append(message)
+                for reply in self._answer(message):
+                    self._socket.send_multipart([*route, codec.encode(reply)])
+
+    def close(self):
+        self._done.set()
+        self._thread.join()
+        self._socket.close()
+        self._context.term()
+
+    @property
+    def operations(self):
+        return [message["op"] for message in self.received]
+
+
+@pytest.fixture
+def puppet(tmp_path):
+    """Makes a puppet and a client of it; both are closed afterwards."""
+    made = []
+
+    def make(answer, timeout=0.1, retries=2):
+        daemon = Puppet(tmp_path, answer)
+        client = Client(daemon.endpoint, timeout, retries)
+        made.extend([client, daemon])
+        return daemon, client
+
+    yield make
+    for item in made:
+        item.close()
+
+
+def good(message, **fields):
+    return {"protocol": 1, "id": message["id"], "ok": True, **fields}
+
+
+def test_silence_ends_in_a_timeout_after_all_retries(puppet):
+    daemon, client = puppet(lambda message: [])
+    with pytest.raises(TimeoutError, match=r"hello: no reply from .* 3 times"):
+        client.hello()
+    assert daemon.operations == ["hello"] * 3
+
+
+@pytest.mark.parametrize("operation", ["open", "close"])
+def test_open_and_close_are_never_sent_twice(puppet, operation):
+    daemon, client = puppet(lambda message: [])
+    with pytest.raises(TimeoutError, match=f"{operation}: no reply"):
+        client.call(operation)
+    assert daemon.operations == [operation]
+
+
+def test_client_works_on_after_a_timeout(puppet):
+    silent = [True]
+
+    def answer(message):
+        return [] if silent[0] else [good(message, name="r")]
+
+    _, client = puppet(answer, timeout=1.0, retries=0)
+    client.timeout = 0.05
+    with pytest.raises(TimeoutError):
+        client.hello()
+    silent[0], client.timeout = False, 5.0
+    assert client.hello().name == "r"
+
+
+def test_reply_to_another_request_is_passed_over(puppet):
+    def answer(message):
+        return [good({"id": message["id"] - 1}, n=1), good({"id": "x"}, n=2), good(message, n=3)]
+
+    _, client = puppet(answer, timeout=5.0)
+    assert client.hello().n == 3
+
+
+def test_daemon_of_another_version_is_named(puppet):
+    def answer(message):
+        return [{"protocol": 9, "id": message["id"], "ok": True}]
+
+    _, client = puppet(answer, timeout=5.0)
+    with pytest.raises(VersionError, match="speaks protocol version 9, this client 1"):
+        client.hello()
+
+
+def test_session_that_cannot_be_built_is_closed_again(puppet):
+    def answer(message):
+        fields = {"hello": {"nq": 1, "nv": 1}, "open": {"session": 5}}.get(message["op"], {})
+        return [good(message, **fields)]
+
+    daemon, client = puppet(answer, timeout=5.0)
+    with pytest.raises(KeyError):  # the reply to `open` lacks what a session needs
+        client.session("gravity")
+    assert daemon.operations == ["hello", "open", "close"]
+    assert daemon.received[-1]["session"] == 5
+
+
+def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
+    opened = {
+        "session": 5,
+        "endpoint": request_endpoint("nobody", tmp_path),
+        "state_bytes": 40,
+        "output_bytes": 64,
+        "references": 0,
+        "outputs": {"tau": [1]},
+        "period": 0.001,
+    }
+
+    def answer(message):
+        fields = {"hello": {"nq": 1, "nv": 1}, "open": opened}.get(message["op"], {})
+        return [good(message, **fields)]
+
+    daemon, client = puppet(answer, timeout=5.0)
+    session = client.session("gravity")
+    with pytest.raises(ValueError, match=r"sizes \(2, 1, 0\), not \(1, 1, 0\)"):
+        session.send([0.0, 1.0], [0.0])
+    assert session.send([0.0], [0.0]) == 1
+    assert session.latest() is None
+    with pytest.raises(TimeoutError):
+        session.receive(0.01)
+    client.close()
+    assert session.closed
+    assert daemon.operations == ["hello", "open", "close"]
+
+
+def test_results_are_attributes(puppet):
+    _, client = puppet(lambda message: [good(message, M=np.eye(2))], timeout=5.0)
+    r = client.dynamics([0.0])
+    assert np.array_equal(r.M, np.eye(2))
+    assert "M" in r
+    assert (r["M"] == r.as_dict()["M"]).all()
+    with pytest.raises(AttributeError, match="no 'C' in this reply; there are M"):
+        _ = r.C
+
+
+def test_import_loads_neither_numba_nor_pydantic_nor_asyncio():
+    program = "import sys, torqued.client.client, torqued.client; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert {"numba", "pydantic", "zmq.asyncio"}.isdisjoint(done.stdout.split())

@@ -1,0 +1,97 @@
+"""docs/PROTOCOL.md says what the code does."""
+
+import re
+from pathlib import Path
+
+import pytest
+from golden import FRAMES, MESSAGES
+
+from torqued.client import codec, errors, frames
+from torqued.server.operations import CONTROL_OPERATIONS, OPERATIONS, SESSION_OPERATIONS
+from torqued.server.records import MOST_SESSIONS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
+
+
+def rows(text):
+    """Cells of the body of the first Markdown table in a text, without code marks."""
+    lines = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)[2:]
+    return [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
+
+
+def marked(name):
+    (text,) = re.findall(rf"<!-- {name}:.*?-->(.*?)<!-- end of {name} -->", DOCUMENT, re.DOTALL)
+    return text
+
+
+def words(cell):
+    return tuple(word.strip() for word in cell.split(",") if word.strip())
+
+
+def test_version_is_the_codes():
+    assert f"# The wire protocol, version {codec.PROTOCOL_VERSION}\n" in DOCUMENT
+
+
+def test_operations_and_their_fields_are_the_codes():
+    documented = {
+        (socket, name): (words(required), words(optional))
+        for socket, name, required, optional, _ in rows(marked("operations"))
+    }
+    in_code = {
+        ("request", name): (operation.required, operation.optional)
+        for name, operation in OPERATIONS.items()
+    }
+    in_code |= {("request", name): fields for name, fields in SESSION_OPERATIONS.items()}
+    in_code |= {("control", name): fields for name, fields in CONTROL_OPERATIONS.items()}
+    assert documented == in_code
+
+
+def test_every_field_of_a_request_is_explained():
+    section = DOCUMENT.split("### Fields of requests")[1].split("###")[0]
+    explained = {row[0] for row in rows(section)}
+    used = {
+        field
+        for _, _, required, optional, _ in rows(marked("operations"))
+        for field in words(required) + words(optional)
+    }
+    assert explained == used
+
+
+def test_error_codes_are_the_codes():
+    section = DOCUMENT.split("### Error codes")[1].split("###")[0]
+    assert [row[0] for row in rows(section)] == list(errors.CODES)
+
+
+def test_status_bits_are_the_codes():
+    assert {int(bit): name for bit, name, _ in rows(marked("status"))} == frames.STATUS
+
+
+def test_quantities_are_the_codes():
+    from torqued.kernels.evaluate import WANTS
+
+    section = DOCUMENT.split("### Quantities")[1].split("###")[0]
+    assert {row[0] for row in rows(section)} == set(WANTS)
+
+
+def test_laws_are_the_codes():
+    from torqued.server.laws import LAWS
+
+    section = DOCUMENT.split("## Sessions")[1].split("The reply of `open`")[0]
+    assert {row[0] for row in rows(section)} == set(LAWS)
+
+
+def test_limits_are_the_codes():
+    assert f"at most {codec.LARGEST_MESSAGE} bytes" in DOCUMENT
+    assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
+    assert f"one of {MOST_SESSIONS} places" in DOCUMENT
+    assert f"number of dimensions n, at most {codec.MOST_DIMENSIONS}" in DOCUMENT
+
+
+@pytest.mark.parametrize("name", [*MESSAGES, *FRAMES])
+def test_golden_bytes_are_the_tests(name):
+    golden = {row[0]: row[1].replace(" ", "") for row in rows(marked("golden"))}
+    assert golden[name] == (MESSAGES | FRAMES)[name][-1]
+
+
+def test_document_shows_no_other_bytes():
+    assert len(rows(marked("golden"))) == len(MESSAGES) + len(FRAMES)

@@ -1,0 +1,86 @@
+"""Daemons as processes of their own, for tests: started, found ready by `ping`, stopped by pid."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from torqued.client import Client, TimeoutError
+from torqued.client.places import request_endpoint
+
+#: Seconds to become ready: a cold cache is filled meanwhile.
+LONGEST_START = 400.0
+#: Seconds to stop before a test gives up.
+LONGEST_STOP = 20.0
+
+
+class DaemonProcess:
+    """`torqued serve` in a folder of the test's own."""
+
+    def __init__(self, folder: Path, name: str, *options: str, **environment: str) -> None:
+        self.folder, self.name = folder, name
+        self.endpoint = request_endpoint(name, folder)
+        self.log = folder.parent / f"{name}.log"
+        arguments = ["serve", "--name", name, "--folder", str(folder), *options]
+        self.command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
+        self.environment = os.environ | environment
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "DaemonProcess":
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                self.command, stdout=log, stderr=subprocess.STDOUT, env=self.environment
+            )
+        try:
+            self._wait()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def _wait(self) -> None:
+        deadline = time.monotonic() + LONGEST_START
+        with Client(self.endpoint, timeout=0.5, retries=0) as client:
+            while time.monotonic() < deadline:
+                assert self.process is not None
+                if self.process.poll() is not None:
+                    raise AssertionError(f"daemon ended:\n{self.log.read_text()}")
+                try:
+                    if client.ping().ready:
+                        return
+                except TimeoutError:
+                    pass
+                time.sleep(0.05)
+        raise AssertionError(f"daemon is not ready:\n{self.log.read_text()}")
+
+    def client(self) -> Client:
+        return Client(self.endpoint, timeout=5.0)
+
+    def files(self) -> list[str]:
+        return sorted(path.name for path in self.folder.glob(f"{self.name}.*"))
+
+    def signal(self, number: int) -> None:
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        assert self.process is not None
+        return self.process.wait(LONGEST_STOP)
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code; by force where that does not help."""
+        if self.process is None or self.process.poll() is not None:
+            return 0
+        self.signal(signal.SIGTERM)
+        try:
+            return self.wait()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()

@@ -1,0 +1,62 @@
+"""The examples run against a real daemon."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from daemons import DaemonProcess
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+#: Seconds for a program that needs a fraction of one, or for npm to fetch four packages.
+LONGEST = 120
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    yield process
+    process.stop()
+
+
+def output_of(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST, **options)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout.splitlines()
+
+
+def test_python_example(daemon):
+    lines = output_of(sys.executable, EXAMPLES / "session.py", daemon.endpoint)
+    assert lines[0] == "robot chain20: nq 20, nv 20, 1000 Hz"
+    assert lines[-2:] == ["state 100, status OK", "tau = g - d v: True"]
+
+
+@pytest.fixture(scope="module")
+def node_folder(tmp_path_factory):
+    """The Node.js example with its packages installed, apart from the sources."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node or not npm:
+        pytest.skip("Node.js and npm are not installed")
+    folder = tmp_path_factory.mktemp("node")
+    shutil.copytree(EXAMPLES / "node", folder, dirs_exist_ok=True)
+    install = [npm, "install", "--no-audit", "--no-fund", "--ignore-scripts"]
+    try:
+        done = subprocess.run(install, cwd=folder, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        pytest.skip("npm does not get its packages in time")
+    if done.returncode != 0:
+        pytest.skip(f"npm cannot install the example's packages: {done.stderr[-200:]}")
+    return folder
+
+
+def test_another_language_talks_to_the_daemon_from_the_document_alone(daemon, node_folder):
+    lines = output_of(shutil.which("node"), "torqued.mjs", daemon.endpoint, cwd=node_folder)
+    assert lines[0] == "robot chain20: nq 20, nv 20, 1000 Hz"
+    assert lines[1].startswith("M 20 x 20, M[0][0] ")
+    head, error = lines[2].rsplit(" ", 1)
+    assert head == "state 100, status [], |tau - (g - d v)|"
+    assert float(error) < 1e-9
+    assert lines[3] == "refused: bad_field: q: shape (2,), expected (20,)"

@@ -1,0 +1,82 @@
+"""`torqued call`: fields from words, replies for people and for machines."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from torqued.client import TorquedError
+from torqued.server.cli import call
+from torqued.server.cli.connection import as_json, daemons
+
+
+@pytest.mark.parametrize(
+    "field, text, value",
+    [
+        ("q", "0,0.3,-1e-3", [0.0, 0.3, -0.001]),
+        ("q", "0.5,", [0.5]),
+        ("q", "neutral", "neutral"),
+        ("dt", "0.1", 0.1),
+        ("want", "M,C", ["M", "C"]),
+        ("want", "M", ["M"]),
+        ("frames", "hand", ["hand"]),
+        ("contacts", '[{"frame": "foot"}]', [{"frame": "foot"}]),
+        ("level", "DEBUG", "DEBUG"),
+    ],
+)
+def test_values_are_numbers_words_or_json(field, text, value):
+    assert call.parse_value(field, text) == value
+
+
+def test_options_of_the_command_may_stand_among_the_fields():
+    fields, rest = call.split_fields(["--q=1,2", "--json", "--want", "M", "--robot", "panda"])
+    assert fields == {"q": [1.0, 2.0], "want": ["M"]}
+    assert rest == ["--json", "--robot", "panda"]
+
+
+def test_negative_numbers_are_values():
+    assert call.split_fields(["--q", "-1,2"])[0] == {"q": [-1.0, 2.0]}
+
+
+@pytest.mark.parametrize("words", [["q"], ["--q"], ["--gains", "{oops"]])
+def test_what_is_not_a_field_is_refused(words):
+    with pytest.raises(TorquedError):
+        call.split_fields(words)
+
+
+def shown(reply):
+    console = Console(file=io.StringIO(), width=120)
+    call.show(console, reply)
+    return console.file.getvalue()
+
+
+def test_matrices_are_tables_without_minus_before_zero():
+    text = shown({"M": np.array([[1.0, -1e-9], [12.5, 3.0]])})
+    assert text.splitlines()[0] == "M: 2 × 2"
+    assert [line.split() for line in text.splitlines()[1:]] == [
+        ["1.0000", "0.0000"],
+        ["12.5000", "3.0000"],
+    ]
+
+
+def test_large_matrices_are_cut_and_cubes_show_their_first_part():
+    assert "M: 30 × 30, its first 12 rows and columns" in shown({"M": np.zeros((30, 30))})
+    assert "Gamma: 2 × 2 × 2; its first part:" in shown({"Gamma": np.zeros((2, 2, 2))})
+
+
+def test_maps_lists_and_words_are_lines():
+    text = shown({"name": "a[b]", "joints": ["x", "y"], "limits": {"effort": np.array([1.5])}})
+    assert text == "name: a[b]\njoints: x, y\nlimits:\n  effort: 1.5\n"
+
+
+def test_json_has_null_for_what_is_no_number():
+    value = {"a": np.array([1.0, np.inf]), "b": float("nan"), "c": [{"d": 1}]}
+    assert json.loads(as_json(value)) == {"a": [1.0, None], "b": None, "c": [{"d": 1}]}
+
+
+def test_daemons_are_found_by_their_sockets(tmp_path):
+    for name in ("b.sock", "b.control.sock", "a.control.sock", "a.lock"):
+        (tmp_path / name).touch()
+    assert daemons(tmp_path) == ["a", "b"]

@@ -1,0 +1,156 @@
+"""The daemon's configuration: files, environment, command line, and all faults in one report."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+from torqued.kernels import ModelWarning
+from torqued.server import config as configuration
+from torqued.server.cli.main import main
+from torqued.server.config import Config, ConfigError, RobotConfig, load_config
+
+CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
+
+
+@pytest.fixture
+def written(tmp_path):
+    """Writes a configuration and returns its path."""
+
+    def write(text):
+        path = tmp_path / "robot.toml"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
+def test_configurations_of_the_repository_load_their_robots(path):
+    config = load_config(path, {}, {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # harmless faults of published files
+        assert config.robot.load().nv > 0
+    assert config.name == path.stem
+
+
+def test_commented_configuration_names_every_key():
+    (panda,) = [path for path in CONFIGS if path.stem == "panda"]
+    named = set(re.findall(r"^(?:# )?(\w+) = ", panda.read_text(), re.MULTILINE))
+    keys = (set(Config.model_fields) | set(RobotConfig.model_fields)) - {"robot", "armature"}
+    assert keys <= named
+
+
+def test_command_line_is_above_the_environment_above_the_file(written):
+    path = written('rate = 200\npriority = 10\nname = "a"\n[robot]\nmodel = "chain3"\n')
+    environment = {"TORQUED_RATE": "300", "TORQUED_PRIORITY": "20", "TORQUED_LOCK_MEMORY": "true"}
+    config = load_config(path, {"rate": "400"}, environment)
+    assert (config.rate, config.priority, config.name) == (400.0, 20, "a")
+    assert config.lock_memory is True
+
+
+def test_empty_and_foreign_variables_do_not_matter(written):
+    path = written('[robot]\nmodel = "chain3"\n')
+    environment = {"TORQUED_RATE": "", "TORQUED_SERVICE_HOST": "x", "TORQUED_CACHE_DIR": "y"}
+    assert load_config(path, {}, environment).rate == 1000.0
+
+
+def test_all_faults_come_in_one_report(written):
+    path = written(
+        'rate = 9\npriority = "high"\ncolour = "red"\nname = "a/b"\n'
+        '[robot]\nmodel = "pnda"\nbase = "flying"\nwheels = 3\n'
+    )
+    with pytest.raises(ConfigError) as caught:
+        load_config(path, {"fade": "-1"}, {"TORQUED_CPU": "first"})
+    report = "\n".join(caught.value.problems)
+    for words in (
+        "key 'rate' is 9: input should be greater than or equal to 100",
+        "key 'priority' is 'high'",
+        "key 'colour' is unknown, allowed: robot, name",
+        "key 'name' is 'a/b'",
+        "robot 'pnda' is not known; did you mean panda?",
+        "key 'robot.base' is 'flying'",
+        "key 'robot.wheels' is unknown, allowed: model, urdf",
+        "key 'cpu' is 'first' (from TORQUED_CPU)",
+        "key 'fade' is '-1' (from the command line)",
+    ):
+        assert words in report
+    assert len(caught.value.problems) == 9
+    assert str(caught.value).startswith(f"{path}: 9 problems\n  - ")
+
+
+@pytest.mark.parametrize(
+    "robot, problem",
+    [
+        ("", "exactly one of 'model', 'urdf' and 'family'"),
+        ('model = "chain3"\nfamily = "chain"\ndofs = 3', "exactly one of"),
+        ('family = "chain"', "'family' and 'dofs' go together"),
+        ('urdf = "none.urdf"', "there is no file"),
+    ],
+)
+def test_robot_has_one_source(written, robot, problem):
+    with pytest.raises(ConfigError, match=problem):
+        load_config(written(f"[robot]\n{robot}\n"), {}, {})
+
+
+def test_missing_robot_and_bad_toml_are_reported(written, tmp_path):
+    with pytest.raises(ConfigError, match="key 'robot' is missing"):
+        load_config(written("rate = 500"), {}, {})
+    with pytest.raises(ConfigError, match="cannot be read as TOML"):
+        load_config(written("rate = = 500"), {}, {})
+    with pytest.raises(ConfigError, match="cannot be read as TOML"):
+        load_config(tmp_path / "none.toml", {}, {})
+
+
+def test_urdf_is_beside_its_configuration(written, tmp_path):
+    (tmp_path / "arm.urdf").write_text(
+        '<robot name="arm.v2"><link name="a"/><joint name="j" type="revolute"><parent link="a"/>'
+        '<child link="b"/><axis xyz="0 0 1"/>'
+        '<limit lower="-1" upper="1" effort="1" velocity="1"/></joint>'
+        '<link name="b"><inertial><mass value="1"/>'
+        '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
+    )
+    text = '[robot]\nurdf = "arm.urdf"\ngravity = [0, 0, -1]\n[robot.armature]\nj = 2.0\n'
+    config = load_config(written(text), {}, {})
+    robot = config.robot.load()
+    assert robot.mass_matrix([0.0])[0, 0] == pytest.approx(3.0)
+    assert robot.gravity_vector.tolist() == [0.0, 0.0, -1.0]
+    assert config.socket_name(robot) == "arm_v2"  # a dot would part the names of sockets
+
+
+def test_stale_time_follows_the_rate(written):
+    config = load_config(written('rate = 500\nstale_ticks = 4\n[robot]\nmodel = "chain3"'), {}, {})
+    assert config.safety.stale_after == pytest.approx(0.008)
+
+
+def test_every_documented_default_is_the_default():
+    (panda,) = [path for path in CONFIGS if path.stem == "panda"]
+    shown = load_config(panda, {}, {})
+    plain = Config(robot=RobotConfig(model="panda"))
+    for key in ("rate", "stale_ticks", "hold", "fade", "priority", "abandoned"):
+        assert getattr(shown, key) == getattr(plain, key)
+    commented = re.findall(r"^# (\w+) = ([^#]+?)\s+#", panda.read_text(), re.MULTILINE)
+    found = {key: value for key, value in commented}
+    assert found["abandoned"] == str(plain.abandoned)
+    assert found["priority"] == str(plain.priority)
+
+
+@pytest.mark.parametrize(
+    "arguments, problem",
+    [
+        ([], "which robot? give one of --robot, --urdf and --config"),
+        (["--config", "x.toml", "--robot", "panda"], "--config names the robot already"),
+        (["--robot", "chain3", "--rate", "1"], "greater than or equal to 100"),
+        (["--urdf", "/none.urdf"], "there is no file /none.urdf"),
+    ],
+)
+def test_serve_reports_wrong_options_with_exit_code_2(capsys, arguments, problem):
+    assert main(["serve", *arguments]) == 2
+    assert problem in capsys.readouterr().err
+
+
+def test_folder_by_default_is_the_clients(monkeypatch):
+    monkeypatch.setenv("TORQUED_FOLDER", "/run/x")
+    config = Config(robot=RobotConfig(model="chain3"))
+    assert config.socket_folder == configuration.default_folder() == Path("/run/x")

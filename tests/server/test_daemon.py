@@ -1,0 +1,458 @@
+"""A daemon in a process of its own, over real sockets: requests, faults, restarts."""
+
+import asyncio
+import os
+import random
+import signal
+import socket as plain
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+import zmq
+from daemons import LONGEST_STOP, DaemonProcess
+
+from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
+from torqued.kernels import Robot
+from torqued.server import daemon as daemon_module
+from torqued.server.daemon import Daemon
+from torqued.server.runtime import Endpoints
+
+#: Milliseconds that a raw socket of a test waits.
+PATIENCE = 5000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def daemon(folder):
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture
+def another(folder):
+    """Makes further daemons; none outlives the test."""
+    made = []
+
+    def make(*options, name="other", **environment):
+        process = DaemonProcess(folder, name, *options, **environment)
+        made.append(process)
+        return process
+
+    yield make
+    for process in made:
+        process.kill()
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("chain", 20)
+
+
+@pytest.fixture(scope="module")
+def state(robot):
+    return robot.random_state(np.random.default_rng(0))
+
+
+@pytest.fixture
+def raw(daemon):
+    """Sends bytes as they are and returns the decoded reply, or None in silence."""
+    with zmq.Context() as context:
+
+        def send(data, endpoint=daemon.endpoint, kind=zmq.DEALER, patience=PATIENCE):
+            with context.socket(kind) as socket:
+                socket.linger = 0
+                socket.connect(endpoint)
+                frames = data if isinstance(data, list) else [data]
+                socket.send_multipart(frames)
+                return socket.recv_multipart() if socket.poll(patience) else None
+
+        yield send
+
+
+def test_hello_is_about_the_robot_and_the_daemon(client, robot, daemon):
+    hello = client.hello()
+    assert (hello.name, hello.nq, hello.nv) == (robot.name, robot.nq, robot.nv)
+    assert hello.endpoints["request"] == daemon.endpoint
+    assert hello.endpoints["control"] == client.control_endpoint
+    assert hello.rate == 1000.0
+
+
+def test_dynamics_equal_the_robot_in_process(client, robot, state):
+    r = client.dynamics(*state, want=("M", "C", "g"))
+    here = robot.dynamics(*state, want=("M", "C", "g"))
+    assert all(np.array_equal(r[name], here[name]) for name in here)
+    tau = client.inverse_dynamics(*state, np.ones(20))
+    assert np.array_equal(tau, robot.inverse_dynamics(*state, np.ones(20)))
+    assert np.allclose(client.forward_dynamics(*state, tau), 1.0)
+
+
+def test_start_tells_what_a_person_wants_to_know(daemon, client):
+    client.hello()
+    text = daemon.log.read_text()
+    for words in ("chain20, fixed base, 20 degrees", daemon.endpoint, "kernels", "cache", "ready"):
+        assert words in text
+
+
+def test_asking_for_realtime_is_answered_with_what_was_granted(another):
+    process = another("--robot", "chain2", "--priority", "1", "--cpu", "0").start()
+    with process.client() as client:
+        settings = client.hello().realtime
+    assert settings["priority"].startswith(("SCHED_FIFO 1", "not granted"))
+    assert settings["cpu"].startswith(("pinned to 0", "not pinned"))
+    assert f"priority   {settings['priority']}" in process.log.read_text()
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize("kind, frames", [(zmq.REQ, []), (zmq.DEALER, []), (zmq.DEALER, [b""])])
+def test_both_kinds_of_client_sockets_are_answered(raw, kind, frames):
+    *before, reply = raw([*frames, codec.request("a", "hello", {})], kind=kind)
+    assert before == frames
+    assert codec.decode(reply)["id"] == "a"
+
+
+def error_of(reply):
+    message = codec.decode(reply[-1])
+    assert message["protocol"] == codec.PROTOCOL_VERSION
+    assert message["ok"] is False
+    return message["id"], message["error"]["code"]
+
+
+@pytest.mark.parametrize(
+    "data, identity, code",
+    [
+        (b"", None, "bad_message"),
+        (b"\xc1\xff", None, "bad_message"),
+        (codec.encode({"protocol": 1, "id": [1], "op": "hello"}), None, "bad_message"),
+        (codec.encode({"protocol": 1, "id": "x" * 65, "op": "hello"}), None, "bad_message"),
+        (codec.encode({"protocol": 2, "id": 5, "op": "hello"}), 5, "wrong_version"),
+        (codec.encode({"protocol": 2, "id": 5, "op": "open"}), 5, "wrong_version"),
+        (codec.encode({"id": 5}), 5, "wrong_version"),
+        (codec.request(5, "dance", {}), 5, "unknown_operation"),
+        (codec.request(5, "ping", {}), 5, "unknown_operation"),
+        (codec.request(5, "dynamics", {}), 5, "missing_field"),
+        (codec.request(5, "open", {}), 5, "missing_field"),
+        (codec.request(5, "hello", {"x": 1}), 5, "unknown_field"),
+        (codec.request(5, "open", {"law": "stream", "x": 1}), 5, "unknown_field"),
+        (codec.request(5, "dynamics", {"q": [1.0]}), 5, "bad_field"),
+        (codec.request(5, "dynamics", {"q": [float("nan")] * 20}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": "dance"}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": ["stream"]}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": "stream", "want": [["M"]]}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": "stream", "frames": 3}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": "gravity", "gains": {"stiffness": 1}}), 5, "bad_field"),
+        (codec.request(5, "open", {"law": "gravity", "rate_limit": [-1.0] * 20}), 5, "bad_field"),
+        (codec.request(5, "close", {"session": 1}), 5, "bad_field"),
+        (codec.request(5, "close", {"session": {}}), 5, "bad_field"),
+    ],
+)
+def test_error_codes_of_requests(raw, data, identity, code):
+    assert error_of(raw(data)) == (identity, code)
+
+
+@pytest.mark.parametrize(
+    "data, code",
+    [
+        (b"\xff", "bad_message"),
+        (codec.encode({"protocol": 3, "id": 5, "op": "ping"}), "wrong_version"),
+        (codec.request(5, "hello", {}), "unknown_operation"),
+        (codec.request(5, ["ping"], {}), "unknown_operation"),
+        (codec.request(5, "log_level", {}), "missing_field"),
+        (codec.request(5, "ping", {"x": 1}), "unknown_field"),
+        (codec.request(5, "log_level", {"level": "LOUD"}), "bad_field"),
+        (codec.request(5, "log_level", {"level": ["INFO"]}), "bad_field"),
+    ],
+)
+def test_error_codes_of_the_control_socket(raw, client, data, code):
+    assert error_of(raw(data, client.control_endpoint))[1] == code
+
+
+def test_message_beyond_the_largest_is_dropped_and_the_daemon_goes_on(raw, client):
+    assert raw(bytes(codec.LARGEST_MESSAGE + 1), patience=200) is None
+    assert client.ping().ready
+
+
+def test_control_operations_answer(client):
+    assert client.ping().as_dict() == {"ready": True, "name": "chain20"}
+    assert client.call("log_level", client.control_endpoint, level="INFO").level == "INFO"
+    assert client.call("sessions", client.control_endpoint).sessions == []
+    before, after = client.stats(), client.stats()
+    assert after.servo["tick"] >= before.servo["tick"]
+    assert after.servo["lateness"]["count"] > 0
+
+
+def test_telemetry_is_the_statistics(client):
+    with client.telemetry() as telemetry:
+        published = telemetry.newest(PATIENCE / 1000)
+    assert published is not None
+    assert set(published) == {"protocol", *client.stats().as_dict()}
+
+
+def test_two_clients_get_their_own_replies(daemon, robot):
+    rng = np.random.default_rng(2)
+    with daemon.client() as one, daemon.client() as two:
+        for _ in range(20):
+            for client in (one, two):
+                q, _ = robot.random_state(rng)
+                assert np.array_equal(client.dynamics(q, want=["g"]).g, robot.gravity(q))
+
+
+def test_async_client_has_many_requests_under_way(daemon, robot):
+    rng = np.random.default_rng(3)
+    states = [robot.random_state(rng)[0] for _ in range(20)]
+
+    async def ask():
+        async with AsyncClient(daemon.endpoint, timeout=5.0) as client:
+            assert (await client.ping()).ready
+            assert (await client.hello()).nv == 20
+            with pytest.raises(errors.FieldError):
+                await client.dynamics([0.0])
+            return await asyncio.gather(*(client.dynamics(q, want=["g"]) for q in states))
+
+    for q, reply in zip(states, asyncio.run(ask()), strict=True):
+        assert np.array_equal(reply.g, robot.gravity(q))
+
+
+def test_async_client_gives_up_on_silence(tmp_path):
+    async def ask():
+        async with AsyncClient(f"ipc://{tmp_path}/none.sock", timeout=0.02, retries=1) as client:
+            await client.hello()
+
+    with pytest.raises(TimeoutError, match="2 times"):
+        asyncio.run(ask())
+
+
+def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
+    rng = random.Random(0)
+    session = client.session("gravity")
+    with zmq.Context() as context:
+        context.linger = 0
+        telemetry = client.hello().endpoints["telemetry"]
+        targets = [
+            (zmq.DEALER, daemon.endpoint),
+            (zmq.DEALER, client.control_endpoint),
+            (zmq.XSUB, telemetry),
+        ]
+        for kind, endpoint in targets:
+            with context.socket(kind) as socket:
+                socket.connect(endpoint)
+                for _ in range(200):
+                    parts = [rng.randbytes(rng.randrange(50)) for _ in range(rng.randrange(1, 4))]
+                    socket.send_multipart(parts)
+                if kind == zmq.DEALER:  # all that was sent has been read when the last is answered
+                    for _ in range(200):
+                        assert socket.poll(PATIENCE)
+                        socket.recv_multipart()
+        for endpoint in (daemon.endpoint, client.control_endpoint, telemetry):
+            with plain.socket(plain.AF_UNIX) as socket:
+                socket.connect(endpoint.removeprefix("ipc://"))
+                socket.sendall(rng.randbytes(500))
+    size = len(session._frame)
+    for length in (0, 1, 8, size - 1, size, size, size + 1, 3 * size):
+        session._socket.send(rng.randbytes(length))
+    output = session.step(*state)
+    assert output.status == 0
+    assert client.call("sessions", client.control_endpoint).sessions[0]["bad_states"] == 8
+    session.close()
+    assert client.ping().ready
+    assert client.dynamics(*state).M.shape == (20, 20)
+
+
+def test_second_daemon_of_a_name_is_refused(daemon, another):
+    second = another("--robot", "chain2", name="chain20")
+    done = subprocess.run(second.command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"torqued: error: a daemon for 'chain20' already runs on {daemon.endpoint} "
+        f"(process {daemon.process.pid})\n"
+    )
+    with daemon.client() as client:
+        assert client.hello().nv == 20
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770])
+def test_folder_that_others_may_enter_is_refused(another, tmp_path, mode):
+    open_folder = tmp_path / "open"
+    open_folder.mkdir()
+    open_folder.chmod(mode)
+    command = [*another("--robot", "chain2").command, "--folder", str(open_folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2
+    assert "others could command the robot" in done.stderr
+
+
+def test_client_goes_on_after_a_restart_of_the_daemon(another):
+    process = another("--robot", "chain2").start()
+    with process.client() as client:
+        assert client.hello().nv == 2
+        session = client.session("gravity")
+        assert process.stop() == 0
+        assert process.files() == []
+        process.start()
+        assert client.hello().nv == 2
+        session.close()  # of a daemon that is no more
+        with client.session("gravity") as session:
+            assert session.step(np.zeros(2), np.zeros(2)).status == 0
+    assert process.stop() == 0
+
+
+def test_killed_daemon_leaves_nothing_in_the_way(another):
+    process = another("--robot", "chain2").start()
+    with process.client() as client:
+        client.session("gravity")
+        process.kill()
+        left = process.files()
+        assert "other.sock" in left
+        assert "other.lock" in left
+        assert any("session" in name for name in left)
+        process.start()
+        assert client.hello().nv == 2
+        assert not any("session" in name for name in process.files())
+    assert process.stop() == 0
+    assert process.files() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signals_give_sessions_a_last_frame_and_remove_files(another, number):
+    process = another("--robot", "chain2").start()
+    with process.client() as client:
+        client.timeout = 0.2
+        session = client.session("gravity")
+        assert session.step(np.full(2, 0.3), np.zeros(2)).tau.any()
+        process.signal(number)
+        output = None
+        while True:
+            try:
+                output = session.receive(PATIENCE / 1000)
+            except TimeoutError:
+                break
+            if output.status_names == ["FALLBACK"]:
+                break
+        assert output is not None
+        assert output.status_names == ["FALLBACK"]
+        assert not output.tau.any()
+        assert process.wait() == 0
+    assert process.files() == []
+
+
+def test_shutdown_replies_and_stops(another):
+    process = another("--robot", "chain2").start()
+    with process.client() as client:
+        client.call("shutdown", client.control_endpoint)
+        assert process.wait() == 0
+
+
+def test_reply_beyond_the_largest_is_refused(another):
+    process = another("--robot", "chain130").start()
+    with process.client() as client:
+        with pytest.raises(errors.MessageError) as caught:
+            client.dynamics(np.zeros(130), want=["Gamma"])
+        assert caught.value.code == "too_large"
+        assert client.dynamics(np.zeros(130), want=["M"]).M.shape == (130, 130)
+    assert process.stop() == 0
+
+
+def test_command_line_talks_to_the_daemon(daemon):
+    def torqued(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "torqued.server.cli.main", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | {"TORQUED_FOLDER": str(daemon.folder), "COLUMNS": "200"},
+        )
+
+    assert "chain20: ready" in torqued("ping", "--robot", "chain20").stdout
+    assert "20 × 20" in torqued("call", "dynamics", "--q", "neutral", "--want", "M").stdout
+    as_json = torqued("call", "hello", "--json").stdout
+    assert as_json.startswith('{"name": "chain20", "base": "fixed", "nq": 20')
+    assert "lateness" in torqued("stats").stdout
+    assert "1000 Hz" in torqued("top", "--seconds", "0.3").stdout
+    wrong = torqued("call", "dynamics", "--q", "1,2", "--want", "g")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "torqued: error: q: shape (2,), expected (20,)\n",
+    )
+    gone = torqued("ping", "--endpoint", f"ipc://{daemon.folder}/x.sock", "--timeout", "0.05")
+    assert gone.returncode == 2
+    assert "is the daemon running?" in gone.stderr
+
+
+class InThread:
+    """A daemon in a thread, for faults that only a changed program can have."""
+
+    def __init__(self, robot, folder):
+        self.daemon = Daemon(robot, Endpoints(folder, "thread"))
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        self.daemon.prepare()
+        self.daemon.run()
+
+    def stop(self):
+        self.daemon.stopping.set()
+        self.thread.join(LONGEST_STOP)
+        assert not self.thread.is_alive()
+
+
+def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatch):
+    go_on = threading.Event()
+    real = daemon_module.compile_all
+
+    def slow(report):
+        assert go_on.wait(60)
+        return real(report)
+
+    monkeypatch.setattr(daemon_module, "compile_all", slow)
+    threaded = InThread(robot, folder)
+    try:
+        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
+            assert client.ping().ready is False
+            with pytest.raises(errors.OperationError) as caught:
+                client.hello()
+            assert caught.value.code == "not_ready"
+            go_on.set()
+            for _ in range(1000):
+                if client.ping().ready:
+                    break
+                time.sleep(0.02)
+            assert client.hello().nv == 20
+    finally:
+        go_on.set()
+        threaded.stop()
+
+
+def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypatch):
+    def broken(*_):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(daemon_module, "run_operation", broken)
+    threaded = InThread(robot, folder)
+    try:
+        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
+            for _ in range(1000):
+                if client.ping().ready:
+                    break
+                time.sleep(0.02)
+            for _ in range(2):
+                with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
+                    client.hello()
+    finally:
+        threaded.stop()

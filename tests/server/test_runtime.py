@@ -1,0 +1,76 @@
+"""Endpoints: names, lengths, locks and the files that are taken away."""
+
+import os
+
+import pytest
+
+from torqued.client import places
+from torqued.server.runtime import EndpointError, Endpoints, private_folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return private_folder(tmp_path / "sockets")
+
+
+def test_folder_is_made_for_its_user_alone(folder):
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "panda.v2", "pan*", "a b"])
+def test_names_that_could_meet_other_files_are_refused(folder, name):
+    with pytest.raises(EndpointError, match="letters, digits"):
+        Endpoints(folder, name)
+
+
+def test_path_too_long_for_a_socket_is_refused_at_once(folder):
+    with pytest.raises(EndpointError, match="choose a shorter folder"):
+        Endpoints(folder / ("x" * 100), "panda")
+
+
+def test_client_and_daemon_agree_on_names(folder):
+    endpoints = Endpoints(folder, "panda")
+    assert endpoints.request == places.request_endpoint("panda", folder)
+    assert endpoints.control == f"ipc://{folder}/panda.control.sock"
+    assert endpoints.telemetry == f"ipc://{folder}/panda.telemetry.sock"
+
+
+def test_only_its_own_files_are_removed(folder):
+    endpoints = Endpoints(folder, "panda")
+    own = ["panda.sock", "panda.control.sock", "panda.telemetry.sock", "panda.lock"]
+    own.append(endpoints.session(7).rsplit("/", 1)[1])
+    others = ["panda2.sock", "panda2.lock", "panda-2.session-00000001.sock", "panda.toml"]
+    for name in own + others:
+        (folder / name).touch()
+    endpoints.remove()
+    assert sorted(path.name for path in folder.iterdir()) == sorted(others)
+
+
+def test_lock_is_one_daemons_and_names_it(folder):
+    endpoints = Endpoints(folder, "panda")
+    lock = endpoints.lock()
+    with pytest.raises(EndpointError, match=f"already runs on .*process {os.getpid()}"):
+        endpoints.lock()
+    lock.close()
+    endpoints.lock().close()  # the file that is left is no obstacle
+
+
+def test_lock_file_that_its_owner_is_taking_away_is_not_a_lock(folder, monkeypatch):
+    endpoints = Endpoints(folder, "panda")
+    path = folder / "panda.lock"
+    real = os.path.samestat
+    seen = []
+
+    def vanishing(one, two):
+        if not seen:  # just after it was locked, another process has unlinked it
+            path.unlink()
+            path.touch()
+            two = path.stat()
+        seen.append(real(one, two))
+        return seen[-1]
+
+    monkeypatch.setattr(os.path, "samestat", vanishing)
+    lock = endpoints.lock()
+    assert seen == [False, True]
+    assert real(os.fstat(lock.fileno()), path.stat())
+    lock.close()
