@@ -40,6 +40,9 @@ from torqued.kernels.spatial import (
 
 NORMAL, POINT, FULL = 1, 3, 6  # also the number of rows
 
+#: Entries of G below this fraction of their terms are rounding.
+ROUNDING = 1e-14
+
 CONTACT = np.dtype(
     [
         ("a", FRAME),  # the frame that is held
@@ -88,15 +91,21 @@ def rotation_vector(R):
 
 @kernel
 def add_rows(work, contact, frame, sign, G):
-    """G += sign · (Jacobian of one frame along the contact's axes); needs place."""
+    """G += sign · (Jacobian of one frame along the contact's axes); needs place.
+
+    Returns the size of the terms that its entries are sums of.
+    """
     E = load9(contact.axes)
     _, p = frame_placement(work, frame)
+    reach = 1.0 + size(p)
+    largest = 0.0
     b = frame.body
     while b >= 0:
         body = work.bodies[b]
         for c in range(body.run, body.column + body.columns):
             S = load6(work.columns[c].S)
             w = angular(S)
+            largest = max(largest, size(w) * reach + size(linear(S)))
             u = rotate_back(E, add(linear(S), cross(w, p)))
             row = contact.row
             if contact.kind == NORMAL:
@@ -112,6 +121,26 @@ def add_rows(work, contact, frame, sign, G):
                 G[row + 1, c] += sign * u[1]
                 G[row + 2, c] += sign * u[2]
         b = body.above
+    return largest
+
+
+@kernel
+def size(x):
+    """Of a 3-vector."""
+    return abs(x[0]) + abs(x[1]) + abs(x[2])
+
+
+@kernel
+def clear_rounding(contact, G, noise):
+    """Zeros for what is none by rounding alone.
+
+    A contact may ask for what nothing in the robot moves: both ends of a loop on one body, a
+    normal across a planar mechanism. Rounding would count as motion then, and take enormous forces.
+    """
+    for row in range(contact.row, contact.row + contact.kind):
+        for c in range(G.shape[1]):
+            if abs(G[row, c]) <= noise:
+                G[row, c] = 0.0
 
 
 @kernel
@@ -171,8 +200,9 @@ def fill_contacts(work, contacts, rest, G, velocity, gamma):
     for k in range(len(contacts)):
         contact = contacts[k]
         E = load9(contact.axes)
-        add_rows(work, contact, contact.a, 1.0, G)
-        add_rows(work, contact, contact.b, -1.0, G)
+        terms = add_rows(work, contact, contact.a, 1.0, G)
+        terms += add_rows(work, contact, contact.b, -1.0, G)
+        clear_rounding(contact, G, ROUNDING * terms)
         Ra, pa = frame_placement(work, contact.a)
         Rb, pb = frame_placement(work, contact.b)
         wa, ua, dwa, dua = point_motion(work, contact.a, pa, rest)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from agreement import assert_agree, largest
 from contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
 from hypothesis import given, settings
 from robots import load_real, robots_folder
+from textbook import X, body, chain
 
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
 from torqued.kernels import Contact, Robot
@@ -254,6 +257,35 @@ class TestRedundant:
         )
         assert [force.redundant for force in solution.contacts] == [True, False]
         assert not solution.conflicting and not solution.force[:6].any()
+
+    @solvers
+    @pytest.mark.parametrize("angle", [0.3, 1.0, 2.5])
+    def test_what_nothing_moves_takes_no_force(self, solver, angle):
+        """Across a planar arm, turned so that zeros come with rounding."""
+        tilt = np.array([np.cos(angle), np.sin(angle), 0.4])
+        tilt = tilt / np.linalg.norm(tilt)
+        side = np.cross(tilt, [0.3, 0.1, 0.9])
+        rod = body(1.0, 0.5 * side, 0.1, 0.1, 0.01)
+        arm = chain(("revolute", tilt, 0.3 * side, rod), ("revolute", tilt, 0.7 * side, rod))
+        robot = Robot.from_description(arm)
+        q, v, tau = np.array([0.3, 0.5]), np.array([1.0, -2.0]), np.array([3.0, 1.0])
+        across = Contact("l2", "normal", point=0.8 * side, normal=tilt)
+        solution = robot.contact_dynamics(q, v, tau, [across], solver)
+        assert not solution.force.any() and solution.contacts[0].redundant
+        assert solution.rank_deficient and not solution.conflicting
+        assert_agree(solution.a, robot.forward_dynamics(q, v, tau))
+
+    @solvers
+    def test_loop_between_points_of_one_sliding_body_takes_no_force(self, solver):
+        rng = np.random.default_rng(0)
+        axis = rng.normal(size=3)
+        block = chain(("prismatic", axis / np.linalg.norm(axis), rng.normal(size=3), body(1.0, X)))
+        robot = Robot.from_description(block)
+        loop = Contact("l1", "point", other="l1", normal=rng.normal(size=3))
+        loop = replace(loop, point=rng.normal(size=3), other_point=rng.normal(size=3))
+        solution = robot.contact_dynamics([0.3], [1.0], [2.0], [loop, loop], solver)
+        assert not solution.force.any()
+        assert all(force.redundant for force in solution.contacts)
 
     def test_more_rows_than_motions(self):
         robot = box()
