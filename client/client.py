@@ -12,7 +12,6 @@ import contextlib
 import itertools
 import time
 from collections.abc import Mapping
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -20,6 +19,7 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import codec, places
+from torqued.client.closing import Closing
 from torqued.client.errors import TimeoutError, TorquedError, VersionError
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
@@ -53,7 +53,7 @@ class Result:
         return dict(self.__dict__)
 
 
-class Client:
+class Client(Closing):
     """One daemon, as seen from another process. Not to be shared between threads.
 
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
@@ -74,17 +74,6 @@ class Client:
     def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
         """The daemon of that name in the user's folder for sockets."""
         return cls(places.request_endpoint(robot), timeout, retries)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all sessions and connections."""

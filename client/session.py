@@ -6,13 +6,13 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import zmq
 from numpy.typing import NDArray
 
+from torqued.client.closing import Closing
 from torqued.client.errors import FieldError, MessageError, TimeoutError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
 
@@ -44,7 +44,7 @@ class Output:
         return status_names(self.status)
 
 
-class Session:
+class Session(Closing):
     """An open session; closes itself at the end of a `with` block."""
 
     def __init__(
@@ -70,17 +70,6 @@ class Session:
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
         self._socket.connect(opened["endpoint"])
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.

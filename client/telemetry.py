@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import zmq
 
 from torqued.client import codec
+from torqued.client.closing import Closing
 
 
-class Telemetry:
+class Telemetry(Closing):
     """A subscription; closes itself at the end of a `with` block."""
 
     def __init__(self, context: zmq.Context[Any], endpoint: str) -> None:
@@ -19,17 +19,6 @@ class Telemetry:
         self._socket.conflate = True  # only the newest message is of interest
         self._socket.subscribe(b"")
         self._socket.connect(endpoint)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the subscription."""
