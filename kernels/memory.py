@@ -121,25 +121,6 @@ def store12(x, values):
 
 
 @kernel
-def store15(x, values):
-    x[0] = values[0]
-    x[1] = values[1]
-    x[2] = values[2]
-    x[3] = values[3]
-    x[4] = values[4]
-    x[5] = values[5]
-    x[6] = values[6]
-    x[7] = values[7]
-    x[8] = values[8]
-    x[9] = values[9]
-    x[10] = values[10]
-    x[11] = values[11]
-    x[12] = values[12]
-    x[13] = values[13]
-    x[14] = values[14]
-
-
-@kernel
 def store21(x, values):
     x[0] = values[0]
     x[1] = values[1]

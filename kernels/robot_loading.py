@@ -15,10 +15,11 @@ import numpy as np
 from torqued.kernels.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.assemble import assemble
-from torqued.kernels.model.checks import check
+from torqued.kernels.model.checks import check, further_faults
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf import parse_urdf, read_urdf
+from torqued.kernels.model.urdf import parse_with_faults
+from torqued.kernels.model.xml_file import read_text
 from torqued.kernels.robot_base import RobotBase
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -38,12 +39,12 @@ class LoadingMethods(RobotBase):
     @classmethod
     def from_urdf(cls, path: str | os.PathLike[str], base: str = "fixed", **options: Any) -> Self:
         """The robot in a URDF file."""
-        return cls.from_description(read_urdf(path), base, **options)
+        return cls.from_description(read_whole(read_text(path), os.fspath(path)), base, **options)
 
     @classmethod
     def from_xml(cls, text: str, base: str = "fixed", **options: Any) -> Self:
         """The robot in a URDF text."""
-        return cls.from_description(parse_urdf(text), base, **options)
+        return cls.from_description(read_whole(text), base, **options)
 
     @classmethod
     def family(cls, kind: str, dofs: int, seed: int = 0, **options: Any) -> Self:
@@ -133,6 +134,14 @@ def config_problems(config: Any) -> list[str]:
     if "family" in config and "dofs" not in config:
         problems.append("a family needs 'dofs', a whole number")
     return problems
+
+
+def read_whole(text: str, source: str = "<text>") -> Description:
+    """The robot of a URDF text; what cannot be read and what makes no sense in one `ModelError`."""
+    description, faults = parse_with_faults(text, source)
+    if faults:
+        raise ModelError(source, faults + further_faults(description, faults))
+    return description
 
 
 def with_armature(description: Description, armature: Mapping[str, float]) -> Description:

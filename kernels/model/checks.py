@@ -11,6 +11,8 @@ matrix. Here they are refused unless the caller accepts them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from torqued.kernels.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks_joint import check_joint, check_mimics, check_placement
@@ -56,3 +58,25 @@ def check(
     if problems:
         raise ModelError(description.source, problems)
     return tuple(warnings)
+
+
+def further_faults(description: Description, known: Sequence[str]) -> list[str]:
+    """Faults of a robot that could be read in part only, beside the `known` ones of reading.
+
+    What a link or joint with a known fault has in its place is no fault of the file, and where a
+    joint does not say what it connects, the tree cannot be judged.
+    """
+    findings = Findings()
+    if all(joint.parent and joint.child for joint in description.joints):
+        check_tree(description, findings)
+    tree = list(findings.faults)
+    for joint in description.joints:
+        check_placement(joint, findings)
+        check_joint(joint, findings)
+    for link in description.links:
+        check_numbers(link, findings)
+        check_inertia(link, None, findings)
+    read = tuple(f"{subject}:" for subject in (fault.split(": ")[0] for fault in known))
+    faults = (findings.faults + findings.unphysical)[len(tree) :]
+    others = tree + [fault for fault in faults if not fault.startswith(read)]
+    return [fault for fault in others if fault not in known]

@@ -56,6 +56,14 @@ def read_urdf(path: str | os.PathLike[str]) -> Description:
 
 def parse_urdf(text: str, source: str = "<text>") -> Description:
     """The robot in a URDF text; `source` names it in error messages."""
+    description, faults = parse_with_faults(text, source)
+    if faults:
+        raise ModelError(source, faults)
+    return description
+
+
+def parse_with_faults(text: str, source: str = "<text>") -> tuple[Description, list[str]]:
+    """As much of the robot as can be read, and what cannot."""
     root = parse_root(text, source)
     if root.tag != "robot":
         raise ModelError(source, [f"the root element is <{root.tag}>; a URDF starts with <robot>"])
@@ -67,9 +75,8 @@ def parse_urdf(text: str, source: str = "<text>") -> Description:
     joints = tuple(_joint(node) for node in robot.children("joint"))
     joints = _without_idle_mimics(joints, findings)
     _warn_of_unknown_tags(robot)
-    if findings.faults:
-        raise ModelError(source, findings.faults)
-    return Description(root.get("name", ""), links, joints, source, tuple(findings.warnings))
+    name, notes = root.get("name", ""), tuple(findings.warnings)
+    return Description(name, links, joints, source, notes), findings.faults
 
 
 def _link(node: Node) -> Link:
