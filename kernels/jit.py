@@ -5,15 +5,13 @@ fixes its argument types, so that Python can call the compiled code directly (`b
 `compile_all` can fill the cache before anything runs.
 
 Numba notices a changed source file only for the function defined in it, not for the functions
-it calls. The cache therefore lives in a folder named after a hash of all kernel sources and of
-numba's version: code and machine code cannot drift apart.
+it calls. The cache (cache.py) therefore lives in a folder named after a hash of all kernel sources
+and of numba's version: code and machine code cannot drift apart.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +20,8 @@ import llvmlite
 import numba
 from numba import njit
 from numba.core import config
+
+from torqued.kernels.cache import KernelCache, cache_root, prepare_folder
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,35 +47,11 @@ def _sources_digest(folder: Path | None = None) -> str:
     return digest.hexdigest()[:16]
 
 
-def cache_root() -> Path:
-    """Where compiled kernels are kept: $TORQUED_CACHE_DIR, else the user's cache folder."""
-    configured = os.environ.get("TORQUED_CACHE_DIR")
-    if configured:
-        return Path(configured)
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "torqued"
-
-
 def _prepare_cache() -> tuple[Path | None, str]:
-    """The folder for compiled code and why there is none, when there is none.
-
-    The cache is executable code: a folder that others can write to is refused. So is one that
-    cannot be written to: numba would turn to the folder of the sources, keyed by less than all.
-    """
+    """The folder for compiled code and why there is none, when there is none."""
     folder = cache_root() / f"kernels-{_sources_digest()}"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in (folder.parent, folder):
-            info = place.stat()
-            if info.st_uid not in (os.getuid(), 0):
-                return None, f"cache folder {place} belongs to user {info.st_uid}, not to this one"
-            if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
-                return None, f"cache folder {place} is writable by everyone"
-        if not os.access(folder, os.W_OK | os.X_OK):
-            return None, f"cache folder {folder} cannot be used: it is not writable"
-    except OSError as error:
-        return None, f"cache folder {folder} cannot be used: {error.strerror}"
-    return folder, ""
+    problem = prepare_folder(folder)
+    return (None, problem) if problem else (folder, "")
 
 
 CACHE_FOLDER, CACHE_PROBLEM = _prepare_cache()
@@ -87,20 +63,13 @@ def _compile(
     inline: bool = False,
     folder: Path | None = CACHE_FOLDER,
 ) -> Any:
-    """njit with the product's options and cache folder, leaving numba's global setting alone."""
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(folder) if folder else before
-    try:
-        return njit(
-            function,
-            cache=folder is not None,
-            error_model="numpy",
-            nogil=True,
-            fastmath=arithmetic,
-            forceinline=inline,
-        )
-    finally:
-        config.CACHE_DIR = before
+    """njit with the product's options and cache."""
+    dispatcher = njit(
+        function, error_model="numpy", nogil=True, fastmath=arithmetic, forceinline=inline
+    )
+    if folder is not None and not config.DISABLE_JIT:
+        dispatcher._cache = KernelCache(function, folder)
+    return dispatcher
 
 
 def kernel(function: Function) -> Function:
@@ -132,7 +101,8 @@ def decorators(sources: Path) -> tuple[Any, Any]:
     folder = None
     if CACHE_FOLDER is not None:
         folder = CACHE_FOLDER / f"{sources.name}-{_sources_digest(sources)}"
-        folder.mkdir(mode=0o700, exist_ok=True)
+        if prepare_folder(folder):  # of other sources than a read-only cache was filled for
+            folder = None
 
     def other_kernel(function: Function) -> Function:
         return _compile(function, inline=True, folder=folder)  # type: ignore[no-any-return]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba.core import config
 
 from torqued.kernels import jit
 from torqued.kernels.compiled import COMPILED
@@ -163,13 +163,10 @@ class TestRefusal:
         problem = self.refused()
         assert str(root) in problem and problem.endswith("cannot be used: Not a directory")
 
-    def test_folder_that_cannot_be_written_to(self, root, monkeypatch):
-        """Numba would turn to a folder beside the sources, which is not keyed by all of them."""
+    def test_folder_that_cannot_be_read(self, root, monkeypatch):
         folder = self.made()
-        folder.chmod(0o500)
-        # The superuser may write anyway; the operating system then has to be played.
         monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
-        assert self.refused() == f"cache folder {folder} cannot be used: it is not writable"
+        assert self.refused() == f"cache folder {folder} cannot be used: it is not readable"
 
 
 #: Prints what became of one small kernel, and the number that it computes.
@@ -185,16 +182,17 @@ print(json.dumps({
     "hits": sum(stats.cache_hits.values()),
     "misses": sum(stats.cache_misses.values()),
     "path": stats.cache_path,
+    "sources": jit.__file__,
     "problem": jit.CACHE_PROBLEM,
     "out": out.tolist(),
 }))
 """
 
 
-def run_program(root: Path) -> dict[str, Any]:
+def run_program(root: Path, program: str = PROGRAM, **environment: str) -> dict[str, Any]:
     answer = subprocess.run(
-        [sys.executable, "-W", "error", "-c", PROGRAM],
-        env={**os.environ, "TORQUED_CACHE_DIR": str(root)},
+        [sys.executable, "-W", "error", "-c", program],
+        env={**os.environ, "TORQUED_CACHE_DIR": str(root), **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -211,6 +209,28 @@ class TestProcesses:
         assert first["out"] == second["out"] == [10.0, 15.0]
         assert Path(second["path"]).is_relative_to(tmp_path / "cache")
 
+    def test_a_copy_of_the_sources_elsewhere_uses_the_same_code(self, tmp_path):
+        """Neither path nor time stamp counts: an image may be built here and run there."""
+        first = run_program(tmp_path / "cache")
+        packages = tmp_path / "copy" / "torqued"
+        shutil.copytree(Path(jit.__file__).parent, packages / "kernels", copy_function=shutil.copy)
+        second = run_program(tmp_path / "cache", PYTHONPATH=str(packages.parent))
+        assert Path(second["sources"]).is_relative_to(packages)
+        assert second["path"] == first["path"]
+        assert (second["hits"], second["misses"]) == (1, 0)
+
+    def test_read_only_cache_is_read_and_left_as_it_is(self, tmp_path):
+        run_program(tmp_path / "cache")
+        before = sorted(tmp_path.rglob("*"))
+        as_if_read_only = "import os; os.access = lambda path, mode: mode != os.W_OK\n"
+        found = run_program(tmp_path / "cache", as_if_read_only + PROGRAM)
+        assert (found["hits"], found["misses"]) == (1, 0)
+        uncached = PROGRAM.replace("COMPILED.expand(", "COMPILED.project_vector(").replace(
+            "np.array([5.0]), out", "np.array([5.0, 5.0]), out"
+        )
+        assert run_program(tmp_path / "cache", as_if_read_only + uncached)["out"] == [25.0, 0.0]
+        assert sorted(tmp_path.rglob("*")) == before
+
     def test_without_a_usable_folder_kernels_still_compile_and_the_problem_is_stated(
         self, tmp_path
     ):
@@ -222,12 +242,6 @@ class TestProcesses:
 
 
 class TestCompilation:
-    def test_numbas_own_cache_setting_is_left_alone(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(config, "CACHE_DIR", "somebody's")
-        monkeypatch.setattr(jit, "CACHE_FOLDER", tmp_path)
-        jit._compile(lambda x: x)
-        assert config.CACHE_DIR == "somebody's"
-
     def test_nan_and_infinity_keep_their_meaning(self):
         """Guards test for them; arithmetic that assumes them away would remove the guards."""
         assert jit.ARITHMETIC.isdisjoint({"nnan", "ninf", "fast"})

@@ -1,0 +1,86 @@
+"""Where compiled code is kept: by content alone.
+
+Numba's own caches go by the path and the time stamp of a source file, and insist on writing. Here
+the folder's name is a hash of all sources (jit.py), so that a copy of the same sources finds the
+same code: another checkout, an installed wheel, an image whose files are read-only.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+
+
+def cache_root() -> Path:
+    """Where compiled kernels are kept: $TORQUED_CACHE_DIR, else the user's cache folder."""
+    configured = os.environ.get("TORQUED_CACHE_DIR")
+    if configured:
+        return Path(configured)
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(home) / "torqued"
+
+
+def prepare_folder(folder: Path) -> str:
+    """Make a folder for compiled code; why it must not be used, or nothing.
+
+    The cache is executable code: a folder that others can write to is refused.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (folder.parent, folder):
+            info = place.stat()
+            if info.st_uid not in (os.getuid(), 0):
+                return f"cache folder {place} belongs to user {info.st_uid}, not to this one"
+            if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
+                return f"cache folder {place} is writable by everyone"
+        if not os.access(folder, os.R_OK | os.X_OK):
+            return f"cache folder {folder} cannot be used: it is not readable"
+    except OSError as error:
+        return f"cache folder {folder} cannot be used: {error.strerror}"
+    return ""
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """A folder per module. Its sources are in the name of the folder above, not in a stamp."""
+
+    def __init__(self, folder: Path, function: Any) -> None:
+        self._folder = folder / function.__module__
+        self._py_file = function.__code__.co_filename  # numba names it in its warnings
+        self._line = function.__code__.co_firstlineno
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def ensure_cache_path(self) -> None:
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+
+    def get_source_stamp(self) -> str:
+        return ""
+
+    def get_disambiguator(self) -> str:
+        return str(self._line)
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one function, in a given folder."""
+
+    def __init__(self, function: Any, folder: Path) -> None:
+        class Locator(_Locator):
+            @classmethod
+            def from_function(cls, py_func: Any, py_file: str) -> _Locator:
+                return cls(folder, py_func)
+
+        class Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+            _locator_classes = (Locator,)
+
+        self._impl_class = Implementation
+        self._writable = os.access(folder, os.W_OK)
+        super().__init__(function)
+
+    def _save_overload(self, signature: Any, data: Any) -> None:
+        if self._writable:
+            super()._save_overload(signature, data)
