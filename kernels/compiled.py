@@ -26,8 +26,10 @@ from torqued.kernels import (  # noqa: F401  (importing a module registers its e
     friction,
     manifold,
     mimic,
+    momentum,
     products,
     rnea,
+    tracking,
 )
 from torqued.kernels.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind
 

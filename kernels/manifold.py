@@ -132,7 +132,12 @@ def integrate(handle, q, step, out):
 @entry(WORK, VECTOR, VECTOR, VECTOR)
 def difference(handle, q0, q1, out):
     """out = the step that integrate takes from q0 to q1."""
-    work = open_work(handle)
+    fill_difference(open_work(handle), q0, q1, out)
+
+
+@kernel
+def fill_difference(work, q0, q1, out):
+    """The same for kernels."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         k, c = body.q, body.column

@@ -27,13 +27,14 @@ from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.robot_base import RobotBase, Wrenches
 from torqued.kernels.robot_contacts import ContactMethods
+from torqued.kernels.robot_control import ControlMethods
 from torqued.kernels.robot_frames import FrameMethods
 from torqued.kernels.robot_loading import LoadingMethods
 
 FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
 
 
-class Robot(LoadingMethods, ContactMethods, FrameMethods, RobotBase):
+class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotBase):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
 
     def mass_matrix(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
