@@ -124,3 +124,11 @@ def bind(function: Function) -> Function:
     dispatcher, types = ENTRIES[function.__name__]
     dispatcher.compile(types)
     return dispatcher.overloads[types].entry_point  # type: ignore[no-any-return]
+
+
+def address_of(name: str) -> int:
+    """Address of an entry as a C function, for compiled code that calls it through a pointer."""
+    dispatcher, types = ENTRIES[name]
+    dispatcher.compile(types)
+    result = dispatcher.overloads[types]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))

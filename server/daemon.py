@@ -186,7 +186,8 @@ class Daemon:
         name = checked_name(message, REQUESTS)
         if name in SESSION_OPERATIONS:
             fields = checked_fields(message, *SESSION_OPERATIONS[name])
-            return self.servo.open(fields) if name == "open" else self.servo.close(fields)
+            handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
+            return handlers[name](fields)
         result = run_operation(self.robot, name, message)
         if name == "hello":
             result |= self._about()

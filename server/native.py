@@ -13,7 +13,9 @@ from typing import Any
 import llvmlite.binding
 import numpy as np
 import zmq.backend.cython._zmq  # noqa: F401  (loads libzmq)
+from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
 from torqued.kernels.workspace import pointer
 from torqued.server.compiling import kernel
@@ -42,6 +44,19 @@ _zmq_recv: Any = types.ExternalFunction(
 _zmq_send: Any = types.ExternalFunction(
     "zmq_send", types.int32(types.voidptr, types.voidptr, types.uint64, types.int32)
 )
+
+
+@intrinsic
+def call_law(typing: Any, function: Any, handle: Any, session: Any) -> Any:
+    """Call the C function at an address: a law; see compiling.py."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(word, [word, word])
+        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+
+    return types.int64(types.uint64, types.int64, types.uint64), generate
+
 
 CLOCK_MONOTONIC = 1
 TIMER_ABSTIME = 1

@@ -1,7 +1,6 @@
 """The numbers of a session: state, references, gains, limits and results, in one stretch of memory.
 
-The first words are sizes, the arrays follow one after the other; both sides know the layout from
-the sizes alone.
+It begins with a table of where each array is, so that compiled code finds them from one address.
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ from torqued.kernels.workspace import pointer
 from torqued.server.compiling import kernel
 
 Array = NDArray[np.float64]
-
-#: Words before the arrays: nq, nv, nq_free, nv_free, references, gains, outputs, is_torque.
-HEAD = 8
+Indices = NDArray[np.int64]
 
 
 class Sizes(NamedTuple):
@@ -28,10 +25,8 @@ class Sizes(NamedTuple):
     nv: int
     nq_free: int  # of the tree with mimic joints free
     nv_free: int
-    references: int
-    gains: int
-    outputs: int
-    is_torque: int
+    torques: int  # nv, or 0 for a stream
+    unactuated: int  # rows of torque that nothing can act on: 6 with a floating base
 
 
 class Numbers(NamedTuple):
@@ -39,108 +34,116 @@ class Numbers(NamedTuple):
 
     state: Array  # q, v, references: as in the state frame
     gains: Array  # as the law wants them
-    effort: Array  # (outputs,) torque limits
-    rate: Array  # (outputs,) limits of torque rates, per second
-    out: Array  # (outputs,) results of this tick
-    held: Array  # (outputs,) newest torque of the law
-    last: Array  # (outputs,) newest torque sent
+    target: Array  # where they are going
+    memory: Array  # of the law, from tick to tick
+    out: Array  # results of this tick
+    effort: Array  # (torques,) limits
+    rate: Array  # (torques,) limits of torque rates, per second
+    held: Array  # (torques,) newest torque of the law
+    last: Array  # (torques,) newest torque sent
     q_free: Array  # (nq_free,)
     v_free: Array  # (nv_free,)
-    out_free: Array  # (nv_free,)
+    q_other: Array  # (nq_free,) reference
+    w_free: Array  # (nv_free,) reference velocity
+    a_free: Array  # (nv_free,) reference acceleration
+    s_free: Array  # (nv_free,) error
+    tau_free: Array  # (nv_free,)
+    rows: Array  # (8, nv) scratch of laws
+    square: Array  # (5, nv_free, nv_free) scratch of laws that form matrices
+    observer: Array  # gains and memory of the momentum observer; empty without one
     q_multiplier: Array  # (nq_free,) mimic joints: q_free = multiplier q[index] + offset
     q_offset: Array  # (nq_free,)
-    q_index: Array  # (nq_free,) whole numbers
     v_multiplier: Array  # (nv_free,)
-    v_index: Array  # (nv_free,)
+    q_index: Indices  # (nq_free,)
+    v_index: Indices  # (nv_free,)
+    leaders: Indices  # (nv,) where a robot's own velocities are among the free ones
 
 
-def lengths(sizes: Any) -> tuple[int, ...]:
-    """Lengths of the arrays, in order."""
-    limited = sizes.outputs if sizes.is_torque else 0
-    return (
-        sizes.nq + sizes.nv + sizes.references,
-        sizes.gains,
-        limited,
-        limited,
-        sizes.outputs,
-        limited,
-        limited,
-        sizes.nq_free,
-        sizes.nv_free,
-        sizes.nv_free,
-        sizes.nq_free,
-        sizes.nq_free,
-        sizes.nq_free,
-        sizes.nv_free,
-        sizes.nv_free,
-    )
+#: Arrays of whole numbers; they come last.
+INDEX_FIELDS = ("q_index", "v_index", "leaders")
+#: Words of the head: sizes, then where each array begins and how long it is.
+HEAD = len(Sizes._fields) + 2 * len(Numbers._fields)
 
 
-def allocate(sizes: Sizes) -> tuple[Array, Numbers]:
-    """Fresh memory, and its arrays."""
-    memory = np.zeros(HEAD + sum(lengths(sizes)))
-    memory[:HEAD] = sizes
-    arrays = []
-    start = HEAD
-    for length in lengths(sizes):
-        arrays.append(memory[start : start + length])
-        start += length
+def allocate(sizes: Sizes, lengths: dict[str, int]) -> tuple[Array, Numbers]:
+    """Fresh memory, and its arrays; `lengths` are those that the sizes do not tell."""
+    free, nv = sizes.nv_free, sizes.nv
+    known = {
+        **dict.fromkeys(("effort", "rate", "held", "last"), sizes.torques),
+        **dict.fromkeys(
+            ("q_free", "q_other", "q_multiplier", "q_offset", "q_index"), sizes.nq_free
+        ),
+        **dict.fromkeys(
+            ("v_free", "w_free", "a_free", "s_free", "tau_free", "v_multiplier", "v_index"), free
+        ),
+        "leaders": nv,
+        "rows": 8 * nv,
+        "square": 5 * free * free,
+    }
+    counts = [(lengths | known)[name] for name in Numbers._fields]
+    starts = HEAD + np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+    memory = np.zeros(HEAD + sum(counts))
+    head = memory[:HEAD].view(np.int64)
+    head[: len(sizes)] = sizes
+    head[len(sizes) :] = np.stack([starts, counts], axis=1).ravel()
+    arrays: list[Any] = [
+        memory[start : start + count] for start, count in zip(starts, counts, strict=True)
+    ]
+    for k, name in enumerate(Numbers._fields):
+        if name in INDEX_FIELDS:
+            arrays[k] = arrays[k].view(np.int64)
     return memory, Numbers(*arrays)
 
 
 @kernel
 def sizes_of(session):
-    head = carray(pointer(session.data), HEAD, np.float64)
-    return Sizes(
-        int(head[0]),
-        int(head[1]),
-        int(head[2]),
-        int(head[3]),
-        int(head[4]),
-        int(head[5]),
-        int(head[6]),
-        int(head[7]),
-    )
+    head = carray(pointer(session.data), 6, np.int64)
+    return Sizes(head[0], head[1], head[2], head[3], head[4], head[5])
 
 
 @kernel
-def part(session, start, length):
-    return carray(pointer(session.data + np.uint64(8 * start)), length, np.float64)
+def part(session, k):
+    """The k-th array."""
+    head = carray(pointer(session.data), HEAD, np.int64)
+    start, count = head[6 + 2 * k], head[7 + 2 * k]
+    return carray(pointer(session.data + np.uint64(8 * start)), count, np.float64)
 
 
 @kernel
-def numbers_of(session, sizes):
-    """The arrays of a session, in the order of `lengths`."""
-    limited = sizes.outputs if sizes.is_torque else 0
-    state = HEAD
-    gains = state + sizes.nq + sizes.nv + sizes.references
-    effort = gains + sizes.gains
-    rate = effort + limited
-    out = rate + limited
-    held = out + sizes.outputs
-    last = held + limited
-    q_free = last + limited
-    v_free = q_free + sizes.nq_free
-    out_free = v_free + sizes.nv_free
-    q_multiplier = out_free + sizes.nv_free
-    q_offset = q_multiplier + sizes.nq_free
-    q_index = q_offset + sizes.nq_free
-    v_multiplier = q_index + sizes.nq_free
-    v_index = v_multiplier + sizes.nv_free
+def index_part(session, k):
+    """The same for whole numbers."""
+    head = carray(pointer(session.data), HEAD, np.int64)
+    start, count = head[6 + 2 * k], head[7 + 2 * k]
+    return carray(pointer(session.data + np.uint64(8 * start)), count, np.int64)
+
+
+@kernel
+def numbers_of(session):
+    """The arrays of a session, in the order of `Numbers`."""
     return Numbers(
-        part(session, state, gains - state),
-        part(session, gains, sizes.gains),
-        part(session, effort, limited),
-        part(session, rate, limited),
-        part(session, out, sizes.outputs),
-        part(session, held, limited),
-        part(session, last, limited),
-        part(session, q_free, sizes.nq_free),
-        part(session, v_free, sizes.nv_free),
-        part(session, out_free, sizes.nv_free),
-        part(session, q_multiplier, sizes.nq_free),
-        part(session, q_offset, sizes.nq_free),
-        part(session, q_index, sizes.nq_free),
-        part(session, v_multiplier, sizes.nv_free),
-        part(session, v_index, sizes.nv_free),
+        part(session, 0),
+        part(session, 1),
+        part(session, 2),
+        part(session, 3),
+        part(session, 4),
+        part(session, 5),
+        part(session, 6),
+        part(session, 7),
+        part(session, 8),
+        part(session, 9),
+        part(session, 10),
+        part(session, 11),
+        part(session, 12),
+        part(session, 13),
+        part(session, 14),
+        part(session, 15),
+        part(session, 16),
+        part(session, 17),
+        part(session, 18),
+        part(session, 19),
+        part(session, 20),
+        part(session, 21),
+        index_part(session, 22),
+        index_part(session, 23),
+        index_part(session, 24),
     )

@@ -17,8 +17,8 @@ import numpy as np
 from torqued.client import errors
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import Contact, InputError, NumericalError, Robot
-
-Fields = Mapping[str, Any]
+from torqued.server.controller import OPTIONS, Controller
+from torqued.server.fields import Fields, mapping, text, texts
 
 #: In every message; not fields of the operation.
 ENVELOPE = ("protocol", "id", "op")
@@ -99,22 +99,6 @@ def checked_fields(
                 expected=expected,
             )
     return fields
-
-
-def texts(fields: Fields, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    """A field that is a list of texts."""
-    value = fields.get(name, default)
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{name}: {value!r}, expected a list of texts", name, None, "texts")
-    return tuple(value)
-
-
-def text(fields: Fields, name: str, default: str) -> str:
-    """A field that is a text."""
-    value = fields.get(name, default)
-    if not isinstance(value, str):
-        raise InputError(f"{name}: {value!r}, expected a text", name, None, "a text")
-    return value
 
 
 def wrenches(fields: Fields) -> Mapping[str, Any] | None:
@@ -255,6 +239,16 @@ def integrate(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {"q": robot.integrate(fields["q"], fields["v"], fields["dt"], coordinates=coordinates)}
 
 
+def control(robot: Robot, fields: Fields) -> dict[str, Any]:
+    """One torque of a law, without a session."""
+    settings = {name: fields[name] for name in OPTIONS if name in fields}
+    controller = Controller(robot, text(fields, "law", ""), **settings)
+    if not controller.law.is_torque:
+        raise InputError("law: a stream is no law; `dynamics` has its quantities", "law")
+    out = controller.torque(fields["q"], fields["v"], **mapping(fields, "references"))
+    return vars(out)
+
+
 #: Name on the wire → what it takes and does.
 OPERATIONS: dict[str, Operation] = {
     "hello": Operation((), (), hello),
@@ -271,14 +265,13 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "impact": Operation(("q", "v", "contacts"), ("restitution", "coordinates"), impact),
     "integrate": Operation(("q", "v", "dt"), ("coordinates",), integrate),
+    "control": Operation(("law", "q", "v"), ("references", *OPTIONS), control),
 }
 
 #: Required and optional fields of the operations on sessions, which the servo carries out.
 SESSION_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "open": (
-        ("law",),
-        ("want", "frames", "representation", "gains", "effort_limit", "rate_limit"),
-    ),
+    "open": (("law",), OPTIONS),
+    "tune": (("session", "gains"), ("over",)),
     "close": (("session",), ()),
 }
 

@@ -45,7 +45,10 @@ LOOP = np.dtype(
 SESSION = np.dtype(
     [
         ("state", "i8"),  # FREE … CLOSED
-        ("law", "i8"),  # which law; laws.py
+        ("address", "u8"),  # of this record
+        ("law", "u8"),  # address of the law's compiled function; compiling.py
+        ("observer", "u8"),  # the same for the observer; 0: none
+        ("own", "u8"),  # address of the law's own memory, where it has some
         ("want", "i8"),  # quantities of a stream; evaluate.py
         ("frames", "u8"),  # address of the frames that they are about
         ("frame_count", "i8"),
@@ -59,6 +62,10 @@ SESSION = np.dtype(
         ("data", "u8"),  # address of the session's numbers, as `Numbers` lays them out
         ("sequence", "i8"),  # of the newest state, -1 before the first
         ("received", "i8"),  # ns, when it came
+        ("stamp", "f8"),  # s, by the sender's clock
+        ("elapsed", "f8"),  # s from the state before to this tick's; 0 where none came
+        ("good", "i8"),  # ns, when the law last gave a torque
+        ("ramp", "i8"),  # ticks until the gains are what they are changed to
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
@@ -91,6 +98,7 @@ def shared_memory(period_ns: int) -> Shared:
 
 
 SHARED = typeof(shared_memory(1))
+SESSIONS = typeof(shared_memory(1).sessions)
 
 
 def percentile(histogram: NDArray[np.int64], share: float) -> float:

@@ -13,12 +13,11 @@ import math
 import numpy as np
 from numba import carray
 
-from torqued.client.frames import CLAMPED, FALLBACK, NONFINITE, PAYLOAD, STALE
+from torqued.client.frames import CLAMPED, FALLBACK, NONFINITE, PAYLOAD, SOLVER, STALE
 from torqued.kernels.layout import WORK
-from torqued.kernels.workspace import open_work, pointer
+from torqued.kernels.workspace import pointer
 from torqued.server.compiling import entry, kernel
-from torqued.server.laws import evaluate_law
-from torqued.server.native import now, receive, send, sleep_until
+from torqued.server.native import call_law, now, receive, send, sleep_until
 from torqued.server.numbers import numbers_of, sizes_of
 from torqued.server.records import (
     BINS,
@@ -26,11 +25,16 @@ from torqued.server.records import (
     CLOSED,
     CLOSING,
     OPEN,
+    SESSIONS,
     SHARED,
 )
 
 #: Largest number of frames read from one session in one tick: a flood cannot hold up the loop.
 MOST_FRAMES = 64
+#: s between two states; what is longer, or runs backwards, counts as one tick.
+LONGEST_STEP = 0.1
+#: s since the last torque of a law that is asked once.
+AGES = 1e9
 
 
 @kernel
@@ -41,9 +45,11 @@ def count(histogram, nanoseconds):
 
 
 @kernel
-def newest_state(session, data, time):
+def newest_state(session, data, time, period):
     """Drain the socket; keep the newest whole and finite state. Returns status bits."""
     status = 0
+    before = session.stamp
+    session.elapsed = 0.0
     for _ in range(MOST_FRAMES):
         size = receive(session.socket, session.receive, session.receive_size)
         if size < 0:
@@ -52,8 +58,8 @@ def newest_state(session, data, time):
         if size != session.receive_size or start[0] != session.prefix or start[1] < 0:
             session.bad_states += 1
             continue
-        words = (session.receive_size - PAYLOAD) // 8 - 2
-        values = carray(pointer(session.receive + np.uint64(PAYLOAD + 16)), words, np.float64)
+        words = (session.receive_size - PAYLOAD) // 8 - 1
+        values = carray(pointer(session.receive + np.uint64(PAYLOAD + 8)), words, np.float64)
         finite = True
         for k in range(words):
             finite = finite and math.isfinite(values[k])
@@ -61,8 +67,13 @@ def newest_state(session, data, time):
             session.bad_states += 1
             status = NONFINITE
             continue
-        for k in range(words):
-            data.state[k] = values[k]
+        for k in range(1, words):
+            data.state[k - 1] = values[k]
+        if session.sequence >= 0:
+            # Laws with memory go by the sender's clock: a late or lost tick costs them nothing.
+            passed = values[0] - before
+            session.elapsed = passed if 0.0 < passed < LONGEST_STEP else period
+        session.stamp = values[0]
         session.sequence = start[1]
         session.received = time
         session.states += 1
@@ -71,21 +82,46 @@ def newest_state(session, data, time):
 
 
 @kernel
-def fallback(session, data, age):
-    """The torque of a session without a usable state: hold, then fade out, then zero."""
-    over = age - session.stale_after - session.hold
-    share = 0.0
-    if session.sequence >= 0:
-        share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
+def ramp_gains(session, data):
+    """One step of the way to changed gains."""
+    if session.ramp > 0:
+        for k in range(len(data.gains)):
+            data.gains[k] += (data.target[k] - data.gains[k]) / session.ramp
+        session.ramp -= 1
+
+
+@kernel
+def evaluate(handle, session, data):
+    """The observer, then the law. Returns status bits; NONFINITE and SOLVER: not to be used."""
+    if session.observer != 0:
+        call_law(session.observer, handle, session.address)
+    status = call_law(session.law, handle, session.address)
     for k in range(len(data.out)):
+        if not math.isfinite(data.out[k]):
+            status |= NONFINITE
+    if status & NONFINITE:
+        data.out[:] = 0.0
+    return status
+
+
+@kernel
+def fallback(session, sizes, data, time):
+    """The torque of a session without a usable result: hold, then fade out, then zero."""
+    over = time - session.good - session.hold
+    share = 0.0
+    if session.good > 0:
+        share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
+    for k in range(sizes.torques):
         data.out[k] = share * data.held[k]
 
 
 @kernel
-def limit(data, period):
+def limit(sizes, data, period):
     """Cut torques to their limits and to the limits of their rates. Returns status bits."""
     status = 0
-    for k in range(len(data.out)):
+    for k in range(sizes.unactuated):
+        data.out[k] = 0.0
+    for k in range(sizes.unactuated, sizes.torques):
         x = data.out[k]
         step = data.rate[k] * period
         x = min(max(x, data.last[k] - step), data.last[k] + step)
@@ -98,11 +134,12 @@ def limit(data, period):
 
 
 @kernel
-def serve(work, loop, session, time):
+def serve(handle, loop, session, time):
     """One tick of one session."""
     sizes = sizes_of(session)
-    data = numbers_of(session, sizes)
-    status = newest_state(session, data, time)
+    data = numbers_of(session)
+    status = newest_state(session, data, time, loop.period * 1e-9)
+    ramp_gains(session, data)
     age = time - session.received if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -111,25 +148,21 @@ def serve(work, loop, session, time):
         session.stale += 1
     usable = not stale and status & NONFINITE == 0
     if usable:
-        status |= evaluate_law(work, session, sizes, data)
-        for k in range(len(data.out)):
-            if not math.isfinite(data.out[k]):
-                status |= NONFINITE
-        usable = status & NONFINITE == 0
-    if sizes.is_torque:
+        status |= evaluate(handle, session, data)
+        usable = status & (NONFINITE | SOLVER) == 0
+    else:
+        data.out[:] = 0.0
+    if sizes.torques > 0:
         if usable:
-            for k in range(len(data.out)):
-                data.held[k] = data.out[k]
+            session.good = time
+            data.held[:] = data.out[: sizes.torques]
         else:
             status |= FALLBACK
-            fallback(session, data, age)
-        cut = limit(data, loop.period * 1e-9)
+            fallback(session, sizes, data, time)
+        cut = limit(sizes, data, loop.period * 1e-9)
         if cut:
             session.clamped += 1
         status |= cut
-    elif not usable:
-        for k in range(len(data.out)):
-            data.out[k] = 0.0
     send_output(loop, session, data, status, age, begin, time)
 
 
@@ -159,18 +192,25 @@ def send_output(loop, session, data, status, age, begin, time):
 @kernel
 def close(loop, session, time):
     """The last frame of a session: its fallback at the end of fading, which is zero torque."""
-    sizes = sizes_of(session)
-    data = numbers_of(session, sizes)
-    for k in range(len(data.out)):
-        data.out[k] = 0.0
+    data = numbers_of(session)
+    data.out[:] = 0.0
     send_output(loop, session, data, FALLBACK, 0, time, time)
     session.state = CLOSED
+
+
+@entry(WORK, SESSIONS)
+def evaluate_once(handle, sessions):
+    """One result of one session, outside of the loop. Returns status bits."""
+    session = sessions[0]
+    sizes = sizes_of(session)
+    data = numbers_of(session)
+    status = evaluate(handle, session, data)
+    return status | limit(sizes, data, AGES)
 
 
 @entry(WORK, SHARED)
 def run_servo(handle, shared):
     """Serve all sessions at each deadline until `running` is 0."""
-    work = open_work(handle)
     loop = shared.loop[0]
     deadline = now(loop.clock)
     while loop.running:
@@ -187,7 +227,7 @@ def run_servo(handle, shared):
         for k in range(len(shared.sessions)):
             session = shared.sessions[k]
             if session.state == OPEN:
-                serve(work, loop, session, time)
+                serve(handle, loop, session, time)
             elif session.state == CLOSING:
                 close(loop, session, time)
         spent = now(loop.clock) - time

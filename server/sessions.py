@@ -19,20 +19,17 @@ from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import COMPILED
-from torqued.kernels.frames import REPRESENTATIONS
-from torqued.kernels.inputs import choice, numbers
-from torqued.server import (
-    records,
-    servo,  # noqa: F401  (registers the loop among the compiled functions)
-)
-from torqued.server.laws import LAWS
-from torqued.server.laws.stream import flags, shapes
-from torqued.server.numbers import Numbers, Sizes, allocate
-from torqued.server.operations import text, texts
+from torqued.kernels.inputs import numbers
+from torqued.server import records
+from torqued.server.controller import Controller
+from torqued.server.fields import mapping, text
 from torqued.server.records import CLOSED, CLOSING, FREE, MOST_SESSIONS, OPEN
 
 #: Outputs that wait for a slow reader before new ones are dropped.
 QUEUE = 8
+#: s over which changed gains come into effect, and the longest that may be asked for.
+DEFAULT_RAMP = 0.1
+LONGEST_RAMP = 60.0
 
 
 @dataclass
@@ -52,15 +49,11 @@ class Session:
     number: int  # how clients name it
     slot: int  # where the servo has it
     opened: int  # ns, monotonic
-    law: str
     endpoint: str
     socket: zmq.Socket[bytes]
-    memory: NDArray[np.float64]
-    data: Numbers
+    controller: Controller
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
-    frames: NDArray[np.void]
-    outputs: dict[str, tuple[int, ...]]
 
 
 class Servo:
@@ -117,41 +110,11 @@ class Servo:
         self.sessions.clear()
 
     def open(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Open a session: law, want, frames, representation, gains, limits."""
-        robot = self.robot
-        law_name = choice("law", fields["law"], LAWS)
-        law = LAWS[law_name]
-        gains = law.gains(robot, mapping(fields, "gains"))
-        names = texts(fields, "frames", ())
-        frames = robot._frames(names)
-        representation = choice(
-            "representation", text(fields, "representation", "hybrid"), REPRESENTATIONS
-        )
-        want = 0
-        outputs: dict[str, tuple[int, ...]] = {"tau": (robot.nv,)}
-        if law_name == "stream":
-            if robot.model.mimics.present:
-                raise InputError(
-                    "law: streams of robots with mimic joints are not served; "
-                    "load with mimic = 'free'",
-                    "law",
-                )
-            want = flags(texts(fields, "want", ("M", "C", "g")))
-            outputs = shapes(want, robot.nv, len(names))
-        sizes = Sizes(
-            robot.nq,
-            robot.nv,
-            robot.nq_free,
-            robot.nv_free,
-            law.references(robot),
-            len(gains),
-            int(sum(np.prod(shape) for shape in outputs.values())),
-            int(law_name != "stream"),
-        )
-        memory, data = allocate(sizes)
-        self._fill(data, gains, fields)
-        receive = frame_buffer(STATE_HEAD.size + 8 * len(data.state))
-        send = frame_buffer(OUTPUT_HEAD.size + 8 * sizes.outputs)
+        """Open a session: a law with its gains and options, limits, an observer."""
+        settings = {name: value for name, value in fields.items() if name != "law"}
+        controller = Controller(self.robot, text(fields, "law", ""), **settings)
+        receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
+        send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
         slot = self._free_slot()
         number = self._unused_number()
         endpoint = self.endpoint(number)
@@ -164,27 +127,30 @@ class Servo:
             number=number,
             slot=slot,
             opened=time.monotonic_ns(),
-            law=law_name,
             endpoint=endpoint,
             socket=socket,
-            memory=memory,
-            data=data,
+            controller=controller,
             receive=receive,
             send=send,
-            frames=frames,
-            outputs=outputs,
         )
         self.sessions[number] = session
-        self._hand_over(session, law.number, want, REPRESENTATIONS[representation])
+        self._hand_over(session)
+        references = controller.references
         return {
             "session": number,
             "endpoint": endpoint,
             "state_bytes": len(receive),
             "output_bytes": len(send),
-            "references": sizes.references,
-            "outputs": {name: list(shape) for name, shape in outputs.items()},
-            "period": float(self.shared.loop["period"][0]) * 1e-9,
+            "references": {name: list(value.shape) for name, value in references.items()},
+            "defaults": {name: value.copy() for name, value in references.items()},
+            "outputs": {name: list(shape) for name, shape in controller.outputs.items()},
+            "period": self.period,
         }
+
+    @property
+    def period(self) -> float:
+        """Seconds between ticks."""
+        return float(self.shared.loop["period"][0]) * 1e-9
 
     def _free_slot(self) -> int:
         """A slot that nobody has, or that its owner has abandoned the longest."""
@@ -209,41 +175,43 @@ class Servo:
             pass
         return number
 
-    def _fill(self, data: Numbers, gains: Any, fields: Mapping[str, Any]) -> None:
-        mimics, robot = self.robot.model.mimics, self.robot
-        data.gains[:] = gains
-        data.q_multiplier[:], data.q_offset[:] = mimics.q_multiplier, mimics.offset
-        data.q_index[:], data.v_index[:] = mimics.q_index, mimics.v_index
-        data.v_multiplier[:] = mimics.multiplier
-        if len(data.effort):
-            limits = robot.limits.effort.copy()
-            if fields.get("effort_limit") is not None:
-                asked = numbers("effort_limit", fields["effort_limit"], (robot.nv,))
-                limits = np.minimum(limits, not_negative("effort_limit", asked))
-            data.effort[:] = limits
-            data.rate[:] = np.inf
-            if fields.get("rate_limit") is not None:
-                asked = numbers("rate_limit", fields["rate_limit"], (robot.nv,))
-                data.rate[:] = not_negative("rate_limit", asked)
-
-    def _hand_over(self, session: Session, law: int, want: int, representation: int) -> None:
+    def _hand_over(self, session: Session) -> None:
         record = self.shared.sessions[session.slot]
         for name in record.dtype.names or ():
-            record[name] = 0
-        record.sequence = -1
-        record.law, record.want, record.representation = law, want, representation
+            record[name] = session.controller.record[0][name]
+        record.address = self.shared.sessions[session.slot : session.slot + 1].ctypes.data
         record.socket = session.socket.underlying
-        record.frames, record.frame_count = session.frames.ctypes.data, len(session.frames)
         record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
         record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
         record.send, record.send_size = session.send.ctypes.data, len(session.send)
-        record.data = session.memory.ctypes.data
         record.stale_after = round(self.safety.stale_after * 1e9)
         record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
         record.state = OPEN  # from here on the loop owns record and socket
 
-    def close(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Close a session; its last frame has zero torque."""
+    def tune(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Change gains of an open session, gradually over `over` seconds."""
+        session = self._session(fields)
+        over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
+        if not 0.0 <= over <= LONGEST_RAMP:
+            raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
+        target = session.controller.gains(mapping(fields, "gains"))
+        record = self.shared.sessions[session.slot]
+        record.ramp = 0
+        self._wait_for_tick()  # the loop may be in the middle of a step towards the old target
+        session.controller.data.target[:] = target
+        record.ramp = max(1, round(over / self.period))
+        return {"session": session.number, "over": over}
+
+    def _wait_for_tick(self) -> None:
+        tick = int(self.shared.loop["tick"][0])
+        while int(self.shared.loop["tick"][0]) == tick and self._runs():
+            time.sleep(1e-4)
+
+    def _runs(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
+    def _session(self, fields: Mapping[str, Any]) -> Session:
+        """The open session that a request names."""
         number = fields["session"]
         session = self.sessions.get(number) if type(number) is int else None
         if session is None:
@@ -251,14 +219,19 @@ class Servo:
             raise InputError(
                 f"session: {number!r} is not open, open are: {opened}", "session", number, opened
             )
+        return session
+
+    def close(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Close a session; its last frame has zero torque."""
+        session = self._session(fields)
         self._end(session)
-        return {"session": number}
+        return {"session": session.number}
 
     def _end(self, session: Session) -> None:
         record = self.shared.sessions[session.slot]
         record.state = CLOSING
         # The loop answers at its next tick.
-        while record.state != CLOSED and self.thread is not None and self.thread.is_alive():
+        while record.state != CLOSED and self._runs():
             time.sleep(1e-4)
         session.socket.close(linger=200)
         del self.sessions[session.number]
@@ -274,7 +247,7 @@ class Servo:
             out.append(
                 {
                     "session": session.number,
-                    "law": session.law,
+                    "law": session.controller.name,
                     "endpoint": session.endpoint,
                     "status": status_names(int(record.status)),
                     "sequence": int(record.sequence),
@@ -301,23 +274,6 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
-
-
-def mapping(fields: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A field that is a map, empty where it is absent."""
-    value = fields.get(name, {})
-    if not isinstance(value, dict):
-        raise InputError(f"{name}: {value!r}, expected a map", name, None, "a map")
-    return value
-
-
-def not_negative(name: str, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Limits: zero or positive."""
-    if (values < 0.0).any():
-        worst = float(values.min())
-        message = f"{name} has {worst}, expected zero or a positive number"
-        raise InputError(message, name, worst, "zero or a positive number")
-    return values
 
 
 def frame_buffer(payload: int) -> NDArray[np.uint8]:

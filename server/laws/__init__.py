@@ -4,6 +4,6 @@ One file per law: what it takes (references, gains) for Python, and its compiled
 one, write its file and name it in `table.py`.
 """
 
-from torqued.server.laws.table import LAWS, evaluate_law
+from torqued.server.laws.table import LAWS
 
-__all__ = ["LAWS", "evaluate_law"]
+__all__ = ["LAWS"]

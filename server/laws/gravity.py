@@ -1,53 +1,62 @@
-"""Gravity compensation with damping: τ = g(q) − d ∘ v.
+"""Gravity compensation with damping: τ = g(q) − D v.
 
 The robot floats where it is put and slows down by itself. The stored energy ½ vᵀ M v falls by
-vᵀ d v: the law cannot inject any.
+vᵀ D v: the law cannot inject any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-
-from torqued.kernels import InputError, Robot
+from torqued.kernels import Robot
 from torqued.kernels.composite import composite_inertias
-from torqued.kernels.inputs import numbers
 from torqued.kernels.kinematics import place
 from torqued.kernels.rnea import fill_gravity
-from torqued.server.compiling import kernel
-from torqued.server.laws.law import Array, Law, expand_state, project_torque
-
-GRAVITY = 1
-
-
-def gains(robot: Robot, given: Mapping[str, Any]) -> Array:
-    """`damping`: one number for all velocities or one for each, N m s/rad (N s/m); default 0."""
-    for name in given:
-        if name != "damping":
-            raise InputError(f"gains: {name!r} is unknown, allowed: 'damping'", "gains", name)
-    damping = numbers("gains.damping", given.get("damping", 0.0), (), (robot.nv,))
-    damping = np.broadcast_to(damping, (robot.nv,)).copy()
-    if (damping < 0.0).any():
-        worst = float(damping.min())
-        raise InputError(
-            f"gains.damping is {worst}, expected zero or a positive number", "gains", worst
-        )
-    return damping
-
-
-LAW = Law(GRAVITY, references=lambda robot: 0, gains=gains)
+from torqued.kernels.tracking import carry_error
+from torqued.server.compiling import law
+from torqued.server.laws.gains import known, matrix
+from torqued.server.laws.law import (
+    Array,
+    Fields,
+    Law,
+    Prepared,
+    expand_state,
+    inner,
+    open_session,
+    port,
+    project,
+    row,
+    times,
+    velocity,
+    watch,
+    watched,
+)
 
 
-@kernel
-def gravity_torque(work, sizes, data):
+def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+    """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0."""
+    known(given, ("damping",))
+    return matrix(given, "damping", 0.0, robot.nv, definite=False).ravel()
+
+
+def prepare(robot: Robot, fields: Fields) -> Prepared:
+    return Prepared(gains(robot, fields.get("gains", {}), fields), outputs=watched(robot))
+
+
+LAW = Law("gravity_torque", prepare, gains)
+
+
+@law
+def gravity_torque(handle, address):
     """Returns status bits."""
+    work, _, sizes, data = open_session(handle, address)
     expand_state(sizes, data)
     place(work, data.q_free)
     composite_inertias(work)
-    fill_gravity(work, data.out_free)
-    project_torque(sizes, data)
+    fill_gravity(work, data.tau_free)
+    tau, v, braking = data.out[: sizes.nv], velocity(sizes, data), row(sizes, data, 0)
+    project(data, data.tau_free, tau)
+    times(data.gains, 0, v, braking)
+    port(sizes, data)[:] = v
     for k in range(sizes.nv):
-        data.out[k] -= data.gains[k] * data.state[sizes.nq + k]
+        tau[k] -= braking[k]
+    watch(sizes, data, 0.5 * carry_error(work, data.v_free), inner(v, braking), 0.0)
     return 0

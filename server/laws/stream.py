@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from numba import carray
@@ -27,21 +27,52 @@ from torqued.kernels.evaluate import (
     Quantities,
     fill_quantities,
 )
+from torqued.kernels.frames import REPRESENTATIONS
+from torqued.kernels.inputs import choice
 from torqued.kernels.layout import FRAME
+from torqued.kernels.mimic import project_matrix, project_rows, project_tensor, project_vector
 from torqued.kernels.workspace import pointer
-from torqued.server.compiling import kernel
-from torqued.server.laws.law import Array, Law
+from torqued.server.compiling import kernel, law
+from torqued.server.fields import text, texts
+from torqued.server.laws.law import (
+    Array,
+    Fields,
+    Law,
+    Prepared,
+    expand_state,
+    open_session,
+    velocity,
+)
 
-STREAM = 0
 
-
-def no_gains(robot: Robot, given: Mapping[str, Any]) -> Array:
+def no_gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     if given:
         raise InputError("gains: a stream takes none", "gains")
     return np.zeros(0)
 
 
-LAW = Law(STREAM, references=lambda robot: 0, gains=no_gains)
+def prepare(robot: Robot, fields: Fields) -> Prepared:
+    names = texts(fields, "frames", ())
+    want = flags(texts(fields, "want", ("M", "C", "g")))
+    representation = text(fields, "representation", "hybrid")
+    free = shapes(want, robot.nv_free, len(names)) if robot.model.mimics.present else {}
+    return Prepared(
+        no_gains(robot, fields.get("gains", {}), fields),
+        outputs=shapes(want, robot.nv, len(names)),
+        memory=np.zeros(sum(math.prod(shape) for shape in free.values())),
+        frames=robot._frames(names),
+        want=want,
+        representation=REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)],
+    )
+
+
+LAW = Law(
+    "stream_quantities",
+    prepare,
+    no_gains,
+    options=("want", "frames", "representation"),
+    is_torque=False,
+)
 
 
 def shapes(want: int, nv: int, frames: int) -> dict[str, tuple[int, ...]]:
@@ -79,9 +110,8 @@ def flags(want: Sequence[str]) -> int:
 
 
 @kernel
-def stream_quantities(work, session, sizes, data):
-    """Returns status bits."""
-    n, k, want = sizes.nv, session.frame_count, session.want
+def layout(at, want, n, k):
+    """Where the quantities of n velocities and k frames are, in the order of `shapes`."""
     factors = want & (CORIOLIS | MASS_RATE) != 0
     square = n if factors else 0
     mass = n if factors or want & MASS else 0
@@ -94,7 +124,6 @@ def stream_quantities(work, session, sizes, data):
     jacobian = k if want & JACOBIAN else 0
     rate = k if want & JACOBIAN_RATE else 0
     pose = k if want & POSE else 0
-    at = data.out.ctypes.data
     M = carray(pointer(at), (mass, mass), np.float64)
     at += 8 * mass * mass
     Mdot = carray(pointer(at), (square, square), np.float64)
@@ -118,8 +147,46 @@ def stream_quantities(work, session, sizes, data):
     Jdot_v = carray(pointer(at), (rate, 6), np.float64)
     at += 8 * rate * 6
     poses = carray(pointer(at), (pose, 4, 4), np.float64)
-    out = Quantities(M, Mdot, C, Gamma, g, b, e, c, h, J, Jdot_v, poses)
-    frames = carray(pointer(session.frames), k, FRAME)
-    q, v = data.state[: sizes.nq], data.state[sizes.nq : sizes.nq + sizes.nv]
-    fill_quantities(work, q, v, want, frames, session.representation, out)
+    return Quantities(M, Mdot, C, Gamma, g, b, e, c, h, J, Jdot_v, poses)
+
+
+@law
+def stream_quantities(handle, address):
+    """Returns status bits."""
+    work, session, sizes, data = open_session(handle, address)
+    k, want = session[0].frame_count, session[0].want
+    frames = carray(pointer(session[0].frames), k, FRAME)
+    out = layout(data.out.ctypes.data, want, sizes.nv, k)
+    if len(data.memory) == 0:
+        q, v = data.state[: sizes.nq], velocity(sizes, data)
+        fill_quantities(work, q, v, want, frames, session[0].representation, out)
+        return 0
+    free = layout(data.memory.ctypes.data, want, sizes.nv_free, k)
+    expand_state(sizes, data)
+    fill_quantities(work, data.q_free, data.v_free, want, frames, session[0].representation, free)
+    reduce_quantities(data, want, free, out)
     return 0
+
+
+@kernel
+def reduce_quantities(data, want, free, out):
+    """Quantities of the tree with mimic joints free as those of the robot: projections."""
+    index, multiplier = data.v_index, data.v_multiplier
+    if want & (MASS | CORIOLIS | MASS_RATE):
+        project_matrix(index, multiplier, free.M, out.M)
+    if want & (CORIOLIS | MASS_RATE):
+        project_matrix(index, multiplier, free.Mdot, out.Mdot)
+        project_matrix(index, multiplier, free.C, out.C)
+    if want & CHRISTOFFEL:
+        project_tensor(index, multiplier, free.Gamma, out.Gamma)
+    if want & GRAVITY:
+        project_vector(index, multiplier, free.g, out.g)
+    if want & BIAS:
+        project_vector(index, multiplier, free.bias, out.bias)
+    out.energy[:] = free.energy
+    out.com[:] = free.com
+    out.momentum[:] = free.momentum
+    for k in range(free.J.shape[0]):
+        project_rows(index, multiplier, free.J[k], out.J[k])
+    out.Jdot_v[:, :] = free.Jdot_v
+    out.pose[:, :, :] = free.pose

@@ -1,22 +1,26 @@
-"""All laws by name, and the compiled choice between them."""
+"""All laws by name."""
 
 from __future__ import annotations
 
-from torqued.server.compiling import kernel
-from torqued.server.laws import gravity, stream
-from torqued.server.laws.gravity import GRAVITY, gravity_torque
+from torqued.server.laws import (
+    adaptive,
+    computed_torque,
+    gravity,
+    impedance,
+    passivity,
+    pd,
+    pd_plus,
+    stream,
+)
 from torqued.server.laws.law import Law
-from torqued.server.laws.stream import stream_quantities
 
 LAWS: dict[str, Law] = {
     "stream": stream.LAW,
     "gravity": gravity.LAW,
+    "pd": pd.LAW,
+    "pd_plus": pd_plus.LAW,
+    "computed_torque": computed_torque.LAW,
+    "passivity": passivity.LAW,
+    "adaptive": adaptive.LAW,
+    "impedance": impedance.LAW,
 }
-
-
-@kernel
-def evaluate_law(work, session, sizes, data):
-    """Results of this tick into data.out. Returns status bits."""
-    if session.law == GRAVITY:
-        return gravity_torque(work, sizes, data)
-    return stream_quantities(work, session, sizes, data)
