@@ -46,7 +46,8 @@ class Waiting:
 
     def wake(self) -> None:
         """Make the thread that waits look around."""
-        os.eventfd_write(self._bell, 1)
+        if self._bell >= 0:
+            os.eventfd_write(self._bell, 1)
 
     def _run_tasks(self) -> None:
         os.eventfd_read(self._bell)
@@ -59,5 +60,6 @@ class Waiting:
                 self._tasks.get_nowait()()
 
     def close(self) -> None:
-        """To be called when nobody hands anything over any more."""
-        os.close(self._bell)
+        """To be called when nobody hands anything over any more. A late signal does no harm."""
+        bell, self._bell = self._bell, -1
+        os.close(bell)

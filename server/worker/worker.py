@@ -10,6 +10,7 @@ Everything here runs in the daemon's main thread.
 from __future__ import annotations
 
 import logging
+import secrets
 import socket
 import subprocess
 import sys
@@ -63,7 +64,8 @@ class Worker:
         self.endpoint = endpoint
         self.avoid_cpu = avoid_cpu
         self.state = ABSENT
-        self.starts = self.deaths = self.done = self.failed = 0
+        self.deaths = self.done = self.failed = 0
+        self._name = ""
         self._model = model
         self._queue: deque[Job] = deque()
         self._job: Job | None = None
@@ -111,17 +113,13 @@ class Worker:
         self._waiting.remove(self._socket)
         self._socket.close(linger=0)
 
-    @property
-    def _name(self) -> bytes:
-        """Of the present process: nothing that an earlier one said is taken for its words."""
-        return f"worker-{self.starts}".encode()
-
     def _start(self) -> None:
-        self.starts += 1
+        # Nothing that an earlier process or a stranger says is taken for this one's words.
+        self._name = secrets.token_hex(8)
         mine, theirs = socket.socketpair()
         arguments = (
             self.endpoint,
-            self._name.decode(),
+            self._name,
             str(theirs.fileno()),
             str(-1 if self.avoid_cpu is None else self.avoid_cpu),
         )
@@ -151,13 +149,17 @@ class Worker:
             self._tell({"do": self._job.do, "id": self._job.identity}, self._job.body)
 
     def _tell(self, head: Mapping[str, Any], body: bytes) -> None:
-        self._socket.send_multipart([self._name, codec.encode(head), body])
+        self._socket.send_multipart([self._name.encode(), codec.encode(head), body])
 
     def _hear(self) -> None:
-        """Take one message of the worker's."""
-        name, head, body = self._socket.recv_multipart()
-        if name != self._name:
+        self._take_message()
+        self._next()
+
+    def _take_message(self) -> None:
+        name, *message = self._socket.recv_multipart()
+        if name != self._name.encode():
             return
+        head, body = message
         fields = codec.decode(head)
         if fields["event"] == "ready":
             self.state = IDLE
@@ -172,12 +174,11 @@ class Worker:
                 self.failed += 1
             if job is not None:
                 job.finish(fields, body)
-        self._next()
 
     def _mourn(self) -> None:
         """The process has died: its job cannot be answered, the others go to a new process."""
         while self._socket.poll(0):  # what it said before
-            self._hear()
+            self._take_message()
         was_ready = self.state in (IDLE, BUSY)
         code = self._drop_process()
         self.deaths += 1
