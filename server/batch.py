@@ -219,7 +219,7 @@ def size_of(value: Any) -> int:
 
 
 def empty_stack(value: Any, count: int) -> Any:
-    """Where results like this one go: arrays and numbers as arrays, maps by key, others as lists."""
+    """Where results go: arrays and numbers in arrays, maps by key, all else in lists."""
     if isinstance(value, np.ndarray):
         return np.empty((count, *value.shape))
     if isinstance(value, float):

@@ -53,7 +53,9 @@ class Reload:
             return
         try:
             result = self._take(Robot(unpack(body)))
-            self.envelope.send(success(self.envelope.identity, result | {"restart": head["restart"]}))
+            self.envelope.send(
+                success(self.envelope.identity, result | {"restart": head["restart"]})
+            )
         except Exception as error:
             self._refuse(error)
 

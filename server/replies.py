@@ -85,7 +85,11 @@ class Envelope:
 
     def send(self, reply: bytes) -> None:
         """Send the reply, from any thread."""
-        self.thread.hand_over(lambda: self.socket.send_multipart([*self.route, reply]))
+
+        def send() -> None:
+            self.socket.send_multipart([*self.route, reply])
+
+        self.thread.hand_over(send)
 
     def refuse(self, error: errors.RequestError) -> None:
         """Send an error reply, from any thread."""
