@@ -30,6 +30,7 @@ from torqued.server.operations import (
     refusals,
     text,
     texts,
+    wrenches,
 )
 
 #: Fields with one more dimension in front; so have the wrenches in `f_ext`.
@@ -87,12 +88,10 @@ class States:
         self.stacks = {
             key: rows(key, fields[key]) for key in STACKED if fields.get(key) is not None
         }
-        wrenches = fields.get("f_ext")
-        self.wrenches = (
-            {frame: rows(f"f_ext[{frame!r}]", value) for frame, value in wrenches.items()}
-            if isinstance(wrenches, dict)
-            else {}
-        )
+        self.wrenches = {
+            frame: rows(f"f_ext[{frame!r}]", value)
+            for frame, value in (wrenches(fields) or {}).items()
+        }
         self.common = {key: value for key, value in fields.items() if key not in self.stacks}
         if "q" not in self.stacks:
             raise InputError("q: nil, expected a row for each state", "q", None, "(N, nq)")

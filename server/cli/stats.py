@@ -44,7 +44,8 @@ def view(stats: Mapping[str, Any]) -> Group:
     head = Text(
         f"{stats['name']}: up {stats['uptime']:.0f} s, {stats['requests']} requests, "
         f"{stats['refused']} refused\n"
-        f"loop: {servo['rate']:.0f} Hz, {servo['tick']} ticks, {servo['missed']} missed, {granted}\n"
+        f"loop: {servo['rate']:.0f} Hz, {servo['tick']} ticks, {servo['missed']} missed, "
+        f"{granted}\n"
         f"worker: {worker['state']}, {worker['queued']} jobs waiting, {worker['done']} done, "
         f"{worker['failed']} failed, {worker['deaths']} times dead"
     )

@@ -96,9 +96,10 @@ class Worker:
 
     def statistics(self) -> dict[str, Any]:
         """What it is doing; safe to call from another thread."""
-        job, (done, total) = self._job, self._progress
+        job, process, (done, total) = self._job, self._process, self._progress
         return {
             "state": self.state,
+            "pid": process and process.pid,
             "deaths": self.deaths,
             "queued": len(self._queue),
             "done": self.done,

@@ -13,13 +13,12 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import LONGEST_STOP, DaemonProcess
+from daemons import DaemonProcess
+from in_thread import InThread
 
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
-from torqued.server.daemon import Daemon
-from torqued.server.runtime import Endpoints
 
 #: Milliseconds that a raw socket of a test waits.
 PATIENCE = 5000
@@ -394,24 +393,6 @@ def test_command_line_talks_to_the_daemon(daemon):
     assert "is the daemon running?" in gone.stderr
 
 
-class InThread:
-    """A daemon in a thread, for faults that only a changed program can have."""
-
-    def __init__(self, robot, folder):
-        self.daemon = Daemon(robot, Endpoints(folder, "thread"))
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self):
-        self.daemon.prepare()
-        self.daemon.run()
-
-    def stop(self):
-        self.daemon.stopping.set()
-        self.thread.join(LONGEST_STOP)
-        assert not self.thread.is_alive()
-
-
 def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatch):
     go_on = threading.Event()
     real = daemon_module.compile_all
@@ -444,15 +425,7 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(daemon_module, "run_operation", broken)
-    threaded = InThread(robot, folder)
-    try:
-        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
-            for _ in range(1000):
-                if client.ping().ready:
-                    break
-                time.sleep(0.02)
-            for _ in range(2):
-                with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
-                    client.hello()
-    finally:
-        threaded.stop()
+    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=5.0) as client:
+        for _ in range(2):
+            with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
+                client.hello()
