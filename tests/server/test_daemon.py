@@ -19,6 +19,7 @@ from in_thread import InThread
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
+from torqued.server.cli.ping import progress
 
 #: Milliseconds that a raw socket of a test waits.
 PATIENCE = 5000
@@ -398,6 +399,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     real = daemon_module.compile_all
 
     def slow(report):
+        report("coriolis_matrix", 3, 39)
         assert go_on.wait(60)
         return real(report)
 
@@ -406,6 +408,16 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     try:
         with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
             assert client.ping().ready is False
+            while not client.stats().kernels["total"]:
+                assert threaded.thread.is_alive()
+            kernels = client.stats().kernels
+            assert kernels == {"kernel": "coriolis_matrix", "done": 3, "total": 39}
+            assert progress(kernels) == (
+                "not ready yet, 3 of 39 kernels compiled, now coriolis_matrix"
+            )
+            with pytest.raises(errors.OperationError) as caught:
+                client.reload()
+            assert caught.value.code == "not_ready"
             with pytest.raises(errors.OperationError) as caught:
                 client.hello()
             assert caught.value.code == "not_ready"
@@ -415,6 +427,8 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
                     break
                 time.sleep(0.02)
             assert client.hello().nv == 20
+            kernels = client.stats().kernels
+            assert kernels["done"] == kernels["total"]
     finally:
         go_on.set()
         threaded.stop()
