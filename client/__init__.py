@@ -15,6 +15,7 @@ from torqued.client.errors import (
     FieldError,
     InternalError,
     MessageError,
+    ModelError,
     NumericalError,
     OperationError,
     RequestError,
@@ -26,13 +27,16 @@ from torqued.client.session import Output, Session
 
 if TYPE_CHECKING:
     from torqued.client.aio import AsyncClient
+    from torqued.client.async_session import AsyncSession
 
 __all__ = [
     "AsyncClient",
+    "AsyncSession",
     "Client",
     "FieldError",
     "InternalError",
     "MessageError",
+    "ModelError",
     "NumericalError",
     "OperationError",
     "Output",
@@ -46,9 +50,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`AsyncClient` when it is asked for: asyncio takes as long to import as all the rest."""
-    if name == "AsyncClient":
-        from torqued.client.aio import AsyncClient
+    """What runs in asyncio when it is asked for: that takes as long to import as all the rest."""
+    if name in ("AsyncClient", "AsyncSession"):
+        from torqued.client import aio
 
-        return AsyncClient
+        return getattr(aio, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

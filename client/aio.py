@@ -3,8 +3,7 @@
 async with AsyncClient("ipc:///run/user/1000/torqued/panda.sock") as client:
     r, s = await asyncio.gather(client.dynamics(q, v), client.stats())
 
-Any number of requests may be under way at once; replies find theirs by their ids. Sessions belong
-to a loop with a deadline, which asyncio is not: they are opened with `Client`.
+Any number of requests may be under way at once; replies find theirs by their ids.
 """
 
 from __future__ import annotations
@@ -19,8 +18,18 @@ import zmq
 import zmq.asyncio
 
 from torqued.client import codec, places
-from torqued.client.client import ONCE, Result, as_array, no_reply, of_my_version
-from torqued.client.errors import MessageError
+from torqued.client.async_session import AsyncSession
+from torqued.client.client import (
+    ONCE,
+    Array,
+    Result,
+    as_array,
+    no_reply,
+    of_my_version,
+    patience,
+    stacked,
+)
+from torqued.client.errors import MessageError, TorquedError
 
 
 class AsyncClient:
@@ -33,6 +42,7 @@ class AsyncClient:
         self._context = zmq.asyncio.Context()
         self._identities = itertools.count(1)
         self._connections: dict[str, Connection] = {}
+        self._sessions: list[AsyncSession] = []
 
     @classmethod
     def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
@@ -51,15 +61,32 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Close all connections; requests under way get `asyncio.CancelledError`."""
+        """Close all sessions and connections; requests under way get `asyncio.CancelledError`."""
+        for session in self._sessions:
+            with contextlib.suppress(TorquedError):
+                await session.close()
+        self._sessions.clear()
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
         self._context.term()
 
-    async def call(self, operation: str, _endpoint: str | None = None, **fields: Any) -> Result:
-        """Any operation by name."""
-        endpoint = _endpoint or self.endpoint
+    @property
+    def control_endpoint(self) -> str:
+        """Where introspection goes: beside the request socket."""
+        return places.control_endpoint(self.endpoint)
+
+    async def call(
+        self,
+        operation: str,
+        endpoint: str | None = None,
+        timeout: float | None = None,
+        /,
+        **fields: Any,
+    ) -> Result:
+        """Any operation by name, at the request endpoint unless another is given."""
+        endpoint = endpoint or self.endpoint
+        timeout = patience(operation, self.timeout) if timeout is None else timeout
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
             if endpoint not in self._connections:
@@ -67,10 +94,10 @@ class AsyncClient:
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
             with contextlib.suppress(asyncio.TimeoutError):
-                async with asyncio.timeout(self.timeout):
+                async with asyncio.timeout(timeout):
                     reply = await self._connections[endpoint].exchange(identity, request)
                     return Result(codec.result_of(of_my_version(reply, endpoint)))
-        raise no_reply(operation, endpoint, self.timeout, attempts)
+        raise no_reply(operation, endpoint, timeout, attempts)
 
     async def hello(self) -> Result:
         """The robot, its conventions, limits and the daemon's endpoints."""
@@ -82,13 +109,58 @@ class AsyncClient:
             fields["v"] = as_array(v)
         return await self.call("dynamics", q=as_array(q), **fields)
 
+    async def inverse_dynamics(self, q: Any, v: Any, a: Any, **fields: Any) -> Array:
+        """Torques for accelerations a."""
+        state = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
+        tau: Array = (await self.call("inverse_dynamics", **state, **fields)).tau
+        return tau
+
+    async def forward_dynamics(self, q: Any, v: Any, tau: Any, **fields: Any) -> Array:
+        """Accelerations under torques tau."""
+        state = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
+        a: Array = (await self.call("forward_dynamics", **state, **fields)).a
+        return a
+
+    async def batch(self, operation: str, *, timeout: float | None = None, **fields: Any) -> Result:
+        """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
+
+        So are the results. Computed beside everything else, within `timeout` (default 60) s.
+        """
+        return await self.call("batch", None, timeout, operation=operation, **stacked(fields))
+
+    async def reload(self, *, timeout: float | None = None) -> Result:
+        """Have the daemon load its robot anew; refused while sessions are open."""
+        return await self.call("reload", self.control_endpoint, timeout)
+
+    async def session(self, law: str = "stream", **fields: Any) -> AsyncSession:
+        """A session with the loop; `async with await client.session(…) as session` closes it.
+
+        `hello` goes first, as in `Client.session`.
+        """
+        about = await self.hello()
+        opened = await self.call("open", law=law, **fields)
+
+        async def close() -> None:
+            await self.call("close", session=opened.session)
+
+        try:
+            session = AsyncSession(
+                self._context, opened.as_dict(), nq=about.nq, nv=about.nv, close=close
+            )
+        except BaseException:
+            with contextlib.suppress(TorquedError):
+                await close()
+            raise
+        self._sessions = [*(other for other in self._sessions if not other.closed), session]
+        return session
+
     async def ping(self) -> Result:
         """Whether the daemon is ready; never waits behind work."""
-        return await self.call("ping", places.control_endpoint(self.endpoint))
+        return await self.call("ping", self.control_endpoint)
 
     async def stats(self) -> Result:
         """Counters and percentiles of the loop."""
-        return await self.call("stats", places.control_endpoint(self.endpoint))
+        return await self.call("stats", self.control_endpoint)
 
 
 class Connection:

@@ -26,9 +26,12 @@ from torqued.client.telemetry import Telemetry
 
 Array = NDArray[np.float64]
 
-#: Operations that change the daemon's state: sent once, never again after a silence, because the
-#: first may have been carried out.
-ONCE = frozenset({"open", "close"})
+#: Operations that change the daemon's state or keep it at work for long: sent once, never again
+#: after a silence, because the first may have been carried out, or still be.
+ONCE = frozenset({"open", "close", "batch", "reload"})
+
+#: Seconds that operations may take which are long work; others take the client's `timeout`.
+LONG = {"batch": 60.0, "reload": 60.0}
 
 
 class Result:
@@ -57,7 +60,7 @@ class Client(Closing):
     """One daemon, as seen from another process. Not to be shared between threads.
 
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
-    fresh connection; only `open` and `close` are not, as they must not happen twice. Replies carry
+    fresh connection; only those in `ONCE` are not, as they must not happen twice. Replies carry
     the id of their request, so a late one is never taken for another's.
     """
 
@@ -91,25 +94,33 @@ class Client(Closing):
         """Where introspection goes: beside the request socket."""
         return places.control_endpoint(self.endpoint)
 
-    def call(self, operation: str, _endpoint: str | None = None, **fields: Any) -> Result:
-        """Any operation by name."""
-        endpoint = _endpoint or self.endpoint
+    def call(
+        self,
+        operation: str,
+        endpoint: str | None = None,
+        timeout: float | None = None,
+        /,
+        **fields: Any,
+    ) -> Result:
+        """Any operation by name, at the request endpoint unless another is given."""
+        endpoint = endpoint or self.endpoint
+        timeout = patience(operation, self.timeout) if timeout is None else timeout
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
-            reply = self._exchange(endpoint, operation, fields)
+            reply = self._exchange(endpoint, operation, fields, timeout)
             if reply is not None:
                 return Result(codec.result_of(of_my_version(reply, endpoint)))
             self._disconnect(endpoint)
-        raise no_reply(operation, endpoint, self.timeout, attempts)
+        raise no_reply(operation, endpoint, timeout, attempts)
 
     def _exchange(
-        self, endpoint: str, operation: str, fields: Mapping[str, Any]
+        self, endpoint: str, operation: str, fields: Mapping[str, Any], timeout: float
     ) -> dict[str, Any] | None:
         """One request and its reply, or None when time is up."""
         socket = self._connected(endpoint)
         identity = next(self._identities)
         socket.send(codec.request(identity, operation, fields))
-        deadline = time.monotonic() + self.timeout
+        deadline = time.monotonic() + timeout
         while True:
             left = deadline - time.monotonic()
             if left <= 0 or not socket.poll(max(1, round(left * 1000))):
@@ -153,6 +164,17 @@ class Client(Closing):
         a: Array = reply.a
         return a
 
+    def batch(self, operation: str, *, timeout: float | None = None, **fields: Any) -> Result:
+        """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
+
+        So are the results. Computed beside everything else, within `timeout` (default 60) s.
+        """
+        return self.call("batch", None, timeout, operation=operation, **stacked(fields))
+
+    def reload(self, *, timeout: float | None = None) -> Result:
+        """Have the daemon load its robot anew; refused while sessions are open."""
+        return self.call("reload", self.control_endpoint, timeout)
+
     def ping(self) -> Result:
         """Whether the daemon is ready; never waits behind work."""
         return self.call("ping", self.control_endpoint)
@@ -187,6 +209,23 @@ class Client(Closing):
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
+
+
+def patience(operation: str, timeout: float) -> float:
+    """Seconds to wait for a reply, where the caller does not say."""
+    return max(timeout, LONG.get(operation, 0.0))
+
+
+#: Fields of a batch with one row per state.
+STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
+
+
+def stacked(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a batch, with rows of numbers as arrays."""
+    return {
+        key: as_array(value) if key in STACKED and value is not None else value
+        for key, value in fields.items()
+    }
 
 
 def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:

@@ -3,15 +3,17 @@
     TorquedError                  everything that torqued raises on purpose
     ├── RequestError              the daemon refused a request
     │   ├── MessageError          bad_message, wrong_version, too_large: not a request at all
-    │   ├── OperationError        unknown_operation, not_ready, busy: not now, or not here
+    │   ├── OperationError        unknown_operation, not_ready, busy, in_use, stopping: not now,
+    │   │                         or not here
     │   ├── FieldError            missing_field, unknown_field, bad_field: a wrong argument
     │   ├── NumericalError        singular: the computation has no result
+    │   ├── ModelError            bad_model: the robot's files cannot be used, with all faults
     │   └── InternalError         internal: a fault of the daemon; its log has the details
     ├── TimeoutError              no reply in time; the request may still be under way
     └── VersionError              daemon and client speak different protocol versions
 
-On the wire an error is a map with `code`, `message` and, where they make sense, `field`, `value`
-and `expected`.
+On the wire an error is a map with `code`, `message` and, where they make sense, `field`, `value`,
+`expected` and `state`.
 """
 
 from __future__ import annotations
@@ -20,16 +22,20 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
-#: Longest text in an error, characters: a refusal must not be as large as what it refuses.
-LONGEST_TEXT = 1000
-
 
 class TorquedError(Exception):
     """Base class of every error that torqued raises on purpose."""
 
 
 class RequestError(TorquedError):
-    """The daemon refused a request. `code` says why, in one word."""
+    """The daemon refused a request. `code` says why, in one word.
+
+    `field` names what is wrong, `value` is what it is, `expected` what is allowed, `state` the
+    index of the state in a batch; each is None where it does not apply.
+    """
+
+    #: Longest text, characters: a refusal must not be as large as what it refuses.
+    longest_text = 1000
 
     def __init__(
         self,
@@ -38,31 +44,39 @@ class RequestError(TorquedError):
         field: str | None = None,
         value: Any = None,
         expected: str | None = None,
+        state: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.field = field
         self.value = value
         self.expected = expected
+        self.state = state
 
     def to_map(self) -> dict[str, Any]:
         """As it goes over the wire."""
-        found = {"field": self.field, "value": self.value, "expected": self.expected}
+        found = {
+            "field": self.field,
+            "value": self.value,
+            "expected": self.expected,
+            "state": self.state,
+        }
+        longest = self.longest_text
         return {
             "code": self.code,
-            "message": _short(str(self)),
-            **{key: _short(item) for key, item in found.items() if item is not None},
+            "message": _short(str(self), longest),
+            **{key: _short(item, longest) for key, item in found.items() if item is not None},
         }
 
 
-def _short(value: Any) -> Any:
+def _short(value: Any, longest: int) -> Any:
     """A value that can be sent whatever it is: numbers and short texts as they are."""
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list) and len(value) <= 8 and all(type(item) is int for item in value):
         return value  # a shape
     spelled = value if isinstance(value, str) else repr(value)
-    return spelled if len(spelled) <= LONGEST_TEXT else spelled[: LONGEST_TEXT - 1] + "…"
+    return spelled if len(spelled) <= longest else spelled[: longest - 1] + "…"
 
 
 class MessageError(RequestError):
@@ -79,6 +93,12 @@ class FieldError(RequestError):
 
 class NumericalError(RequestError):
     """A computation that has no result for this robot and state."""
+
+
+class ModelError(RequestError):
+    """The robot's files cannot be used. The message has all of their faults, a line for each."""
+
+    longest_text = 100_000  # the daemon's own files, not what a client sent
 
 
 class InternalError(RequestError):
@@ -101,10 +121,13 @@ CODES: dict[str, type[RequestError]] = {
     "unknown_operation": OperationError,
     "not_ready": OperationError,
     "busy": OperationError,
+    "in_use": OperationError,
+    "stopping": OperationError,
     "missing_field": FieldError,
     "unknown_field": FieldError,
     "bad_field": FieldError,
     "singular": NumericalError,
+    "bad_model": ModelError,
     "internal": InternalError,
 }
 
@@ -124,4 +147,5 @@ def from_map(fields: Mapping[str, Any]) -> RequestError:
         fields.get("field"),
         fields.get("value"),
         fields.get("expected"),
+        fields.get("state"),
     )

@@ -3,7 +3,8 @@
     bytes → codec.decode → operations.run_operation → codec.encode → bytes
 
 Requests run in the main thread. Control requests run in a thread of their own, so that a look at
-the daemon never queues behind work. The servo needs neither.
+the daemon never queues behind work. The servo needs neither. What takes long goes to a worker
+process, and is answered when it is done.
 """
 
 from __future__ import annotations
@@ -25,13 +26,26 @@ from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
     SESSION_OPERATIONS,
+    WORKER_OPERATIONS,
     checked_fields,
     checked_name,
     refusals,
     run_operation,
 )
+from torqued.server.reloading import Reload
+from torqued.server.replies import (
+    Envelope,
+    Later,
+    as_request_error,
+    checked_identity,
+    refusal,
+    success,
+)
 from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
 from torqued.server.sessions import Safety, Servo
+from torqued.server.waiting import Waiting
+from torqued.server.worker.source import Source
+from torqued.server.worker.worker import Job, Worker
 
 log = logging.getLogger("torqued")
 
@@ -39,10 +53,8 @@ log = logging.getLogger("torqued")
 TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
-#: Longest id that a request may have where it is a text.
-LONGEST_ID = 64
 
-Handler = Callable[[Mapping[str, Any]], dict[str, Any]]
+Handler = Callable[[Mapping[str, Any]], dict[str, Any] | Later]
 
 
 class Stopped(Exception):
@@ -61,8 +73,10 @@ class Daemon:
         priority: int = 0,
         lock_memory: bool = False,
         cpu: int | None = None,
+        source: Source | None = None,
     ) -> None:
         self.robot = robot
+        self.source = source  # to load the robot anew
         self.endpoints = endpoints
         private_folder(endpoints.folder)
         self.lock = endpoints.lock()
@@ -74,10 +88,21 @@ class Daemon:
         self.ready = False
         self.requests = 0
         self.refused = 0
+        self.preparing = {"kernel": "", "done": 0, "total": 0}
         self.stopping = threading.Event()
         self.request_socket = self._bind(zmq.ROUTER, endpoints.request)
         self.control_socket = self._bind(zmq.ROUTER, endpoints.control)
         self.telemetry_socket = self._bind(zmq.PUB, endpoints.telemetry)
+        self.waiting, self.control_waiting = Waiting(), Waiting()
+        self.waiting.add(
+            self.request_socket,
+            lambda: self._serve(self.request_socket, self._request, self.waiting),
+        )
+        self.control_waiting.add(
+            self.control_socket,
+            lambda: self._serve(self.control_socket, self._control, self.control_waiting),
+        )
+        self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -96,7 +121,12 @@ class Daemon:
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: self.stopping.set())
+            signal.signal(number, lambda *_: self.stop())
+
+    def stop(self) -> None:
+        """Have the daemon stop; from any thread."""
+        self.stopping.set()
+        self.waiting.wake()
 
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
         """Compile every kernel and enter the loop; ready afterwards.
@@ -109,6 +139,7 @@ class Daemon:
         def go_on(name: str, done: int, total: int) -> None:
             if self.stopping.is_set():
                 raise Stopped
+            self.preparing = {"kernel": name, "done": done, "total": total}
             if report:
                 report(name, done, total)
 
@@ -129,7 +160,7 @@ class Daemon:
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
             if self.request_socket.poll(20):
-                self._serve(self.request_socket, self._not_ready)
+                self._serve(self.request_socket, self._not_ready, self.waiting)
 
     def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
         checked_name(message, REQUESTS)
@@ -139,23 +170,27 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                if self.request_socket.poll(100):
-                    self._serve(self.request_socket, self._request)
+                self.waiting.wait(100)
         finally:
             self.close()
 
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
         self.stopping.set()
+        self.control_waiting.wake()
         self.control.join()
         self.servo.stop(LINGER)
+        self.worker.close()
+        for waiting in (self.waiting, self.control_waiting):
+            waiting.finish()  # replies that have been handed over
+            waiting.close()
         for socket in (self.request_socket, self.control_socket, self.telemetry_socket):
             socket.close(linger=LINGER)
         self.context.term()
         self.endpoints.remove()
         self.lock.close()
 
-    def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
+    def _serve(self, socket: zmq.Socket[bytes], handle: Handler, waiting: Waiting) -> None:
         """Answer one message. Whatever its bytes are, the daemon goes on."""
         *route, data = socket.recv_multipart()
         identity: int | str | None = None
@@ -163,27 +198,22 @@ class Daemon:
             message = codec.decode(data)
             identity = checked_identity(message)
             with refusals():
-                reply = codec.encode(
-                    {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **handle(message)}
-                )
-            if len(reply) > LARGEST_MESSAGE:
-                raise errors.error(
-                    "too_large",
-                    f"reply of {len(reply)} bytes, at most {LARGEST_MESSAGE} are allowed: "
-                    "ask for less at a time",
-                )
-        except errors.RequestError as error:
-            self.refused += 1
-            reply = refusal(identity, error)
+                result = handle(message)
+                if isinstance(result, Later):
+                    result.begin(Envelope(socket, waiting, route, identity, data))
+                    return
+            reply = success(identity, result)
         except Exception as error:
             self.refused += 1
-            log.exception("request failed")
-            reply = refusal(identity, errors.error("internal", f"{type(error).__name__}: {error}"))
+            reply = refusal(identity, as_request_error(error))
         socket.send_multipart([*route, reply])
 
-    def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _request(self, message: Mapping[str, Any]) -> dict[str, Any] | Later:
         self.requests += 1
         name = checked_name(message, REQUESTS)
+        if name in WORKER_OPERATIONS:
+            checked_fields(message, *WORKER_OPERATIONS[name])
+            return Later(self._batch)
         if name in SESSION_OPERATIONS:
             fields = checked_fields(message, *SESSION_OPERATIONS[name])
             handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
@@ -192,6 +222,17 @@ class Daemon:
         if name == "hello":
             result |= self._about()
         return result
+
+    def _batch(self, envelope: Envelope) -> None:
+        """Have the worker compute a batch; its reply is passed on as it comes."""
+
+        def finish(head: Mapping[str, Any], reply: bytes) -> None:
+            self.refused += not head["ok"]
+            envelope.send(reply)
+
+        self.worker.submit(
+            Job("batch", "batch", envelope.identity, envelope.data, finish, envelope.refuse)
+        )
 
     def _about(self) -> dict[str, Any]:
         """What `hello` says of the daemon beside the robot."""
@@ -208,22 +249,22 @@ class Daemon:
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
         while not self.stopping.is_set():
-            if self.control_socket.poll(20):
-                self._serve(self.control_socket, self._control)
+            self.control_waiting.wait(20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 self.telemetry_socket.send(
                     codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
                 )
 
-    def _control(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _control(self, message: Mapping[str, Any]) -> dict[str, Any] | Later:
         """Introspection and administration."""
         name = checked_name(message, CONTROL_OPERATIONS)
         fields = checked_fields(message, *CONTROL_OPERATIONS[name])
-        handlers: dict[str, Callable[[], dict[str, Any]]] = {
+        handlers: dict[str, Callable[[], dict[str, Any] | Later]] = {
             "ping": lambda: {"ready": self.ready, "name": self.robot.name},
             "stats": self._stats,
             "sessions": lambda: {"sessions": self.servo.describe()},
+            "reload": self._reload,
             "log_level": lambda: self._log_level(fields["level"]),
             "shutdown": self._shutdown,
         }
@@ -239,7 +280,17 @@ class Daemon:
             "servo": self.servo.statistics(),
             "sessions": self.servo.describe(),
             "realtime": self.servo.granted,
+            "kernels": self.preparing,
+            "worker": self.worker.statistics(),
         }
+
+    def _reload(self) -> Later:
+        """Load the robot anew, in the worker; see reloading.py."""
+        if not self.ready:
+            raise errors.error("not_ready", "kernels are still being compiled")
+        return Later(
+            lambda envelope: self.waiting.hand_over(lambda: Reload(self, envelope).begin())
+        )
 
     def _log_level(self, level: Any) -> dict[str, Any]:
         allowed = ("DEBUG", "INFO", "WARNING", "ERROR")
@@ -251,27 +302,5 @@ class Daemon:
         return {"level": level}
 
     def _shutdown(self) -> dict[str, Any]:
-        self.stopping.set()
+        self.stop()
         return {}
-
-
-def checked_identity(message: Mapping[str, Any]) -> int | str | None:
-    """The id of a request: a whole number or a short text, which its reply brings back."""
-    identity = message.get("id")
-    if identity is None or type(identity) is int:
-        return identity
-    if isinstance(identity, str) and len(identity) <= LONGEST_ID:
-        return identity
-    raise errors.error(
-        "bad_message",
-        f"id is {type(identity).__name__}, expected a whole number or at most {LONGEST_ID} "
-        "characters",
-        field="id",
-    )
-
-
-def refusal(identity: int | str | None, error: errors.RequestError) -> bytes:
-    """An error reply."""
-    return codec.encode(
-        {"protocol": PROTOCOL_VERSION, "id": identity, "ok": False, "error": error.to_map()}
-    )

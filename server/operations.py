@@ -275,14 +275,33 @@ SESSION_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "close": (("session",), ()),
 }
 
+#: What `batch` can do for many states: whatever depends on one.
+BATCHED = tuple(name for name, operation in OPERATIONS.items() if "q" in operation.required)
+
+#: Required and optional fields of the operations on the request socket that a worker carries out.
+WORKER_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "batch": (
+        ("operation", "q"),
+        tuple(
+            dict.fromkeys(
+                field
+                for name in BATCHED
+                for field in OPERATIONS[name].required + OPERATIONS[name].optional
+                if field != "q"
+            )
+        ),
+    ),
+}
+
 #: Everything that the request socket takes.
-REQUESTS = (*OPERATIONS, *SESSION_OPERATIONS)
+REQUESTS = (*OPERATIONS, *WORKER_OPERATIONS, *SESSION_OPERATIONS)
 
 #: Required and optional fields of the operations on the control socket.
 CONTROL_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "ping": ((), ()),
     "stats": ((), ()),
     "sessions": ((), ()),
+    "reload": ((), ()),
     "log_level": (("level",), ()),
     "shutdown": ((), ()),
 }

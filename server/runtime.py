@@ -71,6 +71,11 @@ class Endpoints:
     def telemetry(self) -> str:
         return telemetry_endpoint(self.request)
 
+    @property
+    def worker(self) -> str:
+        """Between the daemon and its worker process alone."""
+        return self.request.removesuffix(".sock") + ".worker.sock"
+
     def session(self, number: int) -> str:
         """Of one session. Numbers do not repeat, so that no client meets another's session."""
         return f"ipc://{self._session_file(f'{number:08x}')}"
@@ -103,7 +108,7 @@ class Endpoints:
 
     def remove_sockets(self) -> None:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
-        for endpoint in (self.request, self.control, self.telemetry):
+        for endpoint in (self.request, self.control, self.telemetry, self.worker):
             Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
         for path in self.folder.glob(f"{self.name}.session-*.sock"):
             path.unlink(missing_ok=True)

@@ -78,16 +78,21 @@ class Servo:
         self.settings: Callable[[], dict[str, str]] = dict
         self.granted: dict[str, str] = {}
         self._asked = threading.Event()
+        self._left: int | None = None  # ns, when the loop was left to be entered again
 
     def start(self) -> None:
         """Enter the loop; compiles it first where the cache has no copy."""
         loop = COMPILED.run_servo
         self.shared.loop["running"] = 1
+        robot, left = self.robot, self._left
 
         def enter() -> None:
             self.granted = self.settings()
             self._asked.set()
-            loop(self.robot.work.handle, self.shared)
+            if left is not None:  # deadlines that passed meanwhile; of a fraction, a whole one
+                out = time.monotonic_ns() - left
+                self.shared.loop["missed"] += -(-out // int(self.shared.loop["period"][0]))
+            loop(robot.work.handle, self.shared)
 
         self.thread = threading.Thread(target=enter, name="servo", daemon=True)
         self.thread.start()
@@ -108,6 +113,25 @@ class Servo:
         for session in self.sessions.values():
             session.socket.close(linger=linger)
         self.sessions.clear()
+
+    def require_unused(self) -> None:
+        """Refuse as `in_use` where a session depends on the robot; abandoned ones are ended."""
+        for session in list(self.sessions.values()):
+            if self._idle(session) > self.safety.abandoned:
+                self._end(session)
+        if self.sessions:
+            opened = ", ".join(map(str, self.sessions))
+            raise errors.error("in_use", f"sessions are open: {opened}; close them first")
+
+    def swap(self, robot: Robot) -> None:
+        """Go on with another robot. Counters go on as well, and count the ticks that this takes."""
+        self.require_unused()
+        self.shared.loop["running"] = 0
+        if self.thread is not None:
+            self.thread.join()
+        self._left = time.monotonic_ns()
+        self.robot = robot.copy()
+        self.start()
 
     def open(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """Open a session: a law with its gains and options, limits, an observer."""

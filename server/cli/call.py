@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-CONTROL = ("ping", "stats", "sessions", "log_level", "shutdown")
+CONTROL = ("ping", "stats", "sessions", "reload", "log_level", "shutdown")
 OWN = {"--robot": 2, "--endpoint": 2, "--timeout": 2, "--json": 1}
 #: Fields that are lists of words even when there is only one.
 LISTS = ("want", "frames")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Mapping
+from typing import Any
 
 from torqued.server.cli.connection import add_connection, as_json, connect
 
@@ -26,8 +28,14 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print(as_json(reply.as_dict()))
         else:
-            state = "ready" if reply.ready else "compiling its kernels, not ready yet"
+            state = "ready" if reply.ready else progress(client.stats().kernels)
             Console(highlight=False, soft_wrap=True).print(
                 f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})", markup=False
             )
         return 0 if reply.ready else 1
+
+
+def progress(kernels: Mapping[str, Any]) -> str:
+    """How far a daemon is that is not ready."""
+    done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
+    return f"not ready yet, {done} of {total} kernels compiled{name and f', now {name}'}"

@@ -51,8 +51,10 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.config import load_config
     from torqued.server.daemon import Daemon, Stopped
     from torqued.server.runtime import Endpoints
+    from torqued.server.worker.source import Source
 
-    config = load_config(args.config, options(args))
+    given = options(args)
+    config = load_config(args.config, given)
     set_up_log(config.log_level)
     console = Console(highlight=False, soft_wrap=True)
     robot = config.robot.load()
@@ -64,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
         priority=config.priority,
         lock_memory=config.lock_memory,
         cpu=config.cpu,
+        source=Source.of(args.config, given, config),
     )
     daemon.stop_on_signals()
     try:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from torqued.server.cli.connection import add_connection, as_json, connect
+from torqued.server.cli.ping import progress
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -38,13 +39,20 @@ def view(stats: Mapping[str, Any]) -> Group:
     from rich.table import Table
     from rich.text import Text
 
-    servo = stats["servo"]
+    servo, worker, job = stats["servo"], stats["worker"], stats["worker"]["job"]
     granted = ", ".join(stats["realtime"].values()) or "no realtime settings asked for"
     head = Text(
         f"{stats['name']}: up {stats['uptime']:.0f} s, {stats['requests']} requests, "
         f"{stats['refused']} refused\n"
-        f"loop: {servo['rate']:.0f} Hz, {servo['tick']} ticks, {servo['missed']} missed, {granted}"
+        f"loop: {servo['rate']:.0f} Hz, {servo['tick']} ticks, {servo['missed']} missed, "
+        f"{granted}\n"
+        f"worker: {worker['state']}, {worker['queued']} jobs waiting, {worker['done']} done, "
+        f"{worker['failed']} failed, {worker['deaths']} times dead"
     )
+    if job:
+        head.append(f"; {job['operation']}: {job['done']} of {job['total']}")
+    if not stats["ready"]:
+        head.append(f"\n{progress(stats['kernels'])}")
     times = Table("µs", box=None, pad_edge=False)
     for column in ("p50", "p99", "max", "count"):
         times.add_column(column, justify="right")

@@ -6,9 +6,16 @@ from pathlib import Path
 import pytest
 from golden import FRAMES, MESSAGES
 
-from torqued.client import codec, errors, frames
-from torqued.server.operations import CONTROL_OPERATIONS, OPERATIONS, SESSION_OPERATIONS
+from torqued.client import client, codec, errors, frames
+from torqued.server import batch
+from torqued.server.operations import (
+    CONTROL_OPERATIONS,
+    OPERATIONS,
+    SESSION_OPERATIONS,
+    WORKER_OPERATIONS,
+)
 from torqued.server.records import MOST_SESSIONS
+from torqued.server.worker.worker import MOST_JOBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
@@ -42,8 +49,14 @@ def test_operations_and_their_fields_are_the_codes():
         for name, operation in OPERATIONS.items()
     }
     in_code |= {("request", name): fields for name, fields in SESSION_OPERATIONS.items()}
+    in_code |= {("request", name): fields for name, fields in WORKER_OPERATIONS.items()}
     in_code |= {("control", name): fields for name, fields in CONTROL_OPERATIONS.items()}
     assert documented == in_code
+
+
+def test_stacked_fields_of_batches_are_the_codes():
+    (stacked,) = re.findall(r"The numbers of a state, (.*?), come with", DOCUMENT)
+    assert tuple(re.split(", | and ", stacked)) == batch.STACKED == client.STACKED
 
 
 def test_every_field_of_a_request_is_explained():
@@ -84,6 +97,7 @@ def test_limits_are_the_codes():
     assert f"at most {codec.LARGEST_MESSAGE} bytes" in DOCUMENT
     assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
     assert f"one of {MOST_SESSIONS} places" in DOCUMENT
+    assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
     assert f"number of dimensions n, at most {codec.MOST_DIMENSIONS}" in DOCUMENT
 
 

@@ -13,13 +13,13 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import LONGEST_STOP, DaemonProcess
+from daemons import DaemonProcess
+from in_thread import InThread
 
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
-from torqued.server.daemon import Daemon
-from torqued.server.runtime import Endpoints
+from torqued.server.cli.ping import progress
 
 #: Milliseconds that a raw socket of a test waits.
 PATIENCE = 5000
@@ -394,29 +394,12 @@ def test_command_line_talks_to_the_daemon(daemon):
     assert "is the daemon running?" in gone.stderr
 
 
-class InThread:
-    """A daemon in a thread, for faults that only a changed program can have."""
-
-    def __init__(self, robot, folder):
-        self.daemon = Daemon(robot, Endpoints(folder, "thread"))
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self):
-        self.daemon.prepare()
-        self.daemon.run()
-
-    def stop(self):
-        self.daemon.stopping.set()
-        self.thread.join(LONGEST_STOP)
-        assert not self.thread.is_alive()
-
-
 def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatch):
     go_on = threading.Event()
     real = daemon_module.compile_all
 
     def slow(report):
+        report("coriolis_matrix", 3, 39)
         assert go_on.wait(60)
         return real(report)
 
@@ -425,6 +408,16 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     try:
         with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
             assert client.ping().ready is False
+            while not client.stats().kernels["total"]:
+                assert threaded.thread.is_alive()
+            kernels = client.stats().kernels
+            assert kernels == {"kernel": "coriolis_matrix", "done": 3, "total": 39}
+            assert progress(kernels) == (
+                "not ready yet, 3 of 39 kernels compiled, now coriolis_matrix"
+            )
+            with pytest.raises(errors.OperationError) as caught:
+                client.reload()
+            assert caught.value.code == "not_ready"
             with pytest.raises(errors.OperationError) as caught:
                 client.hello()
             assert caught.value.code == "not_ready"
@@ -434,6 +427,8 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
                     break
                 time.sleep(0.02)
             assert client.hello().nv == 20
+            kernels = client.stats().kernels
+            assert kernels["done"] == kernels["total"]
     finally:
         go_on.set()
         threaded.stop()
@@ -444,15 +439,7 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
         raise ZeroDivisionError("oh")
 
     monkeypatch.setattr(daemon_module, "run_operation", broken)
-    threaded = InThread(robot, folder)
-    try:
-        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
-            for _ in range(1000):
-                if client.ping().ready:
-                    break
-                time.sleep(0.02)
-            for _ in range(2):
-                with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
-                    client.hello()
-    finally:
-        threaded.stop()
+    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=5.0) as client:
+        for _ in range(2):
+            with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
+                client.hello()

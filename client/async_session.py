@@ -1,0 +1,112 @@
+"""`AsyncSession`: a session for programs that run in asyncio.
+
+async with AsyncClient.of("panda") as client:
+    async with await client.session("gravity") as session:
+        tau = (await session.step(q, v)).tau
+
+asyncio keeps no deadlines: a torque controller has its own process and `Session`. This is for
+programs that watch or command a robot beside other things.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+import contextlib
+from collections.abc import Awaitable, Callable, Mapping
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+import zmq
+import zmq.asyncio
+
+from torqued.client.errors import FieldError, TimeoutError
+from torqued.client.session import no_output, not_taken
+from torqued.client.session_frames import Output, SessionFrames
+
+T = TypeVar("T")
+
+
+class AsyncSession(SessionFrames):
+    """An open session; closes itself at the end of an `async with` block."""
+
+    def __init__(
+        self,
+        context: zmq.asyncio.Context,
+        opened: Mapping[str, Any],
+        nq: int,
+        nv: int,
+        close: Callable[[], Awaitable[Any]],
+    ) -> None:
+        super().__init__(opened, nq, nv)
+        self._close = close
+        self.closed = False
+        self._socket = context.socket(zmq.PAIR)
+        self._socket.linger = 0
+        self._socket.connect(opened["endpoint"])
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the session; the daemon's last frame has zero torque.
+
+        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            with contextlib.suppress(TimeoutError, FieldError):
+                await self._close()
+        finally:
+            self._socket.close(linger=0)
+
+    def send(self, q: Any, v: Any, *references: Any) -> int:
+        """Send a state without waiting; returns its sequence number."""
+        frame = self._pack((q, v, *references))
+        try:
+            at_once(self._socket.send(frame, zmq.DONTWAIT))
+        except zmq.Again:
+            raise not_taken() from None
+        return self._sequence
+
+    def latest(self) -> Output | None:
+        """The newest output that has come, or None."""
+        newest = None
+        with contextlib.suppress(zmq.Again):
+            while True:
+                newest = at_once(self._socket.recv(zmq.DONTWAIT))
+        return self._parse(newest) if newest is not None else None
+
+    async def receive(self, timeout: float = 1.0) -> Output:
+        """The next output."""
+        try:
+            async with asyncio.timeout(timeout):
+                return self._parse(await self._socket.recv())
+        except builtins.TimeoutError:
+            raise no_output(timeout) from None
+
+    async def step(self, q: Any, v: Any, *references: Any, timeout: float = 1.0) -> Output:
+        """Send a state and wait for the output that used it (or a newer one)."""
+        sequence = self.send(q, v, *references)
+        try:
+            async with asyncio.timeout(timeout):
+                while (output := self._parse(await self._socket.recv())).sequence < sequence:
+                    pass
+                return output
+        except builtins.TimeoutError:
+            raise TimeoutError(f"no output for state {sequence} within {timeout} s") from None
+
+
+def at_once(call: Awaitable[T]) -> T:
+    """The result of a call with DONTWAIT: a future that is done when the call returns."""
+    return cast("asyncio.Future[T]", call).result()

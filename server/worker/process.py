@@ -1,0 +1,55 @@
+"""The worker process: stands back from the daemon's loop, and ends with the daemon.
+
+Started by worker.py as a program of its own; arguments are the endpoint to connect to, the name to
+go by, the file descriptor of the lifeline and a processor to keep off, -1 for none.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+
+#: How much the worker yields to everything else; 19 is the most.
+NICENESS = 10
+
+
+def main(arguments: Sequence[str]) -> None:
+    endpoint, name, lifeline, cpu = arguments
+    stand_back(int(cpu))
+    end_with(socket.socket(fileno=int(lifeline)))
+    from torqued.server.worker.serving import serve  # takes its time: only now, standing back
+
+    serve(endpoint, name.encode())
+
+
+def stand_back(cpu: int) -> None:
+    """Neither the loop nor requests may wait for the worker.
+
+    Stopping is the daemon's business: signals to its whole group are for the daemon to answer.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    os.nice(NICENESS)
+    others = os.sched_getaffinity(0) - {cpu}
+    if others:
+        os.sched_setaffinity(0, others)
+
+
+def end_with(lifeline: socket.socket) -> None:
+    """End when the other end of the lifeline closes, as it does however the daemon ends."""
+
+    def watch() -> None:
+        lifeline.recv(1)
+        os._exit(0)
+
+    threading.Thread(target=watch, name="lifeline", daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

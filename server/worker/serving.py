@@ -1,0 +1,88 @@
+"""The worker's work: one job after the other, each answered whatever it holds.
+
+A job is two frames, a head that says what to `do` and a body; so is its answer, whose head has
+`event` and, when it is done, whether it is `ok`.
+
+    do       body              event       body
+                               ready                          once, at first
+    model    packed model                                     from now on the robot to compute with
+    batch    the request       done        the reply
+    load     a source          done        packed model, or an error reply
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import zmq
+
+from torqued.client import codec
+from torqued.kernels import Robot
+from torqued.server.batch import run_batch
+from torqued.server.operations import WORKER_OPERATIONS, checked_fields
+from torqued.server.replies import answer, as_request_error, refusal
+from torqued.server.worker.models import pack, unpack
+from torqued.server.worker.source import Source
+
+#: Seconds between two reports of a job's progress.
+REPORT_PERIOD = 0.05
+
+
+def serve(endpoint: str, name: bytes) -> None:
+    """Connect to the daemon and work until this process is ended."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s torqued.worker: %(message)s")
+    context: zmq.Context[Any] = zmq.Context()
+    socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+    socket.identity = name
+    socket.connect(endpoint)
+    Serving(socket).run()
+
+
+class Serving:
+    """The robot and the way back to the daemon."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self.robot: Robot | None = None
+        self._reported = 0.0
+
+    def run(self) -> None:
+        self._tell({"event": "ready"})
+        jobs = {"model": self._model, "batch": self._batch, "load": self._load}
+        while True:
+            head, body = self.socket.recv_multipart()
+            fields = codec.decode(head)
+            jobs[fields["do"]](fields, body)
+
+    def _model(self, head: Mapping[str, Any], body: bytes) -> None:
+        self.robot = Robot(unpack(body))
+
+    def _batch(self, head: Mapping[str, Any], body: bytes) -> None:
+        def compute() -> dict[str, Any]:
+            assert self.robot is not None  # the daemon sends the model before any job
+            fields = checked_fields(codec.decode(body), *WORKER_OPERATIONS["batch"])
+            return run_batch(self.robot, fields, self._report)
+
+        ok, reply = answer(head["id"], compute)
+        self._tell({"event": "done", "ok": ok}, reply)
+
+    def _load(self, head: Mapping[str, Any], body: bytes) -> None:
+        try:
+            model, restart = Source(**codec.decode(body)).load()
+        except Exception as error:
+            reply = refusal(head["id"], as_request_error(error))
+            self._tell({"event": "done", "ok": False}, reply)
+        else:
+            self._tell({"event": "done", "ok": True, "restart": restart}, pack(model))
+
+    def _report(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now > self._reported + REPORT_PERIOD:
+            self._reported = now
+            self._tell({"event": "progress", "done": done, "total": total})
+
+    def _tell(self, head: Mapping[str, Any], body: bytes = b"") -> None:
+        self.socket.send_multipart([codec.encode(head), body])

@@ -1,0 +1,226 @@
+"""The daemon's side of its worker: jobs in a queue, one process that takes them one by one.
+
+    absent ──job──▸ starting ──ready──▸ idle ◂──done── busy
+       ▴                │                 ╰─────job─────▸╯
+       ╰─────died───────┴──────────(died: starts anew)
+
+Everything here runs in the daemon's main thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import socket
+import subprocess
+import sys
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+
+from torqued.client import codec, errors
+from torqued.client.codec import LARGEST_MESSAGE
+from torqued.kernels.model.model import Model
+from torqued.server.replies import Identity
+from torqued.server.waiting import Waiting
+from torqued.server.worker.models import pack
+
+log = logging.getLogger("torqued")
+
+#: Jobs that may wait. Each holds a whole request.
+MOST_JOBS = 16
+#: Seconds that a process without its lifeline gets to end before it is killed.
+LONGEST_END = 2.0
+
+ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the worker is to do, and who gets the answer."""
+
+    operation: str  # for people
+    do: str  # as serving.py has it
+    identity: Identity  # of the request
+    body: bytes
+    finish: Callable[[Mapping[str, Any], bytes], None]  # head and body of the answer
+    fail: Callable[[errors.RequestError], None]  # there will be no answer
+
+
+class Worker:
+    """At most one process, started when there is something to do."""
+
+    def __init__(
+        self,
+        context: zmq.Context[Any],
+        endpoint: str,
+        waiting: Waiting,
+        model: Model,
+        avoid_cpu: int | None = None,
+    ) -> None:
+        self.endpoint = endpoint
+        self.avoid_cpu = avoid_cpu
+        self.state = ABSENT
+        self.deaths = self.done = self.failed = 0
+        self._name = ""
+        self._model = model
+        self._queue: deque[Job] = deque()
+        self._job: Job | None = None
+        self._progress = (0, 0)
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: socket.socket | None = None
+        self._waiting = waiting
+        self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+        self._socket.linger = 0
+        self._socket.maxmsgsize = LARGEST_MESSAGE
+        self._socket.bind(endpoint)
+        waiting.add(self._socket, self._hear)
+
+    def submit(self, job: Job) -> None:
+        """Put a job into the queue; refused where that is full."""
+        if len(self._queue) >= MOST_JOBS:
+            raise errors.error("busy", f"{MOST_JOBS} jobs are waiting for the worker; try later")
+        self._queue.append(job)
+        if self.state == ABSENT:
+            self._start()
+        self._next()
+
+    def use(self, model: Model) -> None:
+        """Compute with another robot from the next job on."""
+        self._model = model
+        if self.state in (IDLE, BUSY):
+            self._tell({"do": "model"}, pack(model))
+
+    def statistics(self) -> dict[str, Any]:
+        """What it is doing; safe to call from another thread."""
+        job, process, (done, total) = self._job, self._process, self._progress
+        return {
+            "state": self.state,
+            "pid": process and process.pid,
+            "deaths": self.deaths,
+            "queued": len(self._queue),
+            "done": self.done,
+            "failed": self.failed,
+            "job": job and {"operation": job.operation, "done": done, "total": total},
+        }
+
+    def close(self) -> None:
+        """End the process; jobs under way are refused."""
+        self._drop_process()
+        self._fail_all(errors.error("stopping", "the daemon stops; this was not finished"))
+        self._waiting.remove(self._socket)
+        self._socket.close(linger=0)
+
+    def _start(self) -> None:
+        # Nothing that an earlier process or a stranger says is taken for this one's words.
+        self._name = secrets.token_hex(8)
+        mine, theirs = socket.socketpair()
+        arguments = (
+            self.endpoint,
+            self._name,
+            str(theirs.fileno()),
+            str(-1 if self.avoid_cpu is None else self.avoid_cpu),
+        )
+        try:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
+                stdin=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+            )
+        except OSError as error:
+            mine.close()
+            self._fail_all(
+                errors.error("internal", f"the worker cannot be started: {error.strerror}")
+            )
+            return
+        finally:
+            theirs.close()
+        self._lifeline = mine
+        self._waiting.add(mine.fileno(), self._mourn)
+        self.state = STARTING
+
+    def _next(self) -> None:
+        """Hand over the next job, if there is one and the worker is free."""
+        if self.state == IDLE and self._queue:
+            self._job, self._progress = self._queue.popleft(), (0, 0)
+            self.state = BUSY
+            self._tell({"do": self._job.do, "id": self._job.identity}, self._job.body)
+
+    def _tell(self, head: Mapping[str, Any], body: bytes) -> None:
+        self._socket.send_multipart([self._name.encode(), codec.encode(head), body])
+
+    def _hear(self) -> None:
+        self._take_message()
+        self._next()
+
+    def _take_message(self) -> None:
+        name, *message = self._socket.recv_multipart()
+        if name != self._name.encode():
+            return
+        head, body = message
+        fields = codec.decode(head)
+        if fields["event"] == "ready":
+            self.state = IDLE
+            self.use(self._model)
+        elif fields["event"] == "progress":
+            self._progress = (fields["done"], fields["total"])
+        else:
+            job, self._job, self.state = self._job, None, IDLE
+            if fields["ok"]:
+                self.done += 1
+            else:
+                self.failed += 1
+            if job is not None:
+                job.finish(fields, body)
+
+    def _mourn(self) -> None:
+        """The process has died: its job cannot be answered, the others go to a new process."""
+        while self._socket.poll(0):  # what it said before
+            self._take_message()
+        was_ready = self.state in (IDLE, BUSY)
+        code = self._drop_process()
+        self.deaths += 1
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        log.error("the worker ended by %s%s", how, self._job and f" in {self._job.operation!r}")
+        if not was_ready:  # nor would the next one be
+            self._fail_all(errors.error("internal", f"the worker ended by {how} while starting"))
+            return
+        if self._job is not None:
+            job, self._job = self._job, None
+            self.failed += 1
+            job.fail(
+                errors.error(
+                    "internal",
+                    f"the worker ended by {how} during this {job.operation}; "
+                    "a new one takes its place",
+                )
+            )
+        self._start()
+
+    def _drop_process(self) -> int:
+        """Let go of the process and wait for its end; its exit code."""
+        self.state = ABSENT
+        if self._lifeline is not None:
+            self._waiting.remove(self._lifeline.fileno())
+            self._lifeline.close()
+            self._lifeline = None
+        if self._process is None:
+            return 0
+        try:
+            code = self._process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            code = self._process.wait()
+        self._process = None
+        return code
+
+    def _fail_all(self, error: errors.RequestError) -> None:
+        jobs = [*([self._job] if self._job else []), *self._queue]
+        self._job = None
+        self._queue.clear()
+        self.failed += len(jobs)
+        for job in jobs:
+            job.fail(error)

@@ -1,0 +1,39 @@
+"""A daemon in a thread of the test's own process, for faults that only a changed program has."""
+
+import threading
+import time
+
+from daemons import LONGEST_STOP
+
+from torqued.client import Client
+from torqued.server.daemon import Daemon
+from torqued.server.runtime import Endpoints
+
+
+class InThread:
+    """Stops at the end of a `with` block; ready at its beginning."""
+
+    def __init__(self, robot, folder):
+        self.daemon = Daemon(robot, Endpoints(folder, "thread"))
+        self.endpoint = self.daemon.endpoints.request
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        self.daemon.prepare()
+        self.daemon.run()
+
+    def __enter__(self):
+        with Client(self.endpoint, timeout=5.0) as client:
+            while not client.ping().ready:
+                assert self.thread.is_alive()
+                time.sleep(0.02)
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.daemon.stop()
+        self.thread.join(LONGEST_STOP)
+        assert not self.thread.is_alive()

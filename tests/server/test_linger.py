@@ -1,0 +1,73 @@
+"""A daemon that stops waits a while for clients that read late."""
+
+import signal
+import sys
+import time
+
+import numpy as np
+import pytest
+import zmq
+from daemons import DaemonProcess
+
+from torqued.client import TimeoutError, codec
+from torqued.client.codec import LARGEST_MESSAGE
+
+NV = 100
+#: Replies of 8 MB each: more than fits between the two processes when the client does not read.
+REPLIES = 4
+#: Milliseconds: the daemon's own linger would be over before a busy machine comes to reading.
+LINGER = 60_000
+
+
+@pytest.fixture
+def daemon(tmp_path):
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    process = DaemonProcess(folder, "chain", "--robot", f"chain{NV}")
+    patient = (
+        f"import sys, torqued.server.daemon as daemon; daemon.LINGER = {LINGER}; "
+        "from torqued.server.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    )
+    module = process.command.index("torqued.server.cli.main")
+    process.command = [sys.executable, "-c", patient, *process.command[module + 1 :]]
+    yield process.start()
+    process.kill()
+
+
+def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
+    q, v = np.full(NV, 0.1), np.zeros(NV)
+    with daemon.client() as client, zmq.Context() as context, context.socket(zmq.DEALER) as late:
+        session = client.session("gravity")
+        assert session.step(q, v).tau.any()
+        late.linger = 0
+        late.rcvhwm = 1
+        late.maxmsgsize = LARGEST_MESSAGE
+        late.connect(daemon.endpoint)
+        before = client.stats().requests
+        for k in range(REPLIES):
+            late.send(codec.request(k, "dynamics", {"q": q, "want": ["Gamma"]}))
+        while client.stats().requests < before + REPLIES:
+            time.sleep(0.01)
+        client.hello()  # answered after them, so they have been answered
+        daemon.signal(signal.SIGTERM)
+        with daemon.client() as other:
+            other.timeout, other.retries = 0.1, 0
+            with pytest.raises(TimeoutError):
+                while True:
+                    other.ping()
+        time.sleep(0.5)  # late
+        assert daemon.process.poll() is None  # it waits for the one who has not read
+
+        while (output := session.receive(5.0)).status_names != ["FALLBACK"]:
+            assert output.sequence <= 1
+        assert not output.tau.any()
+        with pytest.raises(TimeoutError):
+            session.receive(0.1)  # that was the last
+        for k in range(REPLIES):
+            assert late.poll(5000)
+            reply = codec.decode(late.recv())
+            assert (reply["id"], reply["ok"]) == (k, True)
+            assert reply["Gamma"].shape == (NV, NV, NV)
+        assert daemon.wait() == 0
+        client.timeout = 0.1
+    assert daemon.files() == []

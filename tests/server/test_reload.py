@@ -1,0 +1,235 @@
+"""A robot loaded anew, by a daemon in a process of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from in_thread import InThread
+
+from torqued.client import Client, errors
+from torqued.kernels import Robot
+
+LINK = """
+<link name="{name}"><inertial><mass value="{mass}"/><origin xyz="0 0 0.1"/>
+  <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>"""
+JOINT = """
+<joint name="{name}" type="revolute"><parent link="{parent}"/><child link="{child}"/>
+  <origin xyz="0 0 0.3"/><axis xyz="0 1 0"/>
+  <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>"""
+
+
+def urdf(joints, mass=1.0):
+    """A chain of that many joints."""
+    links = [LINK.format(name=f"l{k}", mass=mass) for k in range(joints + 1)]
+    between = [JOINT.format(name=f"j{k}", parent=f"l{k}", child=f"l{k + 1}") for k in range(joints)]
+    return f'<robot name="arm">{"".join(links + between)}</robot>'
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(urdf(2))
+    return path
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Starts a daemon with these options; it is stopped when the test is over."""
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    made = []
+
+    def start(*options, **environment):
+        made.append(DaemonProcess(folder, "arm", *options, **environment).start())
+        return made[-1]
+
+    yield start
+    for process in made:
+        assert process.stop() == 0
+
+
+@pytest.fixture
+def daemon(make, file):
+    return make("--urdf", str(file))
+
+
+def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
+    with daemon.client() as client:
+        before = client.stats().servo
+        assert client.hello().nv == 2
+        file.write_text(urdf(3, mass=2.0))
+        assert client.hello().nv == 2  # until it is told
+        assert client.batch("dynamics", q=np.zeros((1, 2)), want=["M"]).M.shape == (1, 2, 2)
+        reply = client.reload()
+        assert reply.as_dict() == {
+            "name": "arm",
+            "base": "fixed",
+            "nq": 3,
+            "nv": 3,
+            "warnings": [],
+            "restart": [],
+        }
+        robot = Robot.from_urdf(file)
+        q, v = robot.random_state(np.random.default_rng(0))
+        hello = client.hello()
+        assert (hello.nv, hello.frames) == (3, list(robot.frame_names))
+        assert np.array_equal(client.dynamics(q, v).C, robot.coriolis_matrix(q, v))
+        assert np.array_equal(client.batch("dynamics", q=[q], v=[v]).C[0], client.dynamics(q, v).C)
+        with client.session("gravity") as session:
+            assert np.allclose(session.step(q, v).tau, np.clip(robot.gravity(q), -1.0, 1.0))
+        after = client.stats().servo
+        assert after["tick"] > before["tick"]
+        assert after["missed"] > before["missed"]  # leaving the loop costs a tick at least
+        assert after["lateness"]["count"] == after["tick"]
+
+
+def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
+    daemon = make("--urdf", str(file), "--rate", "100")
+    with daemon.client() as client, client.telemetry() as telemetry:
+        assert telemetry.newest(5.0)
+        for _ in range(5):
+            client.reload()
+        start = client.stats()
+        for _ in range(20):
+            client.reload()
+        end = client.stats()
+    elapsed = end.uptime - start.uptime
+    counted = sum(end.servo[key] - start.servo[key] for key in ("tick", "missed"))
+    # A reload's fraction of a period counts as a whole one; none is left out.
+    assert counted >= elapsed * 100 - 2
+    assert counted <= elapsed * 100 + 20 + 2
+
+
+def test_reload_is_refused_while_a_session_is_open(daemon, file):
+    with daemon.client() as client:
+        session = client.session("gravity")
+        file.write_text(urdf(3))
+        with pytest.raises(
+            errors.OperationError, match=f"sessions are open: {session.number}"
+        ) as e:
+            client.reload()
+        assert e.value.code == "in_use"
+        assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
+        assert client.hello().nv == 2
+        assert client.stats().worker["state"] == "absent"  # refused before any work
+        session.close()
+        assert client.reload().nv == 3
+
+
+def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
+    with daemon.client() as client, daemon.client() as other:
+        client.reload()
+        pid = client.stats().worker["pid"]
+        file.write_text(urdf(3))
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(errors.TimeoutError):
+            client.reload(timeout=0.2)  # given up, but under way
+        session = other.session("gravity")
+        os.kill(pid, signal.SIGCONT)
+        while client.stats().worker["state"] != "idle":
+            pass
+        assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
+        assert client.hello().nv == 2
+
+
+def test_abandoned_session_does_not_stand_in_the_way(make, file):
+    daemon = make("--urdf", str(file), TORQUED_ABANDONED="0.1")
+    with daemon.client() as gone, daemon.client() as client:
+        gone.session("gravity")
+        file.write_text(urdf(3))
+        while True:
+            try:
+                assert client.reload().nv == 3
+                break
+            except errors.OperationError as error:
+                assert error.code == "in_use"
+        assert client.call("sessions", client.control_endpoint).sessions == []
+
+
+def test_file_with_faults_gives_all_of_them_and_the_robot_stays(daemon, file):
+    good = file.read_text()
+    faulty = "".join(LINK.format(name=f"loose{k}", mass=-1.0) for k in range(50))
+    with daemon.client() as client:
+        for text, words in [
+            (good.replace("</robot>", f"{faulty}</robot>"), [f"loose{k}" for k in range(50)]),
+            (good.replace('upper="1"', 'upper="-2"'), ["j0", "j1", "upper"]),
+            ("<robot", ["arm.urdf"]),
+            ("\0", ["arm.urdf"]),
+        ]:
+            file.write_text(text)
+            with pytest.raises(errors.ModelError) as caught:
+                client.reload()
+            assert caught.value.code == "bad_model"
+            assert all(word in str(caught.value) for word in words)
+            assert client.hello().nv == 2
+        file.unlink()
+        with pytest.raises(errors.ModelError, match="there is no file"):
+            client.reload()
+        assert client.dynamics([0.1, 0.2], [0.0, 0.0]).M.shape == (2, 2)
+        assert client.batch("dynamics", q=[[0.1, 0.2]], want=["M"]).M.shape == (1, 2, 2)
+        assert client.stats().worker["deaths"] == 0
+        file.write_text(urdf(4))
+        assert client.reload().nv == 4
+
+
+def test_changed_configuration_is_taken_as_far_as_it_can_be(make, tmp_path):
+    config = tmp_path / "arm.toml"
+    config.write_text('[robot]\nfamily = "chain"\ndofs = 2\n')
+    daemon = make("--config", str(config))
+    with daemon.client() as client:
+        config.write_text('rate = 500\nhold = 0.5\n[robot]\nfamily = "chain"\ndofs = 5\n')
+        reply = client.reload()
+        assert (reply.nv, reply.restart) == (5, ["rate", "hold"])
+        assert client.hello().rate == 1000.0
+        config.write_text('speed = 1\n[robot]\nfamily = "chain"\ndofs = 0\n')
+        with pytest.raises(errors.ModelError) as caught:
+            client.reload()
+        assert "2 problems" in str(caught.value)
+        assert client.hello().nv == 5
+
+
+def test_worker_killed_while_it_loads_is_reported(daemon):
+    with daemon.client() as client:
+        client.reload()
+        pid = client.stats().worker["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(errors.TimeoutError):
+            client.reload(timeout=0.1)
+        os.kill(pid, signal.SIGKILL)
+        assert client.reload().nv == 2
+        assert client.stats().worker["deaths"] == 1
+
+
+def test_command_tells_what_was_loaded(daemon, file):
+    def torqued(*arguments):
+        return subprocess.run(
+            [sys.executable, "-m", "torqued.server.cli.main", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=120,
+            env=os.environ | {"TORQUED_FOLDER": str(daemon.folder)},
+        )
+
+    file.write_text(urdf(3))
+    assert torqued("reload").stdout == "arm: fixed base, 3 degrees of freedom\n"
+    assert '"nv": 3' in torqued("call", "reload", "--json").stdout
+    file.write_text("<robot")
+    failed = torqued("reload")
+    assert failed.returncode == 2
+    assert failed.stderr.startswith(f"torqued: error: {file}: 1 problem")
+    assert "worker: idle, 0 jobs waiting, 2 done, 1 failed" in torqued("stats").stdout
+
+
+def test_robot_without_a_file_cannot_be_loaded_anew(tmp_path):
+    tmp_path.chmod(0o700)
+    robot = Robot.family("chain", 2)
+    with (
+        InThread(robot, tmp_path) as daemon,
+        Client(daemon.endpoint, timeout=5.0) as client,
+        pytest.raises(errors.ModelError, match="does not come from a file"),
+    ):
+        client.reload()

@@ -1,0 +1,295 @@
+"""The worker of a daemon in a process of its own: batches beside everything else, and its death."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zmq
+from daemons import DaemonProcess
+from in_thread import InThread
+
+from torqued.client import Client, codec, errors
+from torqued.kernels import Robot
+from torqued.server.catalog import find_urdf
+from torqued.server.worker.models import pack, unpack
+from torqued.server.worker.worker import MOST_JOBS
+
+NV = 20
+#: Tries, a hundredth of a second apart, before a test gives up waiting for something.
+MOST_TRIES = 3000
+
+
+def started(folder):
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    yield process
+    process.stop()
+    assert process.files() == []
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    yield from started(tmp_path_factory.mktemp("sockets"))
+
+
+@pytest.fixture
+def fresh(tmp_path_factory):
+    """A daemon whose worker has done nothing, and may be killed with it."""
+    yield from started(tmp_path_factory.mktemp("sockets"))
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("chain", NV)
+
+
+@pytest.fixture(scope="module")
+def states(robot):
+    rng = np.random.default_rng(5)
+    pairs = [robot.random_state(rng) for _ in range(200)]
+    return np.array([q for q, _ in pairs]), np.array([v for _, v in pairs])
+
+
+class Asking:
+    """A batch that is under way in a thread of its own."""
+
+    def __init__(self, daemon, *args, **fields):
+        self.reply = self.error = None
+
+        def ask():
+            try:
+                with Client(daemon.endpoint) as client:
+                    self.reply = client.batch(*args, **fields)
+            except errors.TorquedError as error:
+                self.error = error
+
+        self.thread = threading.Thread(target=ask)
+        self.thread.start()
+
+    def wait(self):
+        self.thread.join()
+        return self
+
+
+def until(condition):
+    for _ in range(MOST_TRIES):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("waited in vain")
+
+
+def is_alive(pid):
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def idle_worker(client, states):
+    """The process id of the worker, which has done something before."""
+    client.batch("dynamics", q=states[0][:2], want=["g"])
+    worker = client.stats().worker
+    assert worker["state"] == "idle"
+    return worker["pid"]
+
+
+def test_batch_equals_single_requests_number_by_number(fresh, states):
+    q, v = states
+    with fresh.client() as client:
+        assert client.stats().worker["state"] == "absent"
+        many = client.batch("dynamics", q=q, v=v, want=["M", "C", "g"])
+        torques = client.batch("inverse_dynamics", q=q, v=v, a=v)
+        for k in range(len(q)):
+            single = client.dynamics(q[k], v[k], want=["M", "C", "g"])
+            assert all(np.array_equal(many[name][k], single[name]) for name in ("M", "C", "g"))
+            assert np.array_equal(torques.tau[k], client.inverse_dynamics(q[k], v[k], v[k]))
+        worker = client.stats().worker
+        assert (worker["state"], worker["done"], worker["failed"]) == ("idle", 2, 0)
+        assert (worker["deaths"], worker["queued"], worker["job"]) == (0, 0, None)
+
+
+def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, states):
+    q, v = states
+    with daemon.client() as client:
+        pid = idle_worker(client, states)
+        os.kill(pid, signal.SIGSTOP)  # the longest of batches
+        asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
+        queued = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
+        until(lambda: client.stats().worker["queued"] == 1)
+        assert client.stats().worker["job"]["operation"] == "batch"
+        for k in range(20):
+            assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
+        with client.session("gravity") as session:
+            assert session.step(q[0], v[0]).status == 0
+        assert asking.thread.is_alive()
+        os.kill(pid, signal.SIGCONT)
+        g = np.array([robot.gravity(row) for row in q])
+        assert np.array_equal(asking.wait().reply.g, g)
+        assert np.array_equal(queued.wait().reply.g, g)
+
+
+def test_progress_of_a_batch_is_in_the_statistics(daemon, states):
+    q = np.tile(states[0], (100, 1))
+    with daemon.client() as client:
+        idle_worker(client, states)
+        asking = Asking(daemon, "solve_mass", q=q, b=q, coordinates="pinocchio")
+        seen = set()
+        while asking.thread.is_alive():
+            job = client.stats().worker["job"]
+            if job:
+                assert job["total"] in (0, len(q))  # 0 before the first report
+                seen.add(job["done"])
+        assert asking.wait().reply.x.shape == q.shape
+    assert any(0 < done < len(q) for done in seen)
+
+
+def test_killed_worker_is_reported_and_replaced(fresh, robot, states):
+    q, _ = states
+    with fresh.client() as client:
+        pid = idle_worker(client, states)
+        os.kill(pid, signal.SIGSTOP)
+        asking = Asking(fresh, "dynamics", q=q, want=["g"])
+        queued = Asking(fresh, "dynamics", q=q, want=["g"])
+        until(lambda: client.stats().worker["queued"] == 1)
+        os.kill(pid, signal.SIGKILL)
+        outcomes = [asking.wait(), queued.wait()]  # whichever came first was under way
+        (failed,) = [outcome.error for outcome in outcomes if outcome.error]
+        assert isinstance(failed, errors.InternalError)
+        assert str(failed) == (
+            "the worker ended by signal 9 during this batch; a new one takes its place"
+        )
+        (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
+        assert np.array_equal(reply.g, [robot.gravity(row) for row in q])
+        worker = client.stats().worker
+        assert (worker["deaths"], worker["failed"], worker["done"]) == (1, 1, 2)
+        assert worker["pid"] != pid
+
+
+def test_worker_killed_while_idle_is_replaced(fresh, states):
+    with fresh.client() as client:
+        pid = idle_worker(client, states)
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: client.stats().worker["deaths"] == 1)
+        assert idle_worker(client, states) not in (pid, None)
+
+
+def test_worker_stands_back_from_the_loop(daemon, states):
+    with daemon.client() as client:
+        pid = idle_worker(client, states)
+        assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
+        assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_worker_ends_with_the_daemon(fresh, states, number):
+    with fresh.client() as client:
+        pid = idle_worker(client, states)
+        fresh.signal(number)
+        fresh.wait()
+        until(lambda: not is_alive(pid))
+    if number == signal.SIGKILL:
+        fresh.start()  # takes away what is left
+
+
+def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
+    q, _ = states
+    with fresh.client() as client:
+        pid = idle_worker(client, states)
+        os.kill(pid, signal.SIGSTOP)  # nor does it end by itself
+        both = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(2)]
+        until(lambda: client.stats().worker["queued"] == 1)
+        assert fresh.stop() == 0
+        for asking in both:
+            assert asking.wait().error.code == "stopping"
+        assert not is_alive(pid)
+
+
+def test_more_jobs_than_may_wait_are_refused(daemon, states):
+    q = states[0][:1]
+    with daemon.client() as client:
+        pid = idle_worker(client, states)
+        os.kill(pid, signal.SIGSTOP)
+        waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + 1)]
+        until(lambda: client.stats().worker["queued"] == MOST_JOBS)
+        with pytest.raises(errors.OperationError) as caught:
+            client.batch("dynamics", q=q, want=["g"])
+        assert caught.value.code == "busy"
+        os.kill(pid, signal.SIGCONT)
+        assert all(asking.wait().reply.g.shape == (1, NV) for asking in waiting)
+
+
+def test_errors_of_batches_are_those_of_the_wire(daemon, states):
+    q, v = states
+    wrong = q.copy()
+    wrong[17, 3] = np.inf
+    with daemon.client() as client:
+        failed = client.stats().worker["failed"]
+        for fields, code in [
+            ({"operation": "dynamics"}, "missing_field"),
+            ({"q": q}, "missing_field"),
+            ({"operation": "dynamics", "q": q, "x": 1}, "unknown_field"),
+            ({"operation": "dynamics", "q": q, "dt": 1}, "unknown_field"),
+            ({"operation": "hello", "q": q}, "bad_field"),
+            ({"operation": "dynamics", "q": wrong}, "bad_field"),
+            ({"operation": "dynamics", "q": np.tile(q, (2, 1)), "want": ["Gamma"]}, "too_large"),
+        ]:
+            with pytest.raises(errors.RequestError) as caught:
+                client.call("batch", **fields)
+            assert caught.value.code == code
+        with pytest.raises(errors.FieldError, match=r"^state 17: q\[3\] is inf") as caught:
+            client.batch("dynamics", q=wrong, v=v)
+        assert caught.value.state == 17
+        worker = client.stats().worker
+        assert worker["deaths"] == 0
+        assert worker["failed"] == failed + 5  # three never came to the worker
+        assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
+
+
+def test_strangers_at_the_workers_socket_are_not_heard(daemon, states):
+    with daemon.client() as client, zmq.Context() as context:
+        idle_worker(client, states)
+        with context.socket(zmq.DEALER) as socket:
+            socket.linger = 1000
+            socket.connect(f"ipc://{daemon.folder}/chain20.worker.sock")
+            for parts in ([b""], [b"x", b"y", b"z"], [codec.encode({"event": "ready"}), b""]):
+                socket.send_multipart(parts)
+        assert client.batch("dynamics", q=states[0], v=states[1]).M.shape == (200, NV, NV)
+        assert client.stats().worker["deaths"] == 0
+
+
+@pytest.mark.parametrize(
+    "program, words",
+    [("/bin/false", "ended by exit code 1 while starting"), ("/no/such/program", "No such file")],
+)
+def test_worker_that_cannot_start_is_reported(tmp_path, robot, states, monkeypatch, program, words):
+    tmp_path.chmod(0o700)
+    monkeypatch.setattr("sys.executable", program)
+    with InThread(robot, tmp_path) as daemon, Client(daemon.endpoint, timeout=5.0) as client:
+        for _ in range(2):
+            with pytest.raises(errors.InternalError, match=words):
+                client.batch("dynamics", q=states[0], want=["g"])
+        assert client.hello().nv == NV
+        monkeypatch.undo()
+        assert client.batch("dynamics", q=states[0], want=["g"]).g.shape == (200, NV)
+
+
+@pytest.mark.parametrize(
+    "load", [lambda: Robot.from_urdf(find_urdf("panda")), lambda: Robot.family("quadruped", 20)]
+)
+def test_model_survives_the_way_to_the_worker(load):
+    robot = load()
+    other = Robot(unpack(pack(robot.model)))
+    assert pack(other.model) == pack(robot.model)
+    assert other.frame_names == robot.frame_names
+    assert other.joint_names == robot.joint_names
+    q, v = robot.random_state(np.random.default_rng(1))
+    want, frames = ("M", "C", "g", "J", "pose"), robot.frame_names[-1:]
+    here, there = robot.dynamics(q, v, want, frames), other.dynamics(q, v, want, frames)
+    assert all(np.array_equal(here[word], there[word]) for word in ("M", "C", "g"))
+    assert np.array_equal(here["J"][frames[0]], there["J"][frames[0]])
