@@ -140,19 +140,18 @@ class AsyncClient:
         about = await self.hello()
         opened = await self.call("open", law=law, **fields)
 
-        async def close() -> None:
-            await self.call("close", session=opened.session)
-
         try:
-            session = AsyncSession(
-                self._context, opened.as_dict(), nq=about.nq, nv=about.nv, close=close
-            )
+            session = AsyncSession(self._context, opened.as_dict(), about.nq, about.nv, self.call)
         except BaseException:
             with contextlib.suppress(TorquedError):
-                await close()
+                await self.call("close", session=opened.session)
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
+
+    async def control(self, law: str, q: Any, v: Any, **fields: Any) -> Result:
+        """One torque of a control law, without a session."""
+        return await self.call("control", law=law, q=as_array(q), v=as_array(v), **fields)
 
     async def ping(self) -> Result:
         """Whether the daemon is ready; never waits behind work."""

@@ -36,10 +36,10 @@ class AsyncSession(SessionFrames):
         opened: Mapping[str, Any],
         nq: int,
         nv: int,
-        close: Callable[[], Awaitable[Any]],
+        call: Callable[..., Awaitable[Any]],
     ) -> None:
         super().__init__(opened, nq, nv)
-        self._close = close
+        self._call = call
         self.closed = False
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
@@ -66,13 +66,21 @@ class AsyncSession(SessionFrames):
         self.closed = True
         try:
             with contextlib.suppress(TimeoutError, FieldError):
-                await self._close()
+                await self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)
 
-    def send(self, q: Any, v: Any, *references: Any) -> int:
-        """Send a state without waiting; returns its sequence number."""
-        frame = self._pack((q, v, *references))
+    async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
+        """Change gains, gradually over so many seconds; those not given stay as they are."""
+        await self._call("tune", session=self.number, gains=dict(gains), over=over)
+
+    def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
+        """Send a state without waiting; returns its sequence number.
+
+        References follow in their order, or by name; those not given stay as they were. `at` is
+        the time of measurement in s, for laws that learn and for observers; by default now.
+        """
+        frame = self._pack(q, v, references, named, at)
         try:
             at_once(self._socket.send(frame, zmq.DONTWAIT))
         except zmq.Again:
@@ -95,9 +103,17 @@ class AsyncSession(SessionFrames):
         except builtins.TimeoutError:
             raise no_output(timeout) from None
 
-    async def step(self, q: Any, v: Any, *references: Any, timeout: float = 1.0) -> Output:
+    async def step(
+        self,
+        q: Any,
+        v: Any,
+        *references: Any,
+        timeout: float = 1.0,
+        at: float | None = None,
+        **named: Any,
+    ) -> Output:
         """Send a state and wait for the output that used it (or a newer one)."""
-        sequence = self.send(q, v, *references)
+        sequence = self.send(q, v, *references, at=at, **named)
         try:
             async with asyncio.timeout(timeout):
                 while (output := self._parse(await self._socket.recv())).sequence < sequence:

@@ -175,6 +175,10 @@ class Client(Closing):
         """Have the daemon load its robot anew; refused while sessions are open."""
         return self.call("reload", self.control_endpoint, timeout)
 
+    def control(self, law: str, q: Any, v: Any, **fields: Any) -> Result:
+        """One torque of a control law, without a session: `tau`, its power balance, `status`."""
+        return self.call("control", law=law, q=as_array(q), v=as_array(v), **fields)
+
     def ping(self) -> Result:
         """Whether the daemon is ready; never waits behind work."""
         return self.call("ping", self.control_endpoint)
@@ -196,16 +200,11 @@ class Client(Closing):
         about = self.hello()
         opened = self.call("open", law=law, **fields)
 
-        def close() -> None:
-            self.call("close", session=opened.session)
-
         try:
-            session = Session(
-                self._context, opened.as_dict(), nq=about.nq, nv=about.nv, close=close
-            )
+            session = Session(self._context, opened.as_dict(), about.nq, about.nv, self.call)
         except BaseException:
             with contextlib.suppress(TorquedError):
-                close()
+                self.call("close", session=opened.session)
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session

@@ -25,10 +25,10 @@ class Session(SessionFrames, Closing):
         opened: Mapping[str, Any],
         nq: int,
         nv: int,
-        close: Callable[[], Any],
+        call: Callable[..., Any],
     ) -> None:
         super().__init__(opened, nq, nv)
-        self._close = close
+        self._call = call
         self.closed = False
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
@@ -44,13 +44,21 @@ class Session(SessionFrames, Closing):
         self.closed = True
         try:
             with contextlib.suppress(TimeoutError, FieldError):
-                self._close()
+                self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)
 
-    def send(self, q: Any, v: Any, *references: Any) -> int:
-        """Send a state without waiting; returns its sequence number."""
-        frame = self._pack((q, v, *references))
+    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
+        """Change gains, gradually over so many seconds; those not given stay as they are."""
+        self._call("tune", session=self.number, gains=dict(gains), over=over)
+
+    def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
+        """Send a state without waiting; returns its sequence number.
+
+        References follow in their order, or by name; those not given stay as they were. `at` is
+        the time of measurement in s, for laws that learn and for observers; by default now.
+        """
+        frame = self._pack(q, v, references, named, at)
         try:
             self._socket.send(frame, zmq.DONTWAIT)
         except zmq.Again:
@@ -71,9 +79,17 @@ class Session(SessionFrames, Closing):
             raise no_output(timeout)
         return self._parse(self._socket.recv())
 
-    def step(self, q: Any, v: Any, *references: Any, timeout: float = 1.0) -> Output:
+    def step(
+        self,
+        q: Any,
+        v: Any,
+        *references: Any,
+        timeout: float = 1.0,
+        at: float | None = None,
+        **named: Any,
+    ) -> Output:
         """Send a state and wait for the output that used it (or a newer one)."""
-        sequence = self.send(q, v, *references)
+        sequence = self.send(q, v, *references, at=at, **named)
         deadline = time.monotonic() + timeout
         while True:
             output = self.receive(max(0.001, deadline - time.monotonic()))

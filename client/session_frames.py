@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,23 +49,52 @@ class SessionFrames:
         self.number: int = opened["session"]
         self.period: float = opened["period"]
         self.outputs = {name: tuple(shape) for name, shape in opened["outputs"].items()}
-        self._sizes = (nq, nv, int(opened["references"]))
+        #: Names of what follows q and v in a state, in order, with their shapes.
+        self.references = {name: tuple(shape) for name, shape in opened["references"].items()}
         self._sequence = 0
         self._frame = bytearray(opened["state_bytes"])
         payload = len(self._frame) - PAYLOAD
         self._frame[:PAYLOAD] = prefix(payload)
-        self._numbers = np.frombuffer(self._frame, np.float64, offset=PAYLOAD + STATE_HEAD.size)
+        numbers = np.frombuffer(self._frame, np.float64, offset=PAYLOAD + STATE_HEAD.size)
+        self._places = dict(split(numbers, {"q": (nq,), "v": (nv,), **self.references}))
+        for name, value in opened["defaults"].items():
+            self._put(name, value)
         self._output_bytes = int(opened["output_bytes"])
 
-    def _pack(self, parts: tuple[Any, ...]) -> bytearray:
-        """The frame of the next state; valid until the one after it."""
-        flat = [np.asarray(x, np.float64).reshape(-1) for x in parts]
-        sizes = (len(flat[0]), len(flat[1]), sum(len(part) for part in flat[2:]))
-        if sizes != self._sizes:
-            raise ValueError(f"state with (q, v, references) of sizes {sizes}, not {self._sizes}")
+    def _put(self, name: str, value: Any) -> None:
+        place, given = self._places[name], np.asarray(value, np.float64)
+        if given.shape != place.shape:
+            raise ValueError(f"{name} has shape {given.shape}, expected {place.shape}")
+        place[...] = given
+
+    def _pack(
+        self,
+        q: Any,
+        v: Any,
+        references: Sequence[Any],
+        named: Mapping[str, Any],
+        at: float | None,
+    ) -> bytearray:
+        """The frame of the next state; valid until the one after it.
+
+        References come in their order, or by name; those that are not given stay as they are.
+        """
+        self._put("q", q)
+        self._put("v", v)
+        if len(references) > len(self.references):
+            known = ", ".join(self.references) or "none"
+            raise ValueError(f"{len(references)} references, this session has: {known}")
+        for name, value in zip(self.references, references, strict=False):
+            self._put(name, value)
+        for name, value in named.items():
+            if name not in self.references:
+                known = ", ".join(self.references) or "none"
+                raise ValueError(f"no reference {name!r}, this session has: {known}")
+            self._put(name, value)
         self._sequence += 1
-        STATE_HEAD.pack_into(self._frame, PAYLOAD, self._sequence, time.monotonic())
-        np.concatenate(flat, out=self._numbers)
+        STATE_HEAD.pack_into(
+            self._frame, PAYLOAD, self._sequence, time.monotonic() if at is None else at
+        )
         return self._frame
 
     def _parse(self, data: bytes) -> Output:
@@ -74,10 +104,14 @@ class SessionFrames:
             )
         tick, sequence, status, age, compute, at = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
         numbers = np.frombuffer(data, np.float64, offset=PAYLOAD + OUTPUT_HEAD.size)
-        values = {}
-        start = 0
-        for name, shape in self.outputs.items():
-            size = int(np.prod(shape))
-            values[name] = numbers[start : start + size].reshape(shape)
-            start += size
+        values = dict(split(numbers, self.outputs))
         return Output(tick, sequence, status, age, compute, at, values)
+
+
+def split(numbers: Array, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, Array]]:
+    """Arrays that lie one behind the other, by name: views, not copies."""
+    start = 0
+    for name, shape in shapes.items():
+        size = math.prod(shape)
+        yield name, numbers[start : start + size].reshape(shape)
+        start += size

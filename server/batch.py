@@ -22,18 +22,10 @@ from torqued.kernels.evaluate import WANTS, quantities
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import QUATERNION_TOLERANCE
 from torqued.kernels.model.description import Array
-from torqued.server.operations import (
-    BATCHED,
-    OPERATIONS,
-    Fields,
-    checked_fields,
-    refusals,
-    text,
-    texts,
-    wrenches,
-)
+from torqued.server.fields import Fields, mapping, text, texts
+from torqued.server.operations import BATCHED, OPERATIONS, checked_fields, refusals, wrenches
 
-#: Fields with one more dimension in front; so have the wrenches in `f_ext`.
+#: Fields with one more dimension in front; so have what is in `f_ext` and `references`.
 STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
 
 #: Told how many states are done, and of how many.
@@ -92,13 +84,17 @@ class States:
             frame: rows(f"f_ext[{frame!r}]", value)
             for frame, value in (wrenches(fields) or {}).items()
         }
+        self.references = {
+            name: rows(f"references[{name!r}]", value)
+            for name, value in mapping(fields, "references").items()
+        }
         self.common = {key: value for key, value in fields.items() if key not in self.stacks}
         if "q" not in self.stacks:
             raise InputError("q: nil, expected a row for each state", "q", None, "(N, nq)")
         self.count = len(self.stacks["q"])
         if self.count == 0:
             raise InputError("q: no states, expected at least one", "q", 0, "at least one state")
-        for key, stack in {**self.stacks, **self.wrenches}.items():
+        for key, stack in {**self.stacks, **self.wrenches, **self.references}.items():
             if len(stack) != self.count:
                 message = f"{key}: {len(stack)} states, but q has {self.count}"
                 raise InputError(message, key, len(stack), f"{self.count} states")
@@ -108,6 +104,8 @@ class States:
         own = {key: stack[k] for key, stack in self.stacks.items()}
         if self.wrenches:
             own["f_ext"] = {frame: stack[k] for frame, stack in self.wrenches.items()}
+        if self.references:
+            own["references"] = {name: stack[k] for name, stack in self.references.items()}
         return self.common | own
 
 

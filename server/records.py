@@ -64,7 +64,7 @@ SESSION = np.dtype(
         ("received", "i8"),  # ns, when it came
         ("stamp", "f8"),  # s, by the sender's clock
         ("elapsed", "f8"),  # s from the state before to this tick's; 0 where none came
-        ("good", "i8"),  # ns, when the law last gave a torque
+        ("good", "i8"),  # ns, until when the newest torque of the law is good
         ("ramp", "i8"),  # ticks until the gains are what they are changed to
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale

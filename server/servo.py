@@ -154,7 +154,7 @@ def serve(handle, loop, session, time):
         data.out[:] = 0.0
     if sizes.torques > 0:
         if usable:
-            session.good = time
+            session.good = session.received + session.stale_after
             data.held[:] = data.out[: sizes.torques]
         else:
             status |= FALLBACK

@@ -131,7 +131,8 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
         "endpoint": request_endpoint("nobody", tmp_path),
         "state_bytes": 40,
         "output_bytes": 64,
-        "references": 0,
+        "references": {},
+        "defaults": {},
         "outputs": {"tau": [1]},
         "period": 0.001,
     }
@@ -142,7 +143,7 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
 
     daemon, client = puppet(answer, timeout=5.0)
     session = client.session("gravity")
-    with pytest.raises(ValueError, match=r"sizes \(2, 1, 0\), not \(1, 1, 0\)"):
+    with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(1,\)"):
         session.send([0.0, 1.0], [0.0])
     assert session.send([0.0], [0.0]) == 1
     assert session.latest() is None

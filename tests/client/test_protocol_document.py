@@ -89,8 +89,7 @@ def test_quantities_are_the_codes():
 def test_laws_are_the_codes():
     from torqued.server.laws import LAWS
 
-    section = DOCUMENT.split("## Sessions")[1].split("The reply of `open`")[0]
-    assert {row[0] for row in rows(section)} == set(LAWS)
+    assert {row[0] for row in rows(marked("laws"))} == set(LAWS)
 
 
 def test_limits_are_the_codes():

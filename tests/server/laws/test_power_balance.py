@@ -56,7 +56,7 @@ def make(robot: Robot, name: str) -> Controller:
 
 
 def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarray]]:
-    """References that belong together at each time: joints, and a frame that turns about an axis."""
+    """References that belong together at each time: of joints, and of a frame that turns."""
     rng = np.random.default_rng(seed)
     q0 = robot.random_state(rng)[0]
     amplitude, phase = 0.3 * rng.normal(size=robot.nv), rng.uniform(0, 6, robot.nv)
