@@ -22,6 +22,7 @@ from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
+from torqued.server.batch import checked_batch
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
@@ -212,8 +213,8 @@ class Daemon:
         self.requests += 1
         name = checked_name(message, REQUESTS)
         if name in WORKER_OPERATIONS:
-            checked_fields(message, *WORKER_OPERATIONS[name])
-            return Later(self._batch)
+            operation, _ = checked_batch(checked_fields(message, *WORKER_OPERATIONS[name]))
+            return Later(lambda envelope: self._batch(operation, envelope))
         if name in SESSION_OPERATIONS:
             fields = checked_fields(message, *SESSION_OPERATIONS[name])
             handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
@@ -223,16 +224,15 @@ class Daemon:
             result |= self._about()
         return result
 
-    def _batch(self, envelope: Envelope) -> None:
+    def _batch(self, operation: str, envelope: Envelope) -> None:
         """Have the worker compute a batch; its reply is passed on as it comes."""
 
-        def finish(head: Mapping[str, Any], reply: bytes) -> None:
+        def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
             self.refused += not head["ok"]
             envelope.send(reply)
 
-        self.worker.submit(
-            Job("batch", "batch", envelope.identity, envelope.data, finish, envelope.refuse)
-        )
+        name, data = f"batch of {operation}", envelope.data
+        self.worker.submit(Job(name, "batch", envelope.identity, data, finish, envelope.refuse))
 
     def _about(self) -> dict[str, Any]:
         """What `hello` says of the daemon beside the robot."""

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+import zmq
+
 from torqued.client import codec, errors
 from torqued.kernels import Robot
 from torqued.server.replies import Envelope, as_request_error, success
@@ -45,14 +47,14 @@ class Reload:
         except Exception as error:
             self._refuse(error)
 
-    def _finish(self, head: Mapping[str, Any], body: bytes) -> None:
+    def _finish(self, head: Mapping[str, Any], body: zmq.Frame) -> None:
         """Take the robot that the worker has loaded; pass on why there is none."""
         if not head["ok"]:
             self.daemon.refused += 1
             self.envelope.send(body)
             return
         try:
-            result = self._take(Robot(unpack(body)))
+            result = self._take(Robot(unpack(body.bytes)))
             self.envelope.send(
                 success(self.envelope.identity, result | {"restart": head["restart"]})
             )

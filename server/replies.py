@@ -83,11 +83,11 @@ class Envelope:
     identity: Identity
     data: bytes  # the request as it came
 
-    def send(self, reply: bytes) -> None:
+    def send(self, reply: bytes | zmq.Frame) -> None:
         """Send the reply, from any thread."""
 
         def send() -> None:
-            self.socket.send_multipart([*self.route, reply])
+            self.socket.send_multipart([*self.route, reply], copy=False)
 
         self.thread.hand_over(send)
 

@@ -47,7 +47,7 @@ def view(stats: Mapping[str, Any]) -> Group:
         f"loop: {servo['rate']:.0f} Hz, {servo['tick']} ticks, {servo['missed']} missed, "
         f"{granted}\n"
         f"worker: {worker['state']}, {worker['queued']} jobs waiting, {worker['done']} done, "
-        f"{worker['failed']} failed, {worker['deaths']} times dead"
+        f"{worker['failed']} failed, died {worker['deaths']} times"
     )
     if job:
         head.append(f"; {job['operation']}: {job['done']} of {job['total']}")

@@ -6,15 +6,19 @@ go by, the file descriptor of the lifeline and a processor to keep off, -1 for n
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 #: How much the worker yields to everything else; 19 is the most.
 NICENESS = 10
+#: Of 1000: where memory runs out, the system takes the worker before the daemon.
+FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -36,6 +40,8 @@ def stand_back(cpu: int) -> None:
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICENESS)
+    with contextlib.suppress(OSError):  # where the system has it
+        Path("/proc/self/oom_score_adj").write_text(str(FIRST_TO_GO))
     others = os.sched_getaffinity(0) - {cpu}
     if others:
         os.sched_setaffinity(0, others)

@@ -46,7 +46,7 @@ class Job:
     do: str  # as serving.py has it
     identity: Identity  # of the request
     body: bytes
-    finish: Callable[[Mapping[str, Any], bytes], None]  # head and body of the answer
+    finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
     fail: Callable[[errors.RequestError], None]  # there will be no answer
 
 
@@ -64,6 +64,7 @@ class Worker:
         self.endpoint = endpoint
         self.avoid_cpu = avoid_cpu
         self.state = ABSENT
+        self._closed = False
         self.deaths = self.done = self.failed = 0
         self._name = ""
         self._model = model
@@ -81,6 +82,8 @@ class Worker:
 
     def submit(self, job: Job) -> None:
         """Put a job into the queue; refused where that is full."""
+        if self._closed:
+            raise stopping()
         if len(self._queue) >= MOST_JOBS:
             raise errors.error("busy", f"{MOST_JOBS} jobs are waiting for the worker; try later")
         self._queue.append(job)
@@ -109,38 +112,42 @@ class Worker:
 
     def close(self) -> None:
         """End the process; jobs under way are refused."""
+        self._closed = True
         self._drop_process()
-        self._fail_all(errors.error("stopping", "the daemon stops; this was not finished"))
+        self._fail_all(stopping())
         self._waiting.remove(self._socket)
         self._socket.close(linger=0)
 
     def _start(self) -> None:
         # Nothing that an earlier process or a stranger says is taken for this one's words.
         self._name = secrets.token_hex(8)
-        mine, theirs = socket.socketpair()
-        arguments = (
-            self.endpoint,
-            self._name,
-            str(theirs.fileno()),
-            str(-1 if self.avoid_cpu is None else self.avoid_cpu),
-        )
         try:
-            self._process = subprocess.Popen(
+            self._process, self._lifeline = self._spawn()
+        except OSError as error:
+            message = f"the worker cannot be started: {error.strerror}"
+            log.error(message)
+            self._fail_all(errors.error("internal", message))
+            return
+        self._waiting.add(self._lifeline.fileno(), self._mourn)
+        self.state = STARTING
+
+    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        """The process, and this end of its lifeline."""
+        mine, theirs = socket.socketpair()
+        cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
+        arguments = (self.endpoint, self._name, str(theirs.fileno()), str(cpu))
+        try:
+            process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
             )
-        except OSError as error:
+        except OSError:
             mine.close()
-            self._fail_all(
-                errors.error("internal", f"the worker cannot be started: {error.strerror}")
-            )
-            return
+            raise
         finally:
             theirs.close()
-        self._lifeline = mine
-        self._waiting.add(mine.fileno(), self._mourn)
-        self.state = STARTING
+        return process, mine
 
     def _next(self) -> None:
         """Hand over the next job, if there is one and the worker is free."""
@@ -150,18 +157,18 @@ class Worker:
             self._tell({"do": self._job.do, "id": self._job.identity}, self._job.body)
 
     def _tell(self, head: Mapping[str, Any], body: bytes) -> None:
-        self._socket.send_multipart([self._name.encode(), codec.encode(head), body])
+        self._socket.send_multipart([self._name.encode(), codec.encode(head), body], copy=False)
 
     def _hear(self) -> None:
         self._take_message()
         self._next()
 
     def _take_message(self) -> None:
-        name, *message = self._socket.recv_multipart()
-        if name != self._name.encode():
+        name, *message = self._socket.recv_multipart(copy=False)
+        if name.bytes != self._name.encode():
             return
         head, body = message
-        fields = codec.decode(head)
+        fields = codec.decode(head.bytes)
         if fields["event"] == "ready":
             self.state = IDLE
             self.use(self._model)
@@ -181,10 +188,11 @@ class Worker:
         while self._socket.poll(0):  # what it said before
             self._take_message()
         was_ready = self.state in (IDLE, BUSY)
+        doing = self._job.operation if self._job else "nothing"
         code = self._drop_process()
         self.deaths += 1
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
-        log.error("the worker ended by %s%s", how, self._job and f" in {self._job.operation!r}")
+        log.error("the worker ended by %s, doing %s", how, doing)
         if not was_ready:  # nor would the next one be
             self._fail_all(errors.error("internal", f"the worker ended by {how} while starting"))
             return
@@ -224,3 +232,8 @@ class Worker:
         self.failed += len(jobs)
         for job in jobs:
             job.fail(error)
+
+
+def stopping() -> errors.RequestError:
+    """The error of a job that the end of the daemon came before."""
+    return errors.error("stopping", "the daemon stops; this was not finished")

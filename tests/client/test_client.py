@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -74,12 +75,24 @@ def test_silence_ends_in_a_timeout_after_all_retries(puppet):
     assert daemon.operations == ["hello"] * 3
 
 
-@pytest.mark.parametrize("operation", ["open", "close"])
-def test_open_and_close_are_never_sent_twice(puppet, operation):
+@pytest.mark.parametrize("operation", ["open", "close", "batch", "reload"])
+def test_what_must_not_happen_twice_is_never_sent_twice(puppet, operation):
     daemon, client = puppet(lambda message: [])
     with pytest.raises(TimeoutError, match=f"{operation}: no reply"):
-        client.call(operation)
+        client.call(operation, None, 0.1)
     assert daemon.operations == [operation]
+
+
+def test_long_work_is_waited_for_longer_than_other_requests(puppet):
+    def answer(message):
+        time.sleep(0.3)
+        return [good(message, n=len(message["q"]))]
+
+    daemon, client = puppet(answer, timeout=0.1)
+    assert client.batch("dynamics", q=[[0.0], [1.0]]).n == 2
+    with pytest.raises(TimeoutError):
+        client.batch("dynamics", q=[[0.0]], timeout=0.05)
+    assert daemon.operations.count("batch") <= 2  # neither was repeated
 
 
 def test_client_works_on_after_a_timeout(puppet):

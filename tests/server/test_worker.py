@@ -16,6 +16,7 @@ from torqued.client import Client, codec, errors
 from torqued.kernels import Robot
 from torqued.server.catalog import find_urdf
 from torqued.server.worker.models import pack, unpack
+from torqued.server.worker.process import FIRST_TO_GO
 from torqued.server.worker.worker import MOST_JOBS
 
 NV = 20
@@ -122,7 +123,7 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
         queued = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
         until(lambda: client.stats().worker["queued"] == 1)
-        assert client.stats().worker["job"]["operation"] == "batch"
+        assert client.stats().worker["job"]["operation"] == "batch of dynamics"
         for k in range(20):
             assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
         with client.session("gravity") as session:
@@ -162,7 +163,7 @@ def test_killed_worker_is_reported_and_replaced(fresh, robot, states):
         (failed,) = [outcome.error for outcome in outcomes if outcome.error]
         assert isinstance(failed, errors.InternalError)
         assert str(failed) == (
-            "the worker ended by signal 9 during this batch; a new one takes its place"
+            "the worker ended by signal 9 during this batch of dynamics; a new one takes its place"
         )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
         assert np.array_equal(reply.g, [robot.gravity(row) for row in q])
@@ -184,6 +185,7 @@ def test_worker_stands_back_from_the_loop(daemon, states):
         pid = idle_worker(client, states)
         assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
         assert os.sched_getscheduler(pid) == os.SCHED_OTHER
+        assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == FIRST_TO_GO
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -247,7 +249,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
         assert caught.value.state == 17
         worker = client.stats().worker
         assert worker["deaths"] == 0
-        assert worker["failed"] == failed + 5  # three never came to the worker
+        assert worker["failed"] == failed + 3  # the others never came to the worker
         assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
 
 
