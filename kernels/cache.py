@@ -7,12 +7,15 @@ same code: another checkout, an installed wheel, an image whose files are read-o
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import stat
 from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.serialize import dumps
 
 
 def cache_root() -> Path:
@@ -65,6 +68,33 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         return str(self._line)
 
 
+class _Files:
+    """One file per compiled function, named after what it was compiled for.
+
+    Numba's own keep an index beside numbered files: two processes that compile the same function
+    for different types at once could take the same number.
+    """
+
+    def __init__(self, folder: Path, base: str) -> None:
+        self._folder, self._base = folder, base
+
+    def path(self, key: Any) -> Path:
+        digest = hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        return self._folder / f"{self._base}.{digest}.nbc"
+
+    def save(self, key: Any, data: Any) -> None:
+        path = self.path(key)
+        draft = path.with_suffix(f".{os.getpid()}.draft")
+        draft.write_bytes(dumps(data))
+        draft.replace(path)  # a reader never sees half a file
+
+    def load(self, key: Any) -> Any:
+        try:
+            return pickle.loads(self.path(key).read_bytes())
+        except FileNotFoundError:
+            return None
+
+
 class KernelCache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, in a given folder."""
 
@@ -80,6 +110,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
         self._impl_class = Implementation
         self._writable = os.access(folder, os.W_OK)
         super().__init__(function)
+        self._cache_file = _Files(Path(self._cache_path), self._impl.filename_base)
+
+    def has(self, signature: Any, codegen: Any) -> bool:
+        """Whether there is code for these argument types and this processor."""
+        return self._cache_file.path(self._index_key(signature, codegen)).exists()
 
     def _save_overload(self, signature: Any, data: Any) -> None:
         if self._writable:

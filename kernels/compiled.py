@@ -8,8 +8,12 @@ The caller keeps the promises that `Robot` keeps: contiguous float64 arrays of t
 
 from __future__ import annotations
 
+import contextlib
+import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,7 +35,7 @@ from torqued.kernels import (  # noqa: F401  (importing a module registers its e
     rnea,
     tracking,
 )
-from torqued.kernels.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind
+from torqued.kernels.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
 
 
 class Compiled:
@@ -49,6 +53,10 @@ class Compiled:
 COMPILED = Compiled()
 
 
+#: So many kernels missing in the cache take longer than another process takes to start.
+WORTH_A_HELPER = 4
+
+
 @dataclass(frozen=True)
 class CompileSummary:
     """What `compile_all` did."""
@@ -60,18 +68,48 @@ class CompileSummary:
 
 
 def compile_all(report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
-    """Make every kernel ready; `report(name, done, total)` is called before each and at the end."""
+    """Make every kernel ready; `report(name, done, total)` is called before each and at the end.
+
+    A second process helps where much is missing: it begins at the other end of the list, and what
+    one has put into the cache the other only reads.
+    """
     start = time.perf_counter()
-    from_cache = 0
-    for done, (name, (dispatcher, _)) in enumerate(ENTRIES.items()):
-        if report:
-            report(name, done, len(ENTRIES))
-        getattr(COMPILED, name)
-        stats = getattr(dispatcher, "stats", None)  # plain functions when compilation is off
-        from_cache += bool(stats and stats.cache_hits)
+    missing = [name for name in ENTRIES if not is_cached(name)]
+    from_cache = len(ENTRIES) - len(missing)
+    with _helper() if len(missing) > WORTH_A_HELPER else contextlib.nullcontext():
+        for done, name in enumerate(ENTRIES):
+            if report:
+                report(name, done, len(ENTRIES))
+            getattr(COMPILED, name)
     if report:
         report("", len(ENTRIES), len(ENTRIES))
     seconds = time.perf_counter() - start
     return CompileSummary(
         len(ENTRIES), from_cache, seconds, str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM
     )
+
+
+def compile_backwards() -> None:
+    """What the second process does: the last kernel first, until it meets what is there."""
+    for name in reversed(ENTRIES):
+        if not is_cached(name):
+            getattr(COMPILED, name)
+
+
+@contextlib.contextmanager
+def _helper() -> Iterator[None]:
+    """A process that compiles as well, as long as this one does."""
+    if CACHE_FOLDER is None or not os.access(CACHE_FOLDER, os.W_OK) or (os.cpu_count() or 1) < 2:
+        yield
+        return
+    modules = sorted({dispatcher.py_func.__module__ for dispatcher, _ in ENTRIES.values()})
+    program = (
+        f"import importlib; [importlib.import_module(name) for name in {modules}]; "
+        "from torqued.kernels.compiled import compile_backwards; compile_backwards()"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()

@@ -126,6 +126,13 @@ def bind(function: Function) -> Function:
     return dispatcher.overloads[types].entry_point  # type: ignore[no-any-return]
 
 
+def is_cached(name: str) -> bool:
+    """Whether an entry's compiled code is in the cache."""
+    dispatcher, types = ENTRIES[name]
+    cache = getattr(dispatcher, "_cache", None)  # plain functions have none
+    return isinstance(cache, KernelCache) and cache.has(types, dispatcher.targetctx.codegen())
+
+
 def address_of(name: str) -> int:
     """Address of an entry as a C function, for compiled code that calls it through a pointer."""
     dispatcher, types = ENTRIES[name]
