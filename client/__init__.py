@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.client.client import Client, Result
 from torqued.client.errors import (
+    AccessError,
     FieldError,
     InternalError,
     MessageError,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from torqued.client.aio import AsyncClient
 
 __all__ = [
+    "AccessError",
     "AsyncClient",
     "Client",
     "FieldError",

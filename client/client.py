@@ -179,7 +179,7 @@ class Client(Closing):
 
         try:
             session = Session(
-                self._context, opened.as_dict(), nq=about.nq, nv=about.nv, close=close
+                self._context, opened.as_dict(), about.nq, about.nv, close, self.endpoint
             )
         except BaseException:
             with contextlib.suppress(TorquedError):

@@ -3,7 +3,8 @@
     TorquedError                  everything that torqued raises on purpose
     ├── RequestError              the daemon refused a request
     │   ├── MessageError          bad_message, wrong_version, too_large: not a request at all
-    │   ├── OperationError        unknown_operation, not_ready, busy: not now, or not here
+    │   ├── OperationError        unknown_operation, not_ready, busy, rate_limited: not now
+    │   ├── AccessError           denied: this client has no right to it
     │   ├── FieldError            missing_field, unknown_field, bad_field: a wrong argument
     │   ├── NumericalError        singular: the computation has no result
     │   └── InternalError         internal: a fault of the daemon; its log has the details
@@ -73,6 +74,10 @@ class OperationError(RequestError):
     """An operation that the daemon does not have, or cannot run now."""
 
 
+class AccessError(RequestError):
+    """An operation that this client's key has no right to."""
+
+
 class FieldError(RequestError):
     """An argument that is missing, unknown or wrong."""
 
@@ -101,6 +106,8 @@ CODES: dict[str, type[RequestError]] = {
     "unknown_operation": OperationError,
     "not_ready": OperationError,
     "busy": OperationError,
+    "rate_limited": OperationError,
+    "denied": AccessError,
     "missing_field": FieldError,
     "unknown_field": FieldError,
     "bad_field": FieldError,

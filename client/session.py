@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torqued.client.closing import Closing
 from torqued.client.errors import FieldError, MessageError, TimeoutError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
+from torqued.client.places import reachable
 
 Array = NDArray[np.float64]
 
@@ -54,6 +55,7 @@ class Session(Closing):
         nq: int,
         nv: int,
         close: Callable[[], Any],
+        request: str = "",
     ) -> None:
         self.number: int = opened["session"]
         self.period: float = opened["period"]
@@ -69,7 +71,7 @@ class Session(Closing):
         self._output_bytes = int(opened["output_bytes"])
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
-        self._socket.connect(opened["endpoint"])
+        self._socket.connect(reachable(opened["endpoint"], request))
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.

@@ -21,6 +21,8 @@ from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
+from torqued.server.access import Caller, check
+from torqued.server.limits import Limits, RequestRate
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
@@ -32,6 +34,7 @@ from torqued.server.operations import (
 )
 from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
 from torqued.server.sessions import Safety, Servo
+from torqued.server.transport import Arrivals, Door, LocalDoor, TcpDoor
 
 log = logging.getLogger("torqued")
 
@@ -42,7 +45,7 @@ LINGER = 200
 #: Longest id that a request may have where it is a text.
 LONGEST_ID = 64
 
-Handler = Callable[[Mapping[str, Any]], dict[str, Any]]
+Handler = Callable[[Mapping[str, Any], Caller], dict[str, Any]]
 
 
 class Stopped(Exception):
@@ -61,37 +64,40 @@ class Daemon:
         priority: int = 0,
         lock_memory: bool = False,
         cpu: int | None = None,
+        tcp: TcpDoor | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.robot = robot
         self.endpoints = endpoints
-        private_folder(endpoints.folder)
+        private_folder(endpoints.folder, endpoints.group)
+        limits = limits or Limits()
         self.lock = endpoints.lock()
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
-        self.servo = Servo(robot, self.context, endpoints.session, rate, safety or Safety())
+        self.servo = Servo(robot, self.context, rate, safety or Safety(), limits.sessions)
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
         self.started = time.monotonic()
         self.ready = False
         self.requests = 0
         self.refused = 0
         self.stopping = threading.Event()
-        self.request_socket = self._bind(zmq.ROUTER, endpoints.request)
-        self.control_socket = self._bind(zmq.ROUTER, endpoints.control)
-        self.telemetry_socket = self._bind(zmq.PUB, endpoints.telemetry)
+        self.request_rate = RequestRate(limits.request_rate)
+        self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
+        self._bind()
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
-    def _bind(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
-        socket: zmq.Socket[bytes] = self.context.socket(kind)
-        socket.linger = 0
-        socket.maxmsgsize = LARGEST_MESSAGE
+    def _bind(self) -> None:
         try:
-            socket.bind(endpoint)
-        except zmq.ZMQError as error:
+            for door in self.doors:
+                door.bind(self.context)
+        except EndpointError:
             self.context.destroy(linger=0)
+            self.endpoints.remove()
             self.lock.close()
-            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
-        return socket
+            raise
+        self.request_arrivals = Arrivals({door.request: door for door in self.doors})
+        self.control_arrivals = Arrivals({door.control: door for door in self.doors})
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
@@ -128,10 +134,10 @@ class Daemon:
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            if self.request_socket.poll(20):
-                self._serve(self.request_socket, self._not_ready)
+            for socket, door in self.request_arrivals.wait(20):
+                self._serve(socket, door, self._not_ready)
 
-    def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _not_ready(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         checked_name(message, REQUESTS)
         raise errors.error("not_ready", "kernels are still being compiled; `ping` says when ready")
 
@@ -139,8 +145,8 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                if self.request_socket.poll(100):
-                    self._serve(self.request_socket, self._request)
+                for socket, door in self.request_arrivals.wait(100):
+                    self._serve(socket, door, self._request)
         finally:
             self.close()
 
@@ -149,22 +155,25 @@ class Daemon:
         self.stopping.set()
         self.control.join()
         self.servo.stop(LINGER)
-        for socket in (self.request_socket, self.control_socket, self.telemetry_socket):
-            socket.close(linger=LINGER)
+        for door in self.doors:
+            door.close(LINGER)
         self.context.term()
         self.endpoints.remove()
         self.lock.close()
 
-    def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
+    def _serve(self, socket: zmq.Socket[bytes], door: Door, handle: Handler) -> None:
         """Answer one message. Whatever its bytes are, the daemon goes on."""
-        *route, data = socket.recv_multipart()
+        route, data, caller = door.receive(socket)
         identity: int | str | None = None
         try:
             message = codec.decode(data)
             identity = checked_identity(message)
+            self.request_rate.count(caller.key)
+            check(caller, message)
             with refusals():
                 reply = codec.encode(
-                    {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **handle(message)}
+                    {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True}
+                    | handle(message, caller)
                 )
             if len(reply) > LARGEST_MESSAGE:
                 raise errors.error(
@@ -181,25 +190,23 @@ class Daemon:
             reply = refusal(identity, errors.error("internal", f"{type(error).__name__}: {error}"))
         socket.send_multipart([*route, reply])
 
-    def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _request(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         self.requests += 1
         name = checked_name(message, REQUESTS)
         if name in SESSION_OPERATIONS:
             fields = checked_fields(message, *SESSION_OPERATIONS[name])
-            return self.servo.open(fields) if name == "open" else self.servo.close(fields)
+            change = self.servo.open if name == "open" else self.servo.close
+            return change(fields, caller)
         result = run_operation(self.robot, name, message)
         if name == "hello":
-            result |= self._about()
+            result |= self._about(caller)
         return result
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, caller: Caller) -> dict[str, Any]:
         """What `hello` says of the daemon beside the robot."""
         return {
-            "endpoints": {
-                "request": self.endpoints.request,
-                "control": self.endpoints.control,
-                "telemetry": self.endpoints.telemetry,
-            },
+            "endpoints": caller.door.reached_by(),
+            "right": caller.right,
             "rate": self.servo.statistics()["rate"],
             "realtime": self.servo.granted,
         }
@@ -207,15 +214,15 @@ class Daemon:
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
         while not self.stopping.is_set():
-            if self.control_socket.poll(20):
-                self._serve(self.control_socket, self._control)
+            for socket, door in self.control_arrivals.wait(20):
+                self._serve(socket, door, self._control)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                self.telemetry_socket.send(
-                    codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
-                )
+                statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
+                for door in self.doors:
+                    door.telemetry.send(statistics)
 
-    def _control(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Introspection and administration."""
         name = checked_name(message, CONTROL_OPERATIONS)
         fields = checked_fields(message, *CONTROL_OPERATIONS[name])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from torqued.server import (
     records,
     servo,  # noqa: F401  (registers the loop among the compiled functions)
 )
+from torqued.server.access import Caller, check_owner
 from torqued.server.laws import LAWS
 from torqued.server.laws.stream import flags, shapes
 from torqued.server.numbers import Numbers, Sizes, allocate
@@ -54,6 +54,7 @@ class Session:
     opened: int  # ns, monotonic
     law: str
     endpoint: str
+    caller: Caller  # who opened it
     socket: zmq.Socket[bytes]
     memory: NDArray[np.float64]
     data: Numbers
@@ -70,14 +71,14 @@ class Servo:
         self,
         robot: Robot,
         context: zmq.Context[Any],
-        endpoint: Callable[[int], str],
         rate: float,
         safety: Safety,
+        most_per_client: int = MOST_SESSIONS,
     ) -> None:
         self.robot = robot.copy()  # the loop has a workspace of its own
         self.context = context
-        self.endpoint = endpoint  # of a session by its number
         self.safety = safety
+        self.most_per_client = most_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
         self.sessions: dict[int, Session] = {}  # by number
         self.thread: threading.Thread | None = None
@@ -116,7 +117,7 @@ class Servo:
             session.socket.close(linger=linger)
         self.sessions.clear()
 
-    def open(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def open(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Open a session: law, want, frames, representation, gains, limits."""
         robot = self.robot
         law_name = choice("law", fields["law"], LAWS)
@@ -152,20 +153,20 @@ class Servo:
         self._fill(data, gains, fields)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * sizes.outputs)
-        slot = self._free_slot()
+        slot = self._free_slot(caller)
         number = self._unused_number()
-        endpoint = self.endpoint(number)
         socket = self.context.socket(zmq.PAIR)
         socket.set_hwm(QUEUE)
         socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
-        socket.bind(endpoint)
+        reached_by = caller.door.bind_session(socket, number, caller)
         session = Session(
             number=number,
             slot=slot,
             opened=time.monotonic_ns(),
             law=law_name,
-            endpoint=endpoint,
+            endpoint=reached_by["endpoint"],
+            caller=caller,
             socket=socket,
             memory=memory,
             data=data,
@@ -178,7 +179,7 @@ class Servo:
         self._hand_over(session, law.number, want, REPRESENTATIONS[representation])
         return {
             "session": number,
-            "endpoint": endpoint,
+            **reached_by,
             "state_bytes": len(receive),
             "output_bytes": len(send),
             "references": sizes.references,
@@ -186,17 +187,24 @@ class Servo:
             "period": float(self.shared.loop["period"][0]) * 1e-9,
         }
 
-    def _free_slot(self) -> int:
+    def _free_slot(self, caller: Caller) -> int:
         """A slot that nobody has, or that its owner has abandoned the longest."""
+        own = [s for s in self.sessions.values() if s.caller.key == caller.key]
+        if len(own) >= self.most_per_client:
+            return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MOST_SESSIONS):
             if slot not in taken:
                 return slot
-        idlest = max(self.sessions.values(), key=self._idle)
-        if self._idle(idlest) > self.safety.abandoned:
-            self._end(idlest)
-            return idlest.slot
-        raise errors.error("busy", f"all {MOST_SESSIONS} sessions are open; close one first")
+        return self._abandoned(self.sessions.values(), f"all {MOST_SESSIONS} sessions are open")
+
+    def _abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
+        """The slot of the session that was abandoned the longest; that session is ended."""
+        idlest = max(sessions, key=self._idle)
+        if self._idle(idlest) <= self.safety.abandoned:
+            raise errors.error("busy", f"{refusal}; close one first")
+        self._end(idlest)
+        return idlest.slot
 
     def _idle(self, session: Session) -> float:
         """Seconds since a session's last state, or since it was opened."""
@@ -242,7 +250,7 @@ class Servo:
         record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
         record.state = OPEN  # from here on the loop owns record and socket
 
-    def close(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def close(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Close a session; its last frame has zero torque."""
         number = fields["session"]
         session = self.sessions.get(number) if type(number) is int else None
@@ -251,6 +259,7 @@ class Servo:
             raise InputError(
                 f"session: {number!r} is not open, open are: {opened}", "session", number, opened
             )
+        check_owner(caller, session.caller, session.number)
         self._end(session)
         return {"session": number}
 
@@ -263,7 +272,7 @@ class Servo:
         session.socket.close(linger=200)
         del self.sessions[session.number]
         record.state = FREE
-        Path(session.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+        session.caller.door.end_session(session.number)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
@@ -276,6 +285,7 @@ class Servo:
                     "session": session.number,
                     "law": session.law,
                     "endpoint": session.endpoint,
+                    "client": session.caller.name,
                     "status": status_names(int(record.status)),
                     "sequence": int(record.sequence),
                     **{name: int(record[name]) for name in counters},

@@ -1,0 +1,169 @@
+"""Doors: the sockets of one transport, and how a message tells who sent it.
+
+Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
+checks that TCP needs. A session belongs to the door through which it was opened.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.places import control_endpoint, telemetry_endpoint
+from torqued.server.access import ADMINISTRATE, Caller
+from torqued.server.runtime import EndpointError, Endpoints
+
+Socket = zmq.Socket[bytes]
+
+
+class Door(ABC):
+    """The request, control and telemetry sockets of one transport."""
+
+    request: Socket
+    control: Socket
+    telemetry: Socket
+
+    def __init__(self, request: str) -> None:
+        self.endpoints = {
+            "request": request,
+            "control": control_endpoint(request),
+            "telemetry": telemetry_endpoint(request),
+        }
+
+    def bind(self, context: zmq.Context[Any]) -> None:
+        """Make the sockets."""
+        kinds = {"request": zmq.ROUTER, "control": zmq.ROUTER, "telemetry": zmq.PUB}
+        for name, kind in kinds.items():
+            socket = context.socket(kind)
+            socket.linger = 0
+            socket.maxmsgsize = LARGEST_MESSAGE
+            setattr(self, name, socket)
+            self._bind(socket, self.endpoints[name])
+
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        try:
+            socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
+
+    def receive(self, socket: Socket) -> tuple[list[bytes], bytes, Caller]:
+        """A message's route, its body and who sent it."""
+        *route, data = socket.recv_multipart()
+        return route, data, Caller(route[0], self.name, ADMINISTRATE, self)
+
+    def close(self, linger: int) -> None:
+        """Close the sockets; last replies have `linger` ms to leave."""
+        for socket in (self.request, self.control, self.telemetry):
+            socket.close(linger=linger)
+
+    #: Of callers without a key.
+    name = "local"
+
+    @abstractmethod
+    def reached_by(self) -> dict[str, str]:
+        """The endpoints as a client should be told them."""
+
+    @abstractmethod
+    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+        """Bind a session's socket; how its client reaches it, as fields of a reply."""
+
+    @abstractmethod
+    def end_session(self, number: int) -> None:
+        """Take away what `bind_session` made beside the socket."""
+
+
+class LocalDoor(Door):
+    """Socket files: whoever may open them has every right."""
+
+    def __init__(self, files: Endpoints) -> None:
+        super().__init__(files.request)
+        self.files = files
+
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        super()._bind(socket, endpoint)
+        self.files.protect(endpoint)
+
+    def reached_by(self) -> dict[str, str]:
+        return self.endpoints
+
+    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+        endpoint = self.files.session(number)
+        self._bind(socket, endpoint)
+        return {"endpoint": endpoint}
+
+    def end_session(self, number: int) -> None:
+        Path(self.files.session(number).removeprefix("ipc://")).unlink(missing_ok=True)
+
+
+class TcpDoor(Door):
+    """TCP without keys: whoever reaches the port has every right."""
+
+    name = "plain TCP"
+
+    def __init__(self, listen: str, session_ports: tuple[int, int] | None = None) -> None:
+        super().__init__(listen)
+        self.interface = listen.rpartition(":")[0]
+        self._ports: Iterator[int] | None = None
+        if session_ports:
+            first, last = session_ports
+            self._ports = itertools.cycle(range(first, last + 1))
+            self._port_count = last + 1 - first
+
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        self._prepare(socket)
+        super()._bind(socket, endpoint)
+
+    def _prepare(self, socket: Socket) -> None:
+        """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
+        socket.ipv6 = "[" in self.interface
+        socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
+        socket.handshake_ivl = 3000
+
+    def reached_by(self) -> dict[str, str]:
+        return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}
+
+    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+        self._prepare(socket)
+        if self._ports is None:
+            socket.bind(f"{self.interface}:*")
+        else:
+            self._bind_to_next_port(socket)
+        return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
+
+    def _bind_to_next_port(self, socket: Socket) -> None:
+        """Ports of the range by turns: one that was just given back is used again last."""
+        assert self._ports is not None
+        for port in itertools.islice(self._ports, self._port_count):
+            with suppress(zmq.ZMQError):
+                socket.bind(f"{self.interface}:{port}")
+                return
+        raise EndpointError(f"none of the {self._port_count} session_ports is free")
+
+    def end_session(self, number: int) -> None:
+        """The port goes with the socket."""
+
+
+class Arrivals:
+    """Messages at one kind of socket, through all doors."""
+
+    def __init__(self, doors: dict[Socket, Door]) -> None:
+        self._doors = doors
+        self._poller = zmq.Poller()
+        for socket in doors:
+            self._poller.register(socket, zmq.POLLIN)
+
+    def wait(self, milliseconds: int) -> list[tuple[Socket, Door]]:
+        """The sockets that have a message by then, or none."""
+        return [(socket, self._doors[socket]) for socket, _ in self._poller.poll(milliseconds)]
+
+
+def anywhere(endpoint: str) -> str:
+    """An endpoint whose host is the one under which the client reached the daemon: `tcp://*:…`."""
+    return f"tcp://*:{endpoint.rpartition(':')[2]}"
