@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,13 +22,22 @@ import zmq.asyncio
 from torqued.client import codec, places
 from torqued.client.client import ONCE, Result, as_array, no_reply, of_my_version
 from torqued.client.errors import MessageError
+from torqued.client.keys import Keys, find_keys
 
 
 class AsyncClient:
     """One daemon, as seen from a program in asyncio. Retries as `Client` does."""
 
-    def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        timeout: float = 1.0,
+        retries: int = 2,
+        key: str | Path | None = None,
+        server_key: str | Path | None = None,
+    ) -> None:
         self.endpoint = endpoint
+        self._keys = find_keys(endpoint, key, server_key)
         self.timeout = timeout
         self.retries = retries
         self._context = zmq.asyncio.Context()
@@ -63,7 +73,7 @@ class AsyncClient:
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
             if endpoint not in self._connections:
-                self._connections[endpoint] = Connection(self._context, endpoint)
+                self._connections[endpoint] = Connection(self._context, endpoint, self._keys)
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
             with contextlib.suppress(asyncio.TimeoutError):
@@ -94,9 +104,13 @@ class AsyncClient:
 class Connection:
     """One socket, and who waits for which reply. ZeroMQ reconnects it after a restart."""
 
-    def __init__(self, context: zmq.asyncio.Context, endpoint: str) -> None:
+    def __init__(
+        self, context: zmq.asyncio.Context, endpoint: str, keys: Keys | None = None
+    ) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.linger = 0
+        if keys:
+            keys.protect(self._socket)
         self._socket.connect(endpoint)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._reader = asyncio.create_task(self._read())

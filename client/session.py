@@ -13,8 +13,9 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client.closing import Closing
-from torqued.client.errors import FieldError, MessageError, TimeoutError
+from torqued.client.errors import AccessError, FieldError, MessageError, TimeoutError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
+from torqued.client.keys import Keys
 from torqued.client.places import reachable
 
 Array = NDArray[np.float64]
@@ -56,6 +57,7 @@ class Session(Closing):
         nv: int,
         close: Callable[[], Any],
         request: str = "",
+        keys: Keys | None = None,
     ) -> None:
         self.number: int = opened["session"]
         self.period: float = opened["period"]
@@ -71,18 +73,21 @@ class Session(Closing):
         self._output_bytes = int(opened["output_bytes"])
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
+        if keys:
+            keys.protect(self._socket, opened["server_key"])
         self._socket.connect(reachable(opened["endpoint"], request))
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        A daemon that is gone, or has been started anew, has no such session, nor has one that has
+        revoked this client's key: nothing to do.
         """
         if self.closed:
             return
         self.closed = True
         try:
-            with contextlib.suppress(TimeoutError, FieldError):
+            with contextlib.suppress(TimeoutError, FieldError, AccessError):
                 self._close()
         finally:
             self._socket.close(linger=0)

@@ -8,16 +8,19 @@ import zmq
 
 from torqued.client import codec
 from torqued.client.closing import Closing
+from torqued.client.keys import Keys
 
 
 class Telemetry(Closing):
     """A subscription; closes itself at the end of a `with` block."""
 
-    def __init__(self, context: zmq.Context[Any], endpoint: str) -> None:
+    def __init__(self, context: zmq.Context[Any], endpoint: str, keys: Keys | None = None) -> None:
         self._socket: zmq.Socket[bytes] = context.socket(zmq.SUB)
         self._socket.linger = 0
         self._socket.conflate = True  # only the newest message is of interest
         self._socket.subscribe(b"")
+        if keys:
+            keys.protect(self._socket)
         self._socket.connect(endpoint)
 
     def close(self) -> None:

@@ -78,6 +78,12 @@ def check_owner(caller: Caller, owner: Caller, number: int) -> None:
         raise denied(caller, f"close: session {number} is another client's; this", ADMINISTRATE)
 
 
+def may_keep(caller: Caller, law: str) -> bool:
+    """Whether the client that opened a session still has the right to it."""
+    needed = needed_right({"op": "open", "law": law})
+    return holds(caller.door.right_of(caller), needed)
+
+
 def denied(caller: Caller, what: str, needed: str) -> errors.RequestError:
     """The error for a right that is missing."""
     has = f"has {caller.right!r}" if caller.right else "is not on the allow-list (any more)"

@@ -150,6 +150,12 @@ class Config(BaseModel):
             raise ValueError(f"{list(ports)} is no range of ports: first and last, 1 to 65535")
         return ports
 
+    @model_validator(mode="after")
+    def _plain_where_it_listens(self) -> Self:
+        if self.plain_tcp and not self.listen:
+            raise ValueError("'plain_tcp' needs 'listen': where to serve over TCP")
+        return self
+
     @property
     def limits(self) -> Limits:
         return Limits(self.request_rate, self.sessions_per_client)

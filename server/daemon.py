@@ -21,7 +21,7 @@ from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
-from torqued.server.access import Caller, check
+from torqued.server.access import Caller, check, may_keep
 from torqued.server.limits import Limits, RequestRate
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
@@ -81,6 +81,7 @@ class Daemon:
         self.requests = 0
         self.refused = 0
         self.stopping = threading.Event()
+        self.access_changed = threading.Event()
         self.request_rate = RequestRate(limits.request_rate)
         self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
         self._bind()
@@ -147,8 +148,15 @@ class Daemon:
             while not self.stopping.is_set():
                 for socket, door in self.request_arrivals.wait(100):
                     self._serve(socket, door, self._request)
+                if self.access_changed.is_set():
+                    self._end_revoked()
         finally:
             self.close()
+
+    def _end_revoked(self) -> None:
+        """End the sessions whose clients have lost the right to them."""
+        self.access_changed.clear()
+        self.servo.end_where(lambda session: not may_keep(session.caller, session.law))
 
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
@@ -206,7 +214,7 @@ class Daemon:
         """What `hello` says of the daemon beside the robot."""
         return {
             "endpoints": caller.door.reached_by(),
-            "right": caller.right,
+            "rights": caller.right,
             "rate": self.servo.statistics()["rate"],
             "realtime": self.servo.granted,
         }
@@ -220,7 +228,10 @@ class Daemon:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
                 for door in self.doors:
-                    door.telemetry.send(statistics)
+                    if not door.telemetry.closed:
+                        door.telemetry.send(statistics)
+            if any([door.refresh() for door in self.doors]):
+                self.access_changed.set()
 
     def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Introspection and administration."""

@@ -48,4 +48,4 @@ class RequestRate:
         self._full_at[client] = full_at + self._each
 
     def _forget(self, now: float) -> None:
-        self._full_at = {key: time for key, time in self._full_at.items() if time > now}
+        self._full_at = {key: time for key, time in list(self._full_at.items()) if time > now}

@@ -263,6 +263,11 @@ class Servo:
         self._end(session)
         return {"session": number}
 
+    def end_where(self, unwanted: Callable[[Session], bool]) -> None:
+        """End all sessions of a kind; their last frames have zero torque."""
+        for session in [s for s in self.sessions.values() if unwanted(s)]:
+            self._end(session)
+
     def _end(self, session: Session) -> None:
         record = self.shared.sessions[session.slot]
         record.state = CLOSING

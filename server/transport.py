@@ -39,13 +39,15 @@ class Door(ABC):
 
     def bind(self, context: zmq.Context[Any]) -> None:
         """Make the sockets."""
-        kinds = {"request": zmq.ROUTER, "control": zmq.ROUTER, "telemetry": zmq.PUB}
-        for name, kind in kinds.items():
-            socket = context.socket(kind)
-            socket.linger = 0
-            socket.maxmsgsize = LARGEST_MESSAGE
-            setattr(self, name, socket)
-            self._bind(socket, self.endpoints[name])
+        for name in self.endpoints:
+            self._open(name, context)
+
+    def _open(self, name: str, context: zmq.Context[Any]) -> None:
+        socket = context.socket(zmq.PUB if name == "telemetry" else zmq.ROUTER)
+        socket.linger = 0
+        socket.maxmsgsize = LARGEST_MESSAGE
+        setattr(self, name, socket)
+        self._bind(socket, self.endpoints[name])
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
@@ -65,6 +67,14 @@ class Door(ABC):
 
     #: Of callers without a key.
     name = "local"
+
+    def refresh(self) -> bool:
+        """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
+        return False
+
+    def right_of(self, caller: Caller) -> str | None:
+        """The right that a caller has by now."""
+        return caller.right
 
     @abstractmethod
     def reached_by(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
-from torqued.server.cli import bench, call, compile, demo, models, ping, serve, stats, top
+from torqued.server.cli import bench, call, compile, demo, keys, models, ping, serve, stats, top
 
 
 class Command(Protocol):
@@ -35,6 +35,7 @@ COMMANDS: dict[str, Command] = {
     "call": cast(Command, call),
     "stats": cast(Command, stats),
     "top": cast(Command, top),
+    "keys": cast(Command, keys),
     "demo": cast(Command, demo),
     "models": cast(Command, models),
     "compile": cast(Command, compile),

@@ -27,6 +27,12 @@ torqued: warning: plain TCP on {listen}: whoever reaches this port can command t
   the daemon, and whoever sits on the way can read and change every state and torque.
   `torqued keys new NAME` makes keys; then leave out --plain-tcp."""
 
+NOBODY = """\
+{listen}: TCP needs keys, and nobody is on the allow-list {path}.
+  torqued keys new NAME --rights command    makes a key that may command torques
+  torqued keys new NAME                     makes one that may only read
+  --plain-tcp                               takes no keys: whoever reaches the port, commands"""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_mutually_exclusive_group(required=False)
@@ -123,7 +129,9 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 def tcp_door(config: Config) -> TcpDoor | None:
     """The TCP sockets that the configuration asks for."""
-    from torqued.server.runtime import EndpointError
+    from torqued.server.allowed import KeysError
+    from torqued.server.curve import CurveDoor
+    from torqued.server.keys import KeyFolder, default_keys
     from torqued.server.transport import TcpDoor
 
     if config.listen is None:
@@ -131,7 +139,10 @@ def tcp_door(config: Config) -> TcpDoor | None:
     if config.plain_tcp:
         print(PLAIN_TCP.format(listen=config.listen), file=sys.stderr, flush=True)
         return TcpDoor(config.listen, config.session_ports)
-    raise EndpointError(f"{config.listen}: TCP without keys needs --plain-tcp")
+    folder = KeyFolder(config.keys or default_keys())
+    if not folder.allowed.read():
+        raise KeysError(NOBODY.format(listen=config.listen, path=folder.allowed.path))
+    return CurveDoor(config.listen, config.session_ports, folder.server(), folder.allowed)
 
 
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
