@@ -18,6 +18,7 @@ from typing import Any
 import zmq
 
 from torqued.client.errors import TorquedError
+from torqued.client.places import host_and_port
 
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
@@ -48,6 +49,7 @@ def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | No
     """
     if not endpoint.startswith("tcp://"):
         return None
+    host_and_port(endpoint)  # refuses what cannot be one
     key = key or os.environ.get("TORQUED_KEY")
     server_key = server_key or os.environ.get("TORQUED_SERVER_KEY")
     if not key:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torqued.client.errors import TorquedError
 from torqued.client.keys import Z85
-from torqued.kernels.errors import TorquedError
 from torqued.server.access import RIGHTS
 
 log = logging.getLogger("torqued")

@@ -40,8 +40,11 @@ class KeyPair:
 
     @classmethod
     def new(cls) -> KeyPair:
-        public, secret = zmq.curve_keypair()
-        return cls(public.decode(), secret.decode())
+        return cls.of(zmq.curve_keypair()[1].decode())
+
+    @classmethod
+    def of(cls, secret: str) -> KeyPair:
+        return cls(zmq.curve_public(secret.encode()).decode(), secret)
 
 
 class KeyFolder:
@@ -54,17 +57,17 @@ class KeyFolder:
     def server(self, renew: bool = False) -> KeyPair:
         """The daemon's own key pair, made where there is none."""
         path = self.folder / "server.key"
-        if path.exists() and not renew:
-            try:
-                found = read_key_file(path, "secret")
-            except TorquedError as error:
-                raise KeysError(str(error)) from None
-            return KeyPair(found["public"], found["secret"])
-        with self._changing():
-            pair = KeyPair.new()
-            self._write("server.key", key_text("the daemon's key pair: keep it secret", pair))
-            self._write("server.pub", f'# the daemon\'s public key\npublic = "{pair.public}"\n')
-        return pair
+        if renew or not path.exists():
+            with self._changing():
+                if renew or not path.exists():  # nobody else was faster
+                    pair = KeyPair.new()
+                    text = key_text("the daemon's key pair: keep it secret", pair)
+                    self._write("server.key", text)
+                    self._write("server.pub", f'public = "{pair.public}"\n')
+        try:
+            return KeyPair.of(read_key_file(path, "secret")["secret"])
+        except TorquedError as error:
+            raise KeysError(str(error)) from None
 
     def new(self, name: str, rights: str | None, renew: bool = False) -> Client:
         """Make a key pair for a client and put it on the allow-list.
@@ -72,6 +75,7 @@ class KeyFolder:
         `renew` replaces a client's key, and leaves its rights where no others are given.
         """
         server = self.server().public
+        checked(name)
         with self._changing():
             clients = self._by_name()
             if name in clients and not renew:
@@ -80,11 +84,20 @@ class KeyFolder:
                 raise KeysError(f"{name!r} has no key, so there is none to renew")
             pair = KeyPair.new()
             rights = rights or (clients[name].rights if renew else "read")
-            client = Client(checked(name), pair.public, rights, datetime.date.today())
-            text = key_text(f"key of {name!r}: keep it secret", pair) + f'server = "{server}"\n'
-            self._write(f"{name}.key", text)
+            client = Client(name, pair.public, rights, datetime.date.today())
+            self._write(f"{name}.key", key_text(f"key of {name!r}: keep it secret", pair, server))
             self._save(clients | {name: client})
         return client
+
+    def new_for(self, server: str, name: str) -> KeyPair:
+        """Make a key pair for a daemon elsewhere, by its public key; its secret never travels."""
+        path = self.folder / f"{checked(name)}.key"
+        with self._changing():
+            if path.exists():
+                raise KeysError(f"{path} is there already; take it away to make another")
+            pair = KeyPair.new()
+            self._write(path.name, key_text(f"key of {name!r}: keep it secret", pair, server))
+        return pair
 
     def allow(self, name: str, public: str | None, rights: str) -> Client:
         """Allow a public key that was made elsewhere, or change the rights of a known name."""
@@ -144,6 +157,7 @@ class KeyFolder:
         os.replace(draft, path)
 
 
-def key_text(what: str, pair: KeyPair) -> str:
+def key_text(what: str, pair: KeyPair, server: str | None = None) -> str:
     """The content of a key file."""
-    return f'# torqued: {what}\npublic = "{pair.public}"\nsecret = "{pair.secret}"\n'
+    keys = {"public": pair.public, "secret": pair.secret} | ({"server": server} if server else {})
+    return f"# torqued: {what}\n" + "".join(f'{name} = "{key}"\n' for name, key in keys.items())

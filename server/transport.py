@@ -18,6 +18,7 @@ import zmq
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.places import control_endpoint, telemetry_endpoint
 from torqued.server.access import ADMINISTRATE, Caller
+from torqued.server.limits import MANY
 from torqued.server.runtime import EndpointError, Endpoints
 
 Socket = zmq.Socket[bytes]
@@ -36,6 +37,7 @@ class Door(ABC):
             "control": control_endpoint(request),
             "telemetry": telemetry_endpoint(request),
         }
+        self._callers: dict[bytes, Caller] = {}
 
     def bind(self, context: zmq.Context[Any]) -> None:
         """Make the sockets."""
@@ -58,7 +60,14 @@ class Door(ABC):
     def receive(self, socket: Socket) -> tuple[list[bytes], bytes, Caller]:
         """A message's route, its body and who sent it."""
         *route, data = socket.recv_multipart()
-        return route, data, Caller(route[0], self.name, ADMINISTRATE, self)
+        return route, data, self._callers.get(route[0]) or self._new_caller(route[0])
+
+    def _new_caller(self, route: bytes) -> Caller:
+        """A caller that is known by its connection, and has every right as all here have."""
+        if len(self._callers) >= MANY:
+            self._callers.clear()
+        caller = self._callers[route] = Caller(route, self.name, ADMINISTRATE, self)
+        return caller
 
     def close(self, linger: int) -> None:
         """Close the sockets; last replies have `linger` ms to leave."""

@@ -36,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new.add_argument("name")
     new.add_argument("--rights", choices=rights, help=f"{RIGHTS_HELP} (default: read)")
     new.add_argument("--renew", action="store_true", help="replace the key that it has")
+    new.add_argument(
+        "--server-key",
+        metavar="KEY",
+        help="public key of a daemon on another machine: there `keys allow` lets this one in",
+    )
     allow = action("allow", "allow a public key made elsewhere, or change a client's rights")
     allow.add_argument("name")
     allow.add_argument("--public", metavar="KEY", help="its public key, or a file with it")
@@ -54,9 +59,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def new(keys: KeyFolder, args: argparse.Namespace) -> None:
+    if args.server_key:
+        make_for_elsewhere(keys, args)
+        return
     client = keys.new(args.name, args.rights, args.renew)
     print(f"{client.name} may {client.rights}; its key: {keys.folder / client.name}.key")
     print("Take the file to the client's machine over a safe way; it holds the secret half.")
+
+
+def make_for_elsewhere(keys: KeyFolder, args: argparse.Namespace) -> None:
+    from torqued.client.keys import read_key
+
+    server = read_key(args.server_key, "public")["public"]
+    public = keys.new_for(server, args.name).public
+    rights = args.rights or "read"
+    print(f"its key: {keys.folder / args.name}.key; on the daemon's machine:")
+    print(f"  torqued keys allow {args.name} --rights {rights} --public '{public}'")
 
 
 def allow(keys: KeyFolder, args: argparse.Namespace) -> None:
