@@ -62,11 +62,14 @@ class AllowList:
         """The file as it is now; `KeysError` where it makes no sense."""
         try:
             info = self.path.stat()
-            table = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            text = self.path.read_text(encoding="utf-8")
+            table = tomllib.loads(text)
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise KeysError(f"allow-list {self.path} cannot be read: {error}") from None
+        if not text:  # as editors leave it for a moment when they save
+            raise KeysError(f"allow-list {self.path} is empty, not even a comment is in it")
         if info.st_mode & 0o022:
             raise KeysError(
                 f"allow-list {self.path} has mode {info.st_mode & 0o777:04o}, expected 0600: "

@@ -84,15 +84,15 @@ def test_names_that_could_meet_other_files_are_refused(keys, name):
 
 
 def entry(public=None, rights='"read"', since="2026-01-01"):
-    return (
-        f'[arm]\npublic = "{public or KeyPair.new().public}"\nrights = {rights}\nsince = {since}\n'
-    )
+    public = public or KeyPair.new().public
+    return f'[arm]\npublic = "{public}"\nrights = {rights}\nsince = {since}\n'
 
 
 @pytest.mark.parametrize(
     "text, words",
     [
         ("[oops", "cannot be read"),
+        ("", "is empty"),
         ("arm = 1\n", "needs public, rights and since"),
         (entry(rights='"all"'), "rights 'all', allowed: read, command, administrate"),
         (entry(public="short"), "public key"),
