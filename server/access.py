@@ -52,10 +52,12 @@ class Caller(NamedTuple):
 
 def needed_right(message: Mapping[str, Any]) -> str:
     """The right that a request needs."""
-    name = message.get("op")
-    if name == "open" and message.get("law") == "stream":
+    name, law = message.get("op"), message.get("law")
+    if not isinstance(name, str):
+        return ADMINISTRATE
+    if name == "open" and isinstance(law, str) and law == "stream":
         return READ
-    return NEEDED.get(name, ADMINISTRATE) if isinstance(name, str) else ADMINISTRATE
+    return NEEDED.get(name, ADMINISTRATE)
 
 
 def holds(right: str | None, needed: str) -> bool:
@@ -69,7 +71,11 @@ def check(caller: Caller, message: Mapping[str, Any]) -> None:
         return
     needed = needed_right(message)
     if not holds(caller.right, needed):
-        raise denied(caller, f"{message.get('op')}", needed)
+        name = message.get("op")
+        unknown = (
+            "" if isinstance(name, str) and name in NEEDED else ", which is in no table of rights,"
+        )
+        raise denied(caller, f"{name}{unknown}", needed)
 
 
 def check_owner(caller: Caller, owner: Caller, number: int) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import logging
+import os
 import re
 import tomllib
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class AllowList:
     def read(self) -> dict[bytes, Client]:
         """The file as it is now; `KeysError` where it makes no sense."""
         try:
-            info = self.path.stat()
+            info, folder = self.path.stat(), self.path.parent.stat()
             text = self.path.read_text(encoding="utf-8")
             table = tomllib.loads(text)
         except FileNotFoundError:
@@ -70,11 +71,12 @@ class AllowList:
             raise KeysError(f"allow-list {self.path} cannot be read: {error}") from None
         if not text:  # as editors leave it for a moment when they save
             raise KeysError(f"allow-list {self.path} is empty, not even a comment is in it")
-        if info.st_mode & 0o022:
-            raise KeysError(
-                f"allow-list {self.path} has mode {info.st_mode & 0o777:04o}, expected 0600: "
-                "others could allow themselves"
-            )
+        for path, found in ((self.path, info), (self.path.parent, folder)):
+            if found.st_mode & 0o022 or found.st_uid not in (0, os.getuid()):
+                raise KeysError(
+                    f"{path} has mode {found.st_mode & 0o777:04o} and owner {found.st_uid}: "
+                    "others could allow themselves; only its owner, this user or root, may write"
+                )
         clients = {}
         for name, entry in table.items():
             client = self._client(name, entry)

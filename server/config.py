@@ -150,11 +150,12 @@ class Config(BaseModel):
             raise ValueError(f"{list(ports)} is no range of ports: first and last, 1 to 65535")
         return ports
 
-    @model_validator(mode="after")
-    def _plain_where_it_listens(self) -> Self:
-        if self.plain_tcp and not self.listen:
-            raise ValueError("'plain_tcp' needs 'listen': where to serve over TCP")
-        return self
+    @field_validator("plain_tcp")
+    @classmethod
+    def _plain_where_it_listens(cls, plain: bool, info: ValidationInfo) -> bool:
+        if plain and not info.data.get("listen"):
+            raise ValueError("needs 'listen': where to serve over TCP")
+        return plain
 
     @property
     def limits(self) -> Limits:

@@ -67,13 +67,13 @@ class CurveDoor(TcpDoor):
         client = self.allowed.clients().get(caller.key)
         return client.rights if client else None
 
-    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+    def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         """A session has a key pair of its own: an old connection of the same client, to a port
         that is used again, does not pass as the new one."""
         pair = KeyPair.new()
         self.gate.sessions[domain(number)] = caller.key
         protect(socket, pair, domain(number))
-        return super().bind_session(socket, number, caller) | {"server_key": pair.public}
+        return super()._bind_session(socket, number, caller) | {"server_key": pair.public}
 
     def end_session(self, number: int) -> None:
         self.gate.sessions.pop(domain(number), None)

@@ -15,6 +15,7 @@ from typing import Any
 
 import zmq
 
+from torqued.client import errors
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.places import control_endpoint, telemetry_endpoint
 from torqued.server.access import ADMINISTRATE, Caller
@@ -27,6 +28,7 @@ Socket = zmq.Socket[bytes]
 class Door(ABC):
     """The request, control and telemetry sockets of one transport."""
 
+    name = "local"  # of callers without a key
     request: Socket
     control: Socket
     telemetry: Socket
@@ -74,9 +76,6 @@ class Door(ABC):
         for socket in (self.request, self.control, self.telemetry):
             socket.close(linger=linger)
 
-    #: Of callers without a key.
-    name = "local"
-
     def refresh(self) -> bool:
         """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
         return False
@@ -89,9 +88,20 @@ class Door(ABC):
     def reached_by(self) -> dict[str, str]:
         """The endpoints as a client should be told them."""
 
-    @abstractmethod
     def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
-        """Bind a session's socket; how its client reaches it, as fields of a reply."""
+        """Bind a session's socket; how its client reaches it, as fields of a reply.
+
+        A socket that cannot be bound is closed: nobody else would.
+        """
+        try:
+            return self._bind_session(socket, number, caller)
+        except BaseException:
+            socket.close(linger=0)
+            self.end_session(number)
+            raise
+
+    @abstractmethod
+    def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]: ...
 
     @abstractmethod
     def end_session(self, number: int) -> None:
@@ -112,7 +122,7 @@ class LocalDoor(Door):
     def reached_by(self) -> dict[str, str]:
         return self.endpoints
 
-    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+    def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         endpoint = self.files.session(number)
         self._bind(socket, endpoint)
         return {"endpoint": endpoint}
@@ -148,7 +158,7 @@ class TcpDoor(Door):
     def reached_by(self) -> dict[str, str]:
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}
 
-    def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+    def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         self._prepare(socket)
         if self._ports is None:
             socket.bind(f"{self.interface}:*")
@@ -163,7 +173,7 @@ class TcpDoor(Door):
             with suppress(zmq.ZMQError):
                 socket.bind(f"{self.interface}:{port}")
                 return
-        raise EndpointError(f"none of the {self._port_count} session_ports is free")
+        raise errors.error("busy", f"none of the {self._port_count} ports for sessions is free")
 
     def end_session(self, number: int) -> None:
         """The port goes with the socket."""

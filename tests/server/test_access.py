@@ -1,5 +1,6 @@
 """Rights: one table for every operation, and what it decides."""
 
+import numpy as np
 import pytest
 
 from torqued.client.errors import AccessError
@@ -25,6 +26,7 @@ def test_every_operation_is_in_the_table():
         ({"op": "open", "law": "stream"}, "read"),
         ({"op": "open"}, "command"),
         ({"op": "open", "law": ["stream"]}, "command"),
+        ({"op": "open", "law": np.array(["stream", "stream"])}, "command"),
         *(({"op": "open", "law": law}, "command") for law in sorted(set(LAWS) - {"stream"})),
         ({"op": "control"}, "command"),
         ({"op": "reload"}, "administrate"),
@@ -32,6 +34,7 @@ def test_every_operation_is_in_the_table():
         ({"op": "shutdown"}, "administrate"),
         ({"op": "unheard_of"}, "administrate"),
         ({"op": ["list"]}, "administrate"),
+        ({"op": np.zeros(2)}, "administrate"),
         ({}, "administrate"),
     ],
 )
@@ -43,6 +46,11 @@ def test_right_is_enough_from_the_needed_one_on(message, needed):
             with pytest.raises(AccessError) as caught:
                 check(caller(right), message)
             assert (caught.value.code, caught.value.expected) == ("denied", needed)
+
+
+def test_unknown_operation_is_refused_as_such():
+    with pytest.raises(AccessError, match="dynamcs, which is in no table of rights"):
+        check(caller("read"), {"op": "dynamcs"})
 
 
 def test_sessions_of_others_are_an_administrators_to_end():

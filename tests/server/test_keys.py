@@ -111,7 +111,11 @@ def test_allow_list_that_makes_no_sense_is_refused(tmp_path, text, words):
 def test_allow_list_that_others_may_write_is_refused(keys):
     keys.new("arm", "read")
     keys.allowed.path.chmod(0o620)
-    with pytest.raises(KeysError, match="others could allow themselves"):
+    with pytest.raises(KeysError, match=r"allowed\.toml has mode 0620 .*others could allow"):
+        keys.allowed.read()
+    keys.allowed.path.chmod(0o600)
+    keys.folder.chmod(0o770)
+    with pytest.raises(KeysError, match=r"keys has mode 0770 .*others could allow"):
         keys.allowed.read()
 
 
