@@ -72,9 +72,8 @@ def check(caller: Caller, message: Mapping[str, Any]) -> None:
     needed = needed_right(message)
     if not holds(caller.right, needed):
         name = message.get("op")
-        unknown = (
-            "" if isinstance(name, str) and name in NEEDED else ", which is in no table of rights,"
-        )
+        known = isinstance(name, str) and name in NEEDED
+        unknown = "" if known else ", which is in no table of rights,"
         raise denied(caller, f"{name}{unknown}", needed)
 
 
