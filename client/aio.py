@@ -22,7 +22,7 @@ import zmq.asyncio
 from torqued.client import codec, places
 from torqued.client.client import ONCE, Result, as_array, no_reply, of_my_version
 from torqued.client.errors import MessageError
-from torqued.client.keys import Keys, find_keys
+from torqued.client.keys import Keys, connect, find_keys
 
 
 class AsyncClient:
@@ -109,9 +109,7 @@ class Connection:
     ) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.linger = 0
-        if keys:
-            keys.protect(self._socket)
-        self._socket.connect(endpoint)
+        connect(self._socket, endpoint, keys)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._reader = asyncio.create_task(self._read())
 

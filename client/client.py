@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torqued.client import codec, places
 from torqued.client.closing import Closing
 from torqued.client.errors import TimeoutError, TorquedError, VersionError
-from torqued.client.keys import find_keys
+from torqued.client.keys import connect, find_keys
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
 
@@ -135,9 +135,7 @@ class Client(Closing):
         if endpoint not in self._sockets:
             socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
             socket.linger = 0
-            if self._keys:
-                self._keys.protect(socket)
-            socket.connect(endpoint)
+            connect(socket, endpoint, self._keys)
             self._sockets[endpoint] = socket
         return self._sockets[endpoint]
 

@@ -41,6 +41,16 @@ class Keys:
         socket.curve_serverkey = server.encode() if server else self.server
 
 
+def connect(
+    socket: zmq.Socket[Any], endpoint: str, keys: Keys | None, server: str | None = None
+) -> None:
+    """Connect a socket, with keys where there are any; `server` is a session's own key."""
+    if keys:
+        keys.protect(socket, server)
+    socket.ipv6 = endpoint.startswith("tcp://[")
+    socket.connect(endpoint)
+
+
 def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | None) -> Keys | None:
     """The keys for an endpoint: files or keys, else $TORQUED_KEY and $TORQUED_SERVER_KEY.
 

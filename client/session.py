@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torqued.client.closing import Closing
 from torqued.client.errors import AccessError, FieldError, MessageError, TimeoutError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
-from torqued.client.keys import Keys
+from torqued.client.keys import Keys, connect
 from torqued.client.places import reachable
 
 Array = NDArray[np.float64]
@@ -73,9 +73,8 @@ class Session(Closing):
         self._output_bytes = int(opened["output_bytes"])
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
-        if keys:
-            keys.protect(self._socket, opened["server_key"])
-        self._socket.connect(reachable(opened["endpoint"], request))
+        endpoint = reachable(opened["endpoint"], request)
+        connect(self._socket, endpoint, keys, opened.get("server_key"))
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.

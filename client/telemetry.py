@@ -8,7 +8,7 @@ import zmq
 
 from torqued.client import codec
 from torqued.client.closing import Closing
-from torqued.client.keys import Keys
+from torqued.client.keys import Keys, connect
 
 
 class Telemetry(Closing):
@@ -19,9 +19,7 @@ class Telemetry(Closing):
         self._socket.linger = 0
         self._socket.conflate = True  # only the newest message is of interest
         self._socket.subscribe(b"")
-        if keys:
-            keys.protect(self._socket)
-        self._socket.connect(endpoint)
+        connect(self._socket, endpoint, keys)
 
     def close(self) -> None:
         """End the subscription."""
