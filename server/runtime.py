@@ -32,13 +32,20 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
     """
     number = group_number(group) if group else None
     try:
-        if not folder.exists():
-            folder.mkdir(mode=0o700, parents=True)
-            if number is not None:
-                os.chown(folder, -1, number)
-                folder.chmod(0o750)
+        is_new = not folder.exists()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EndpointError(f"folder {folder} cannot be made: {error.strerror}") from None
+    if is_new and number is not None:
+        try:
+            os.chown(folder, -1, number)
+        except OSError as error:
+            folder.rmdir()
+            raise EndpointError(
+                f"folder {folder} cannot be given to group {group!r}: {error.strerror}; "
+                "is this user a member?"
+            ) from None
+        folder.chmod(0o750)
     info = folder.stat()
     if info.st_uid != os.getuid():
         raise EndpointError(f"folder {folder} belongs to user {info.st_uid}, not to this one")

@@ -54,6 +54,14 @@ def test_unknown_group_is_refused_before_anything_is_made(tmp_path):
     assert not (tmp_path / "shared").exists()
 
 
+@pytest.mark.skipif(os.getuid() == 0, reason="root may give a folder to any group")
+def test_group_that_the_user_is_not_in_is_refused(tmp_path):
+    strange = next(entry for entry in grp.getgrall() if entry.gr_gid not in os.getgroups())
+    with pytest.raises(EndpointError, match="is this user a member"):
+        private_folder(tmp_path / "shared", strange.gr_name)
+    assert not (tmp_path / "shared").exists()
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_sockets_and_lock_are_protected_whatever_the_umask(tmp_path, group, shared):
     folder = private_folder(tmp_path / "shared", group if shared else None)
