@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.client.client import Client, Result
 from torqued.client.errors import (
+    AccessError,
     FieldError,
     InternalError,
     MessageError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from torqued.client.async_session import AsyncSession
 
 __all__ = [
+    "AccessError",
     "AsyncClient",
     "AsyncSession",
     "Client",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,13 +31,22 @@ from torqued.client.client import (
     stacked,
 )
 from torqued.client.errors import MessageError, TorquedError
+from torqued.client.keys import Keys, connect, find_keys
 
 
 class AsyncClient:
     """One daemon, as seen from a program in asyncio. Retries as `Client` does."""
 
-    def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        timeout: float = 1.0,
+        retries: int = 2,
+        key: str | Path | None = None,
+        server_key: str | Path | None = None,
+    ) -> None:
         self.endpoint = endpoint
+        self._keys = find_keys(endpoint, key, server_key)
         self.timeout = timeout
         self.retries = retries
         self._context = zmq.asyncio.Context()
@@ -90,7 +100,7 @@ class AsyncClient:
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
             if endpoint not in self._connections:
-                self._connections[endpoint] = Connection(self._context, endpoint)
+                self._connections[endpoint] = Connection(self._context, endpoint, self._keys)
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
             with contextlib.suppress(asyncio.TimeoutError):
@@ -141,7 +151,15 @@ class AsyncClient:
         opened = await self.call("open", law=law, **fields)
 
         try:
-            session = AsyncSession(self._context, opened.as_dict(), about.nq, about.nv, self.call)
+            session = AsyncSession(
+                self._context,
+                opened.as_dict(),
+                about.nq,
+                about.nv,
+                self.call,
+                self.endpoint,
+                self._keys,
+            )
         except BaseException:
             with contextlib.suppress(TorquedError):
                 await self.call("close", session=opened.session)
@@ -165,10 +183,12 @@ class AsyncClient:
 class Connection:
     """One socket, and who waits for which reply. ZeroMQ reconnects it after a restart."""
 
-    def __init__(self, context: zmq.asyncio.Context, endpoint: str) -> None:
+    def __init__(
+        self, context: zmq.asyncio.Context, endpoint: str, keys: Keys | None = None
+    ) -> None:
         self._socket = context.socket(zmq.DEALER)
         self._socket.linger = 0
-        self._socket.connect(endpoint)
+        connect(self._socket, endpoint, keys)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._reader = asyncio.create_task(self._read())
 

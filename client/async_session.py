@@ -20,7 +20,9 @@ from typing import Any, Self, TypeVar, cast
 import zmq
 import zmq.asyncio
 
-from torqued.client.errors import FieldError, TimeoutError
+from torqued.client.errors import AccessError, FieldError, TimeoutError
+from torqued.client.keys import Keys, connect
+from torqued.client.places import reachable
 from torqued.client.session import no_output, not_taken
 from torqued.client.session_frames import Output, SessionFrames
 
@@ -37,13 +39,16 @@ class AsyncSession(SessionFrames):
         nq: int,
         nv: int,
         call: Callable[..., Awaitable[Any]],
+        request: str = "",
+        keys: Keys | None = None,
     ) -> None:
         super().__init__(opened, nq, nv)
         self._call = call
         self.closed = False
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
-        self._socket.connect(opened["endpoint"])
+        endpoint = reachable(opened["endpoint"], request)
+        connect(self._socket, endpoint, keys, opened.get("server_key"))
 
     async def __aenter__(self) -> Self:
         return self
@@ -65,7 +70,7 @@ class AsyncSession(SessionFrames):
             return
         self.closed = True
         try:
-            with contextlib.suppress(TimeoutError, FieldError):
+            with contextlib.suppress(TimeoutError, FieldError, AccessError):
                 await self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)

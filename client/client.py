@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from torqued.client import codec, places
 from torqued.client.closing import Closing
 from torqued.client.errors import TimeoutError, TorquedError, VersionError
+from torqued.client.keys import connect, find_keys
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
 
@@ -62,10 +64,21 @@ class Client(Closing):
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
     fresh connection; only those in `ONCE` are not, as they must not happen twice. Replies carry
     the id of their request, so a late one is never taken for another's.
+
+    Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
+    daemon's public key or its file, where that is not in the key's file.
     """
 
-    def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        timeout: float = 1.0,
+        retries: int = 2,
+        key: str | Path | None = None,
+        server_key: str | Path | None = None,
+    ) -> None:
         self.endpoint = endpoint
+        self._keys = find_keys(endpoint, key, server_key)
         self.timeout = timeout
         self.retries = retries
         self._context: zmq.Context[Any] = zmq.Context()
@@ -133,7 +146,7 @@ class Client(Closing):
         if endpoint not in self._sockets:
             socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
             socket.linger = 0
-            socket.connect(endpoint)
+            connect(socket, endpoint, self._keys)
             self._sockets[endpoint] = socket
         return self._sockets[endpoint]
 
@@ -189,7 +202,7 @@ class Client(Closing):
 
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
-        return Telemetry(self._context, places.telemetry_endpoint(self.endpoint))
+        return Telemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.
@@ -201,7 +214,15 @@ class Client(Closing):
         opened = self.call("open", law=law, **fields)
 
         try:
-            session = Session(self._context, opened.as_dict(), about.nq, about.nv, self.call)
+            session = Session(
+                self._context,
+                opened.as_dict(),
+                about.nq,
+                about.nv,
+                self.call,
+                self.endpoint,
+                self._keys,
+            )
         except BaseException:
             with contextlib.suppress(TorquedError):
                 self.call("close", session=opened.session)
@@ -241,8 +262,10 @@ def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
 def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
     """The error after the last attempt."""
     times = "" if attempts == 1 else f", {attempts} times"
+    keys = " Over TCP it is also silent to keys that it does not allow."
     return TimeoutError(
         f"{operation}: no reply from {endpoint} within {timeout} s{times}; is the daemon running?"
+        + (keys if endpoint.startswith("tcp://") else "")
     )
 
 

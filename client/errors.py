@@ -3,8 +3,9 @@
     TorquedError                  everything that torqued raises on purpose
     ├── RequestError              the daemon refused a request
     │   ├── MessageError          bad_message, wrong_version, too_large: not a request at all
-    │   ├── OperationError        unknown_operation, not_ready, busy, in_use, stopping: not now,
-    │   │                         or not here
+    │   ├── OperationError        unknown_operation, not_ready, busy, in_use, rate_limited,
+    │   │                         stopping: not now, or not here
+    │   ├── AccessError           denied: this client has no right to it
     │   ├── FieldError            missing_field, unknown_field, bad_field: a wrong argument
     │   ├── NumericalError        singular: the computation has no result
     │   ├── ModelError            bad_model: the robot's files cannot be used, with all faults
@@ -87,6 +88,10 @@ class OperationError(RequestError):
     """An operation that the daemon does not have, or cannot run now."""
 
 
+class AccessError(RequestError):
+    """An operation that this client's key has no right to."""
+
+
 class FieldError(RequestError):
     """An argument that is missing, unknown or wrong."""
 
@@ -123,6 +128,8 @@ CODES: dict[str, type[RequestError]] = {
     "busy": OperationError,
     "in_use": OperationError,
     "stopping": OperationError,
+    "rate_limited": OperationError,
+    "denied": AccessError,
     "missing_field": FieldError,
     "unknown_field": FieldError,
     "bad_field": FieldError,

@@ -10,7 +10,9 @@ from typing import Any
 import zmq
 
 from torqued.client.closing import Closing
-from torqued.client.errors import FieldError, TimeoutError
+from torqued.client.errors import AccessError, FieldError, TimeoutError
+from torqued.client.keys import Keys, connect
+from torqued.client.places import reachable
 from torqued.client.session_frames import Output, SessionFrames
 
 __all__ = ["Output", "Session"]
@@ -26,24 +28,28 @@ class Session(SessionFrames, Closing):
         nq: int,
         nv: int,
         call: Callable[..., Any],
+        request: str = "",
+        keys: Keys | None = None,
     ) -> None:
         super().__init__(opened, nq, nv)
         self._call = call
         self.closed = False
         self._socket = context.socket(zmq.PAIR)
         self._socket.linger = 0
-        self._socket.connect(opened["endpoint"])
+        endpoint = reachable(opened["endpoint"], request)
+        connect(self._socket, endpoint, keys, opened.get("server_key"))
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        A daemon that is gone, or has been started anew, has no such session, nor has one that has
+        revoked this client's key: nothing to do.
         """
         if self.closed:
             return
         self.closed = True
         try:
-            with contextlib.suppress(TimeoutError, FieldError):
+            with contextlib.suppress(TimeoutError, FieldError, AccessError):
                 self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)

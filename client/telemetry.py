@@ -8,17 +8,18 @@ import zmq
 
 from torqued.client import codec
 from torqued.client.closing import Closing
+from torqued.client.keys import Keys, connect
 
 
 class Telemetry(Closing):
     """A subscription; closes itself at the end of a `with` block."""
 
-    def __init__(self, context: zmq.Context[Any], endpoint: str) -> None:
+    def __init__(self, context: zmq.Context[Any], endpoint: str, keys: Keys | None = None) -> None:
         self._socket: zmq.Socket[bytes] = context.socket(zmq.SUB)
         self._socket.linger = 0
         self._socket.conflate = True  # only the newest message is of interest
         self._socket.subscribe(b"")
-        self._socket.connect(endpoint)
+        connect(self._socket, endpoint, keys)
 
     def close(self) -> None:
         """End the subscription."""

@@ -23,9 +23,12 @@ from pydantic import (
     model_validator,
 )
 
+from torqued.client.errors import TorquedError as ClientError
+from torqued.client.places import host_and_port
 from torqued.kernels import Robot
 from torqued.kernels.errors import InputError, TorquedError
 from torqued.server import catalog
+from torqued.server.limits import Limits
 from torqued.server.runtime import default_folder
 from torqued.server.sessions import Safety
 
@@ -115,7 +118,48 @@ class Config(BaseModel):
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
     abandoned: float = Field(10.0, ge=0.1)  # s
+    group: str | None = None  # whose members may connect locally, beside the user
+    listen: str | None = None  # tcp://INTERFACE:PORT, beside the local sockets
+    plain_tcp: bool = False  # without keys
+    session_ports: tuple[int, int] | None = None  # first and last; default: any free port
+    keys: Path | None = None  # folder of keys
+    request_rate: float = Field(20000.0, ge=1.0)  # per second and client
+    sessions_per_client: int = Field(8, ge=1)
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+    @field_validator("listen")
+    @classmethod
+    def _tcp(cls, endpoint: str | None) -> str | None:
+        if endpoint is not None:
+            try:
+                host_and_port(endpoint)
+            except ClientError as error:
+                raise ValueError(str(error)) from None
+        return endpoint
+
+    @field_validator("session_ports", mode="before")
+    @classmethod
+    def _port_range(cls, ports: Any) -> Any:
+        """A list of two, or `FIRST-LAST` as the environment has it."""
+        return ports.split("-") if isinstance(ports, str) else ports
+
+    @field_validator("session_ports")
+    @classmethod
+    def _ports_in_order(cls, ports: tuple[int, int] | None) -> tuple[int, int] | None:
+        if ports and not 0 < ports[0] <= ports[1] <= 65535:
+            raise ValueError(f"{list(ports)} is no range of ports: first and last, 1 to 65535")
+        return ports
+
+    @field_validator("plain_tcp")
+    @classmethod
+    def _plain_where_it_listens(cls, plain: bool, info: ValidationInfo) -> bool:
+        if plain and not info.data.get("listen"):
+            raise ValueError("needs 'listen': where to serve over TCP")
+        return plain
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(self.request_rate, self.sessions_per_client)
 
     @property
     def safety(self) -> Safety:

@@ -14,15 +14,18 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import zmq
 
 from torqued.client import codec, errors
-from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
+from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
+from torqued.server.access import Caller, check, may_keep
 from torqued.server.batch import checked_batch
+from torqued.server.limits import Limits, RequestRate
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
@@ -44,6 +47,7 @@ from torqued.server.replies import (
 )
 from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
 from torqued.server.sessions import Safety, Servo
+from torqued.server.transport import Door, LocalDoor, TcpDoor
 from torqued.server.waiting import Waiting
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Job, Worker
@@ -55,7 +59,7 @@ TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
 
-Handler = Callable[[Mapping[str, Any]], dict[str, Any] | Later]
+Handler = Callable[[Mapping[str, Any], Caller], dict[str, Any] | Later]
 
 
 class Stopped(Exception):
@@ -75,15 +79,18 @@ class Daemon:
         lock_memory: bool = False,
         cpu: int | None = None,
         source: Source | None = None,
+        tcp: TcpDoor | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self.robot = robot
         self.source = source  # to load the robot anew
         self.endpoints = endpoints
-        private_folder(endpoints.folder)
+        private_folder(endpoints.folder, endpoints.group)
+        limits = limits or Limits()
         self.lock = endpoints.lock()
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
-        self.servo = Servo(robot, self.context, endpoints.session, rate, safety or Safety())
+        self.servo = Servo(robot, self.context, rate, safety or Safety(), limits.sessions)
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
         self.started = time.monotonic()
         self.ready = False
@@ -91,33 +98,34 @@ class Daemon:
         self.refused = 0
         self.preparing = {"kernel": "", "done": 0, "total": 0}
         self.stopping = threading.Event()
-        self.request_socket = self._bind(zmq.ROUTER, endpoints.request)
-        self.control_socket = self._bind(zmq.ROUTER, endpoints.control)
-        self.telemetry_socket = self._bind(zmq.PUB, endpoints.telemetry)
+        self.access_changed = threading.Event()
+        self.request_rate = RequestRate(limits.request_rate)
+        self.answer: Handler = self._not_ready  # what requests are answered by
         self.waiting, self.control_waiting = Waiting(), Waiting()
-        self.waiting.add(
-            self.request_socket,
-            lambda: self._serve(self.request_socket, self._request, self.waiting),
-        )
-        self.control_waiting.add(
-            self.control_socket,
-            lambda: self._serve(self.control_socket, self._control, self.control_waiting),
-        )
+        self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
+        self._bind()
         self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
-    def _bind(self, kind: int, endpoint: str) -> zmq.Socket[bytes]:
-        socket: zmq.Socket[bytes] = self.context.socket(kind)
-        socket.linger = 0
-        socket.maxmsgsize = LARGEST_MESSAGE
+    def _bind(self) -> None:
         try:
-            socket.bind(endpoint)
-        except zmq.ZMQError as error:
+            for door in self.doors:
+                door.bind(self.context)
+        except EndpointError:
             self.context.destroy(linger=0)
+            self.endpoints.remove()
             self.lock.close()
-            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
-        return socket
+            raise
+        for door in self.doors:
+            self.waiting.add(door.request, partial(self._answer_request, door))
+            self.control_waiting.add(door.control, partial(self._answer_control, door))
+
+    def _answer_request(self, door: Door) -> None:
+        self._serve(door.request, door, self.answer, self.waiting)
+
+    def _answer_control(self, door: Door) -> None:
+        self._serve(door.control, door, self._control, self.control_waiting)
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
@@ -154,16 +162,16 @@ class Daemon:
             self.close()
             raise
         prepared.set()
-        refusing.join()  # from here on the request socket belongs to `run`
+        refusing.join()  # from here on the request sockets belong to `run`
+        self.answer = self._request
         self.ready = True
         return summary
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            if self.request_socket.poll(20):
-                self._serve(self.request_socket, self._not_ready, self.waiting)
+            self.waiting.wait(20)
 
-    def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
+    def _not_ready(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         checked_name(message, REQUESTS)
         raise errors.error("not_ready", "kernels are still being compiled; `ping` says when ready")
 
@@ -172,8 +180,15 @@ class Daemon:
         try:
             while not self.stopping.is_set():
                 self.waiting.wait(100)
+                if self.access_changed.is_set():
+                    self._end_revoked()
         finally:
             self.close()
+
+    def _end_revoked(self) -> None:
+        """End the sessions whose clients have lost the right to them."""
+        self.access_changed.clear()
+        self.servo.end_where(lambda session: not may_keep(session.caller, session.controller.name))
 
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
@@ -185,21 +200,25 @@ class Daemon:
         for waiting in (self.waiting, self.control_waiting):
             waiting.finish()  # replies that have been handed over
             waiting.close()
-        for socket in (self.request_socket, self.control_socket, self.telemetry_socket):
-            socket.close(linger=LINGER)
+        for door in self.doors:
+            door.close(LINGER)
         self.context.term()
         self.endpoints.remove()
         self.lock.close()
 
-    def _serve(self, socket: zmq.Socket[bytes], handle: Handler, waiting: Waiting) -> None:
+    def _serve(
+        self, socket: zmq.Socket[bytes], door: Door, handle: Handler, waiting: Waiting
+    ) -> None:
         """Answer one message. Whatever its bytes are, the daemon goes on."""
-        *route, data = socket.recv_multipart()
+        route, data, caller = door.receive(socket)
         identity: int | str | None = None
         try:
             message = codec.decode(data)
             identity = checked_identity(message)
+            self.request_rate.count(caller.key)
+            check(caller, message)
             with refusals():
-                result = handle(message)
+                result = handle(message, caller)
                 if isinstance(result, Later):
                     result.begin(Envelope(socket, waiting, route, identity, data))
                     return
@@ -209,7 +228,7 @@ class Daemon:
             reply = refusal(identity, as_request_error(error))
         socket.send_multipart([*route, reply])
 
-    def _request(self, message: Mapping[str, Any]) -> dict[str, Any] | Later:
+    def _request(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
         self.requests += 1
         name = checked_name(message, REQUESTS)
         if name in WORKER_OPERATIONS:
@@ -218,10 +237,10 @@ class Daemon:
         if name in SESSION_OPERATIONS:
             fields = checked_fields(message, *SESSION_OPERATIONS[name])
             handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
-            return handlers[name](fields)
+            return handlers[name](fields, caller)
         result = run_operation(self.robot, name, message)
         if name == "hello":
-            result |= self._about()
+            result |= self._about(caller)
         return result
 
     def _batch(self, operation: str, envelope: Envelope) -> None:
@@ -234,14 +253,11 @@ class Daemon:
         name, data = f"batch of {operation}", envelope.data
         self.worker.submit(Job(name, "batch", envelope.identity, data, finish, envelope.refuse))
 
-    def _about(self) -> dict[str, Any]:
+    def _about(self, caller: Caller) -> dict[str, Any]:
         """What `hello` says of the daemon beside the robot."""
         return {
-            "endpoints": {
-                "request": self.endpoints.request,
-                "control": self.endpoints.control,
-                "telemetry": self.endpoints.telemetry,
-            },
+            "endpoints": caller.door.reached_by(),
+            "rights": caller.right,
             "rate": self.servo.statistics()["rate"],
             "realtime": self.servo.granted,
         }
@@ -252,11 +268,14 @@ class Daemon:
             self.control_waiting.wait(20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                self.telemetry_socket.send(
-                    codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
-                )
+                statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
+                for door in self.doors:
+                    if not door.telemetry.closed:
+                        door.telemetry.send(statistics)
+            if any([door.refresh() for door in self.doors]):
+                self.access_changed.set()
 
-    def _control(self, message: Mapping[str, Any]) -> dict[str, Any] | Later:
+    def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
         """Introspection and administration."""
         name = checked_name(message, CONTROL_OPERATIONS)
         fields = checked_fields(message, *CONTROL_OPERATIONS[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import grp
 import os
 import re
 from dataclasses import dataclass
@@ -23,21 +24,48 @@ class EndpointError(TorquedError):
     """A socket that cannot be had."""
 
 
-def private_folder(folder: Path) -> Path:
-    """The folder, made for this user alone (mode 0700); refused where others may enter it."""
+def private_folder(folder: Path, group: str | None = None) -> Path:
+    """The folder, made for this user alone (mode 0700), or for a group as well (mode 0750).
+
+    One that is there already is taken only with that very mode, owner and group: nobody who was
+    not named can command the robot.
+    """
+    number = group_number(group) if group else None
     try:
+        is_new = not folder.exists()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise EndpointError(f"folder {folder} cannot be made: {error.strerror}") from None
+    if is_new and number is not None:
+        try:
+            os.chown(folder, -1, number)
+        except OSError as error:
+            folder.rmdir()
+            raise EndpointError(
+                f"folder {folder} cannot be given to group {group!r}: {error.strerror}; "
+                "is this user a member?"
+            ) from None
+        folder.chmod(0o750)
     info = folder.stat()
     if info.st_uid != os.getuid():
         raise EndpointError(f"folder {folder} belongs to user {info.st_uid}, not to this one")
-    if info.st_mode & 0o077:
+    mode, expected = info.st_mode & 0o777, 0o700 if number is None else 0o750
+    if mode & ~expected or (number is not None and mode != expected):
         raise EndpointError(
-            f"folder {folder} has mode {info.st_mode & 0o777:04o}, expected 0700: "
-            "others could command the robot"
+            f"folder {folder} has mode {mode:04o}, expected {expected:04o}: "
+            + ("others could command the robot" if mode & ~expected else "the group cannot enter")
         )
+    if number is not None and info.st_gid != number:
+        raise EndpointError(f"folder {folder} belongs to group {info.st_gid}, not to {group!r}")
     return folder
+
+
+def group_number(name: str) -> int:
+    """The number of a group by its name."""
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise EndpointError(f"group {name!r} is unknown to this machine") from None
 
 
 @dataclass
@@ -46,6 +74,7 @@ class Endpoints:
 
     folder: Path
     name: str
+    group: str | None = None  # whose members may connect, beside the user
 
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
@@ -83,11 +112,18 @@ class Endpoints:
     def _session_file(self, number: str) -> Path:
         return self.folder / f"{self.name}.session-{number}.sock"
 
+    def protect(self, endpoint: str) -> None:
+        """Let the user, and the group where there is one, connect to a socket; nobody else."""
+        path = endpoint.removeprefix("ipc://")
+        if self.group:
+            os.chown(path, -1, group_number(self.group))
+        os.chmod(path, 0o660 if self.group else 0o600)
+
     def lock(self) -> IO[str]:
         """A lock that dies with the process: a second daemon is refused, a stale socket is not."""
         path = self.folder / f"{self.name}.lock"
         while True:
-            file = path.open("a+")
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:

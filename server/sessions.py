@@ -5,9 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.inputs import numbers
 from torqued.server import records
+from torqued.server.access import Caller, check_owner
 from torqued.server.controller import Controller
 from torqued.server.fields import mapping, text
 from torqued.server.records import CLOSED, CLOSING, FREE, MOST_SESSIONS, OPEN
@@ -50,6 +50,7 @@ class Session:
     slot: int  # where the servo has it
     opened: int  # ns, monotonic
     endpoint: str
+    caller: Caller  # who opened it
     socket: zmq.Socket[bytes]
     controller: Controller
     receive: NDArray[np.uint8]
@@ -63,14 +64,14 @@ class Servo:
         self,
         robot: Robot,
         context: zmq.Context[Any],
-        endpoint: Callable[[int], str],
         rate: float,
         safety: Safety,
+        most_per_client: int = MOST_SESSIONS,
     ) -> None:
         self.robot = robot.copy()  # the loop has a workspace of its own
         self.context = context
-        self.endpoint = endpoint  # of a session by its number
         self.safety = safety
+        self.most_per_client = most_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
         self.sessions: dict[int, Session] = {}  # by number
         self.thread: threading.Thread | None = None
@@ -133,25 +134,25 @@ class Servo:
         self.robot = robot.copy()
         self.start()
 
-    def open(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def open(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Open a session: a law with its gains and options, limits, an observer."""
         settings = {name: value for name, value in fields.items() if name != "law"}
         controller = Controller(self.robot, text(fields, "law", ""), **settings)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
-        slot = self._free_slot()
+        slot = self._free_slot(caller)
         number = self._unused_number()
-        endpoint = self.endpoint(number)
         socket = self.context.socket(zmq.PAIR)
         socket.set_hwm(QUEUE)
         socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
-        socket.bind(endpoint)
+        reached_by = caller.door.bind_session(socket, number, caller)
         session = Session(
             number=number,
             slot=slot,
             opened=time.monotonic_ns(),
-            endpoint=endpoint,
+            endpoint=reached_by["endpoint"],
+            caller=caller,
             socket=socket,
             controller=controller,
             receive=receive,
@@ -162,7 +163,7 @@ class Servo:
         references = controller.references
         return {
             "session": number,
-            "endpoint": endpoint,
+            **reached_by,
             "state_bytes": len(receive),
             "output_bytes": len(send),
             "references": {name: list(value.shape) for name, value in references.items()},
@@ -176,17 +177,24 @@ class Servo:
         """Seconds between ticks."""
         return float(self.shared.loop["period"][0]) * 1e-9
 
-    def _free_slot(self) -> int:
+    def _free_slot(self, caller: Caller) -> int:
         """A slot that nobody has, or that its owner has abandoned the longest."""
+        own = [s for s in self.sessions.values() if s.caller.key == caller.key]
+        if len(own) >= self.most_per_client:
+            return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MOST_SESSIONS):
             if slot not in taken:
                 return slot
-        idlest = max(self.sessions.values(), key=self._idle)
-        if self._idle(idlest) > self.safety.abandoned:
-            self._end(idlest)
-            return idlest.slot
-        raise errors.error("busy", f"all {MOST_SESSIONS} sessions are open; close one first")
+        return self._abandoned(self.sessions.values(), f"all {MOST_SESSIONS} sessions are open")
+
+    def _abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
+        """The slot of the session that was abandoned the longest; that session is ended."""
+        idlest = max(sessions, key=self._idle)
+        if self._idle(idlest) <= self.safety.abandoned:
+            raise errors.error("busy", f"{refusal}; close one first")
+        self._end(idlest)
+        return idlest.slot
 
     def _idle(self, session: Session) -> float:
         """Seconds since a session's last state, or since it was opened."""
@@ -212,9 +220,9 @@ class Servo:
         record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
         record.state = OPEN  # from here on the loop owns record and socket
 
-    def tune(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
-        session = self._session(fields)
+        session = self._session(fields, caller)
         over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
         if not 0.0 <= over <= LONGEST_RAMP:
             raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
@@ -234,8 +242,8 @@ class Servo:
     def _runs(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
 
-    def _session(self, fields: Mapping[str, Any]) -> Session:
-        """The open session that a request names."""
+    def _session(self, fields: Mapping[str, Any], caller: Caller) -> Session:
+        """The open session that a request names; of the caller's own, or of an administrator."""
         number = fields["session"]
         session = self.sessions.get(number) if type(number) is int else None
         if session is None:
@@ -243,13 +251,19 @@ class Servo:
             raise InputError(
                 f"session: {number!r} is not open, open are: {opened}", "session", number, opened
             )
+        check_owner(caller, session.caller, session.number)
         return session
 
-    def close(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+    def close(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Close a session; its last frame has zero torque."""
-        session = self._session(fields)
+        session = self._session(fields, caller)
         self._end(session)
         return {"session": session.number}
+
+    def end_where(self, unwanted: Callable[[Session], bool]) -> None:
+        """End all sessions of a kind; their last frames have zero torque."""
+        for session in [s for s in self.sessions.values() if unwanted(s)]:
+            self._end(session)
 
     def _end(self, session: Session) -> None:
         record = self.shared.sessions[session.slot]
@@ -260,7 +274,7 @@ class Servo:
         session.socket.close(linger=200)
         del self.sessions[session.number]
         record.state = FREE
-        Path(session.endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+        session.caller.door.end_session(session.number)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
@@ -273,6 +287,7 @@ class Servo:
                     "session": session.number,
                     "law": session.controller.name,
                     "endpoint": session.endpoint,
+                    "client": session.caller.name,
                     "status": status_names(int(record.status)),
                     "sequence": int(record.sequence),
                     **{name: int(record[name]) for name in counters},

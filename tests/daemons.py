@@ -1,10 +1,13 @@
 """Daemons as processes of their own, for tests: started, found ready by `ping`, stopped by pid."""
 
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from torqued.client import Client, TimeoutError
@@ -14,6 +17,20 @@ from torqued.client.places import request_endpoint
 LONGEST_START = 400.0
 #: Seconds to stop before a test gives up.
 LONGEST_STOP = 20.0
+
+
+def free_port(count: int = 3) -> int:
+    """The first of so many ports in a row that nobody listens on; below those given at random."""
+    while True:
+        first = random.randrange(15000, 32000)
+        with ExitStack() as stack:
+            try:
+                for port in range(first, first + count):
+                    probe = stack.enter_context(socket.socket())
+                    probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+        return first
 
 
 class DaemonProcess:

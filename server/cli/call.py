@@ -64,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 CONTROL = ("ping", "stats", "sessions", "reload", "log_level", "shutdown")
-OWN = {"--robot": 2, "--endpoint": 2, "--timeout": 2, "--json": 1}
+OWN = {"--json": 1} | dict.fromkeys(
+    ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
+)
 #: Fields that are lists of words even when there is only one.
 LISTS = ("want", "frames")
 

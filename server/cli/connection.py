@@ -12,11 +12,19 @@ if TYPE_CHECKING:
 
 
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """--robot or --endpoint, and --timeout."""
+    """--robot or --endpoint, keys for TCP, and --timeout."""
     parser.add_argument(
         "--robot", metavar="NAME", help="name of the daemon (default: the only one that there is)"
     )
     parser.add_argument("--endpoint", help="its request endpoint, in place of its name")
+    parser.add_argument(
+        "--key", metavar="FILE", help="for TCP: a client's key (default: $TORQUED_KEY)"
+    )
+    parser.add_argument(
+        "--server-key",
+        metavar="FILE",
+        help="the daemon's public key (default: $TORQUED_SERVER_KEY, or the one in the key's file)",
+    )
     parser.add_argument(
         "--timeout", type=float, default=1.0, metavar="S", help="seconds per try (default: 1)"
     )
@@ -28,7 +36,8 @@ def connect(args: argparse.Namespace) -> Client:
     from torqued.client.places import default_folder, request_endpoint
 
     if args.endpoint:
-        return Client(args.endpoint, args.timeout)
+        keys = {"key": args.key, "server_key": args.server_key}
+        return Client(args.endpoint, args.timeout, **keys)
     if args.robot:
         return Client(request_endpoint(args.robot), args.timeout)
     names = daemons(default_folder())

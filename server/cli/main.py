@@ -17,7 +17,19 @@ import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
-from torqued.server.cli import bench, call, compile, demo, models, ping, reload, serve, stats, top
+from torqued.server.cli import (
+    bench,
+    call,
+    compile,
+    demo,
+    keys,
+    models,
+    ping,
+    reload,
+    serve,
+    stats,
+    top,
+)
 
 
 class Command(Protocol):
@@ -36,6 +48,7 @@ COMMANDS: dict[str, Command] = {
     "stats": cast(Command, stats),
     "top": cast(Command, top),
     "reload": cast(Command, reload),
+    "keys": cast(Command, keys),
     "demo": cast(Command, demo),
     "models": cast(Command, models),
     "compile": cast(Command, compile),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,25 @@ if TYPE_CHECKING:
     from torqued.kernels.compiled import CompileSummary
     from torqued.server.config import Config
     from torqued.server.daemon import Daemon
+    from torqued.server.transport import TcpDoor
 
 HELP = "serve a robot's dynamics and control to other processes"
 EXAMPLE = """\
   torqued serve --robot panda
   torqued serve --urdf my_robot.urdf --base floating --rate 500
   torqued serve --config configs/talos.toml --priority 80 --lock-memory"""
+
+
+PLAIN_TCP = """\
+torqued: warning: plain TCP on {listen}: whoever reaches this port can command the robot and stop
+  the daemon, and whoever sits on the way can read and change every state and torque.
+  `torqued keys new NAME` makes keys; then leave out --plain-tcp."""
+
+NOBODY = """\
+{listen}: TCP needs keys, and nobody is on the allow-list {path}.
+  torqued keys new NAME --rights command    makes a key that may command torques
+  torqued keys new NAME                     makes one that may only read
+  --plain-tcp                               takes no keys: whoever reaches the port, commands"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,6 +49,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--folder",
         type=Path,
         help="of the sockets (default: torqued in $XDG_RUNTIME_DIR, or torqued-<user id> in /tmp)",
+    )
+    parser.add_argument(
+        "--group", help="whose members may use the local sockets too (default: this user alone)"
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="tcp://INTERFACE:PORT",
+        help="serve over TCP as well, to clients whose keys `torqued keys` has allowed",
+    )
+    parser.add_argument(
+        "--plain-tcp",
+        action="store_true",
+        default=None,
+        help="TCP without keys: whoever reaches the port can command the robot",
     )
     parser.add_argument("--rate", metavar="HZ", help="of the loop, 100 to 2000 (default: 1000)")
     parser.add_argument("--priority", metavar="P", help="SCHED_FIFO priority of the loop, 1 to 99")
@@ -60,13 +88,15 @@ def run(args: argparse.Namespace) -> int:
     robot = config.robot.load()
     daemon = Daemon(
         robot,
-        Endpoints(config.socket_folder, config.socket_name(robot)),
+        Endpoints(config.socket_folder, config.socket_name(robot), config.group),
         rate=config.rate,
         safety=config.safety,
         priority=config.priority,
         lock_memory=config.lock_memory,
         cpu=config.cpu,
         source=Source.of(args.config, given, config),
+        tcp=tcp_door(config),
+        limits=config.limits,
     )
     daemon.stop_on_signals()
     try:
@@ -83,11 +113,12 @@ def run(args: argparse.Namespace) -> int:
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line says, as keys of the configuration."""
     from torqued.kernels.errors import InputError
+    from torqued.server.config import Config
 
     given: dict[str, Any] = {
         key: getattr(args, key)
-        for key in ("name", "folder", "rate", "priority", "lock_memory", "cpu")
-        if getattr(args, key) is not None
+        for key in Config.model_fields
+        if key != "robot" and getattr(args, key, None) is not None
     }
     source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
     if args.config and (source or args.base):
@@ -99,6 +130,24 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
+def tcp_door(config: Config) -> TcpDoor | None:
+    """The TCP sockets that the configuration asks for."""
+    from torqued.server.allowed import KeysError
+    from torqued.server.curve import CurveDoor
+    from torqued.server.keys import KeyFolder, default_keys
+    from torqued.server.transport import TcpDoor
+
+    if config.listen is None:
+        return None
+    if config.plain_tcp:
+        print(PLAIN_TCP.format(listen=config.listen), file=sys.stderr, flush=True)
+        return TcpDoor(config.listen, config.session_ports)
+    folder = KeyFolder(config.keys or default_keys())
+    if not folder.allowed.read():
+        raise KeysError(NOBODY.format(listen=config.listen, path=folder.allowed.path))
+    return CurveDoor(config.listen, config.session_ports, folder.server(), folder.allowed)
+
+
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
     """What a person wants to know of a daemon that has become ready."""
     robot = daemon.robot
@@ -106,9 +155,9 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
     state = f"{compiled} compiled" if compiled else "all from the cache"
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom",
-        "requests": daemon.endpoints.request,
-        "control": daemon.endpoints.control,
-        "telemetry": daemon.endpoints.telemetry,
+        "requests": ", ".join(door.endpoints["request"] for door in daemon.doors),
+        "control": ", ".join(door.endpoints["control"] for door in daemon.doors),
+        "telemetry": ", ".join(door.endpoints["telemetry"] for door in daemon.doors),
         "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s",
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",

@@ -154,3 +154,27 @@ def test_folder_by_default_is_the_clients(monkeypatch):
     monkeypatch.setenv("TORQUED_FOLDER", "/run/x")
     config = Config(robot=RobotConfig(model="chain3"))
     assert config.socket_folder == configuration.default_folder() == Path("/run/x")
+
+
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ('listen = "5550"', r"key 'listen': endpoint '5550' is not tcp://HOST:PORT"),
+        ('listen = "ipc:///a"', "is not tcp://HOST:PORT"),
+        ("plain_tcp = true", "key 'plain_tcp': needs 'listen'"),
+        ("session_ports = [9, 5]", r"\[9, 5\] is no range of ports"),
+        ('session_ports = "a-b"', "session_ports"),
+        ("request_rate = 0", "request_rate"),
+        ("sessions_per_client = 0", "sessions_per_client"),
+    ],
+)
+def test_settings_of_the_network_that_make_no_sense_are_refused(written, text, words):
+    with pytest.raises(ConfigError, match=words):
+        load_config(written(f'{text}\n[robot]\nmodel = "chain3"\n'), {}, {})
+
+
+def test_ports_come_as_a_list_or_as_a_range(written):
+    path = written('session_ports = [5560, 5599]\n[robot]\nmodel = "chain3"\n')
+    assert load_config(path, {}, {}).session_ports == (5560, 5599)
+    environment = {"TORQUED_SESSION_PORTS": "6000-6010"}
+    assert load_config(path, {}, environment).session_ports == (6000, 6010)

@@ -1,6 +1,8 @@
 """Endpoints: names, lengths, locks and the files that are taken away."""
 
+import grp
 import os
+import stat
 
 import pytest
 
@@ -15,6 +17,64 @@ def folder(tmp_path):
 
 def test_folder_is_made_for_its_user_alone(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.fixture
+def group():
+    """A group that this user is in."""
+    return grp.getgrgid(os.getgid()).gr_name
+
+
+def test_folder_for_a_group_lets_it_enter_and_not_write(tmp_path, group):
+    folder = private_folder(tmp_path / "shared", group)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    assert folder.stat().st_gid == os.getgid()
+    assert private_folder(folder, group) == folder
+
+
+@pytest.mark.parametrize(
+    "mode, words",
+    [(0o700, "group cannot enter"), (0o770, "others could"), (0o755, "others could")],
+)
+def test_folder_of_another_mode_is_not_taken_for_a_group(tmp_path, group, mode, words):
+    tmp_path.chmod(mode)
+    with pytest.raises(EndpointError, match=f"mode {mode:04o}, expected 0750: .*{words}"):
+        private_folder(tmp_path, group)
+
+
+def test_folder_for_a_group_is_not_taken_for_the_user_alone(tmp_path, group):
+    folder = private_folder(tmp_path / "shared", group)
+    with pytest.raises(EndpointError, match="mode 0750, expected 0700"):
+        private_folder(folder)
+
+
+def test_unknown_group_is_refused_before_anything_is_made(tmp_path):
+    with pytest.raises(EndpointError, match="'no-such-group' is unknown"):
+        private_folder(tmp_path / "shared", "no-such-group")
+    assert not (tmp_path / "shared").exists()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may give a folder to any group")
+def test_group_that_the_user_is_not_in_is_refused(tmp_path):
+    strange = next(entry for entry in grp.getgrall() if entry.gr_gid not in os.getgroups())
+    with pytest.raises(EndpointError, match="is this user a member"):
+        private_folder(tmp_path / "shared", strange.gr_name)
+    assert not (tmp_path / "shared").exists()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_sockets_and_lock_are_protected_whatever_the_umask(tmp_path, group, shared):
+    folder = private_folder(tmp_path / "shared", group if shared else None)
+    endpoints = Endpoints(folder, "panda", group if shared else None)
+    before = os.umask(0)
+    try:
+        endpoints.lock().close()
+        (folder / "panda.sock").touch()
+        endpoints.protect(endpoints.request)
+    finally:
+        os.umask(before)
+    modes = [stat.S_IMODE((folder / name).stat().st_mode) for name in ("panda.sock", "panda.lock")]
+    assert modes == [0o660 if shared else 0o600, 0o600]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "..", "panda.v2", "pan*", "a b"])

@@ -25,9 +25,9 @@ PATIENCE = 5.0
 def daemon(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sockets")
     folder.chmod(0o700)
-    process = DaemonProcess(
-        folder, "chain20", "--robot", "chain20", TORQUED_HOLD=str(HOLD), TORQUED_FADE=str(FADE)
-    ).start()
+    settings = {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MOST_SESSIONS}
+    environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
     yield process
     assert process.stop() == 0
 
@@ -208,7 +208,8 @@ def test_session_numbers_are_not_used_twice(client):
 def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o700)
-    process = DaemonProcess(folder, "c", "--robot", "chain2", TORQUED_ABANDONED="0.1").start()
+    environment = {"TORQUED_ABANDONED": "0.1", "TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    process = DaemonProcess(folder, "c", "--robot", "chain2", **environment).start()
     try:
         with process.client() as gone, process.client() as client:
             for _ in range(MOST_SESSIONS):

@@ -31,9 +31,10 @@ def test_values_are_numbers_words_or_json(field, text, value):
 
 
 def test_options_of_the_command_may_stand_among_the_fields():
-    fields, rest = call.split_fields(["--q=1,2", "--json", "--want", "M", "--robot", "panda"])
+    options = ["--robot", "panda", "--key", "a.key", "--server-key", "b.pub"]
+    fields, rest = call.split_fields(["--q=1,2", "--json", "--want", "M", *options])
     assert fields == {"q": [1.0, 2.0], "want": ["M"]}
-    assert rest == ["--json", "--robot", "panda"]
+    assert rest == ["--json", *options]
 
 
 def test_negative_numbers_are_values():

@@ -3,6 +3,7 @@ import sys
 import warnings
 
 import pytest
+import zmq
 
 from torqued.kernels.errors import InputError, ModelWarning
 from torqued.server.cli import main as cli
@@ -75,7 +76,7 @@ def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("name", cli.COMMANDS)
+@pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - {"keys"}))
 def test_plain_installation_answers_every_command_with_the_extra_to_install(name):
     """In a fresh interpreter that finds none of the optional packages."""
     further = {"bench": ["kernels"], "call": ["hello"], "serve": ["--robot", "chain2"]}
@@ -90,6 +91,22 @@ def test_plain_installation_answers_every_command_with_the_extra_to_install(name
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"torqued: error: `torqued {name}` needs ")
     assert done.stderr.endswith("install the 'server' extra: pip install 'torqued[server]'\n")
+
+
+def test_plain_installation_makes_keys(tmp_path):
+    """A client's machine makes its own key, and only the public half travels."""
+    server = zmq.curve_keypair()[0].decode()
+    arguments = ["keys", "new", "arm", "--server-key", server, "--keys", str(tmp_path)]
+    program = (
+        "import sys\n"
+        f"sys.modules.update(dict.fromkeys({list(cli.EXTRAS)!r}))\n"
+        "from torqued.server.cli.main import main\n"
+        f"sys.exit(main({arguments!r}))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "torqued keys allow arm --rights read --public" in done.stdout
+    assert server in (tmp_path / "arm.key").read_text()
 
 
 def test_missing_module_of_unknown_origin_is_not_hidden(monkeypatch):

@@ -1,0 +1,113 @@
+"""Keys for daemons over TCP. Local sockets need none: the mode of their files decides.
+
+A key file is TOML, of mode 0600, as `torqued keys new NAME` writes it:
+
+    public = "…"    40 characters (Z85) each
+    secret = "…"
+    server = "…"    the daemon's public key: by it the client knows that it talks to the right one
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from torqued.client.errors import TorquedError
+from torqued.client.places import host_and_port
+
+Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """A client's key pair, and the public key of the daemon that it trusts."""
+
+    public: bytes
+    secret: bytes
+    server: bytes
+
+    def protect(self, socket: zmq.Socket[Any], server: str | None = None) -> None:
+        """Encrypt and authenticate what a socket will connect to.
+
+        A session has a `server` key of its own, so that nobody takes it for another session.
+        """
+        socket.curve_publickey = self.public
+        socket.curve_secretkey = self.secret
+        socket.curve_serverkey = server.encode() if server else self.server
+
+
+def connect(
+    socket: zmq.Socket[Any], endpoint: str, keys: Keys | None, server: str | None = None
+) -> None:
+    """Connect a socket, with keys where there are any; `server` is a session's own key."""
+    if keys:
+        keys.protect(socket, server)
+    socket.ipv6 = endpoint.startswith("tcp://[")
+    socket.connect(endpoint)
+
+
+def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | None) -> Keys | None:
+    """The keys for an endpoint: files or keys, else $TORQUED_KEY and $TORQUED_SERVER_KEY.
+
+    None for local sockets, and for TCP where there is no key: then the connection is in the clear,
+    which a daemon takes only with --plain-tcp.
+    """
+    if not endpoint.startswith("tcp://"):
+        return None
+    host_and_port(endpoint)  # refuses what cannot be one
+    key = key or os.environ.get("TORQUED_KEY")
+    server_key = server_key or os.environ.get("TORQUED_SERVER_KEY")
+    if not key:
+        if server_key:
+            raise TorquedError("server key without a client's key: give `key` or $TORQUED_KEY too")
+        return None
+    own = read_key(key, "secret")
+    server = read_key(server_key, "public").get("public") if server_key else own.get("server")
+    if not server:
+        raise TorquedError(
+            f"the daemon's public key is not in {key}: give `server_key` or $TORQUED_SERVER_KEY "
+            "(`torqued keys server` prints it)"
+        )
+    secret = own["secret"].encode()
+    return Keys(zmq.curve_public(secret), secret, server.encode())
+
+
+def read_key(key: str | Path, wanted: str) -> dict[str, str]:
+    """The keys in a file, or a key itself as the one that is `wanted`."""
+    path = Path(key)
+    if not path.is_file():
+        if Z85.fullmatch(str(key)):
+            return {wanted: str(key)}
+        raise TorquedError(
+            f"{wanted} key: {_shown(str(key))} is neither a file nor a key of 40 characters"
+        )
+    return read_key_file(path, wanted)
+
+
+def _shown(key: str) -> str:
+    """A path as it is; of what may be a mistyped secret, the beginning."""
+    return f"{key[:4]!r} …" if 30 < len(key) < 50 and "/" not in key[:1] else repr(key)
+
+
+def read_key_file(path: Path, wanted: str) -> dict[str, str]:
+    """The keys in a file; refused where it lacks the `wanted` one, or others may read a secret."""
+    import tomllib  # only programs that use keys wait for it
+
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise TorquedError(f"key file {path} cannot be read: {error}") from None
+    for name in {wanted, *found} & {"public", "secret", "server"}:
+        if not isinstance(found.get(name), str) or not Z85.fullmatch(found[name]):
+            raise TorquedError(f"key file {path}: {name!r} is missing or not 40 characters (Z85)")
+    mode = path.stat().st_mode & 0o777
+    if "secret" in found and mode & 0o077:
+        raise TorquedError(
+            f"key file {path} has mode {mode:04o}, expected 0600: others can read the secret"
+        )
+    return found

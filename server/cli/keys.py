@@ -1,0 +1,106 @@
+"""`torqued keys`: who may connect over TCP."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torqued.server.keys import KeyFolder
+
+HELP = "make, list and revoke the keys of clients over TCP"
+EXAMPLE = """\
+  torqued keys new controller --rights command
+  torqued ping --endpoint tcp://robot:5550 --key controller.key
+  torqued keys revoke controller"""
+
+RIGHTS_HELP = "read: computations and streams; command: torques too; administrate: everything"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    folder = argparse.ArgumentParser(add_help=False)
+    folder.add_argument(
+        "--keys",
+        metavar="FOLDER",
+        type=Path,
+        help="where keys are (default: $TORQUED_KEYS, or ~/.config/torqued/keys)",
+    )
+
+    def action(name: str, about: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=about, description=about, parents=[folder])
+
+    rights = ("read", "command", "administrate")
+    new = action("new", "make a client's key and allow it")
+    new.add_argument("name")
+    new.add_argument("--rights", choices=rights, help=f"{RIGHTS_HELP} (default: read)")
+    new.add_argument("--renew", action="store_true", help="replace the key that it has")
+    new.add_argument(
+        "--server-key",
+        metavar="KEY",
+        help="public key of a daemon on another machine: there `keys allow` lets this one in",
+    )
+    allow = action("allow", "allow a public key made elsewhere, or change a client's rights")
+    allow.add_argument("name")
+    allow.add_argument("--public", metavar="KEY", help="its public key, or a file with it")
+    allow.add_argument("--rights", choices=rights, required=True, help=RIGHTS_HELP)
+    action("list", "who is allowed what")
+    action("revoke", "allow a client nothing any more").add_argument("name")
+    server = action("server", "print the daemon's public key; made where there is none")
+    server.add_argument("--renew", action="store_true", help="make another; clients need it then")
+
+
+def run(args: argparse.Namespace) -> int:
+    from torqued.server.keys import KeyFolder, default_keys
+
+    ACTIONS[args.action](KeyFolder(args.keys or default_keys()), args)
+    return 0
+
+
+def new(keys: KeyFolder, args: argparse.Namespace) -> None:
+    if args.server_key:
+        make_for_elsewhere(keys, args)
+        return
+    client = keys.new(args.name, args.rights, args.renew)
+    print(f"{client.name} may {client.rights}; its key: {keys.folder / client.name}.key")
+    print("Take the file to the client's machine over a safe way; it holds the secret half.")
+
+
+def make_for_elsewhere(keys: KeyFolder, args: argparse.Namespace) -> None:
+    from torqued.client.keys import read_key
+
+    server = read_key(args.server_key, "public")["public"]
+    public = keys.new_for(server, args.name).public
+    rights = args.rights or "read"
+    print(f"its key: {keys.folder / args.name}.key; on the daemon's machine:")
+    print(f"  torqued keys allow {args.name} --rights {rights} --public '{public}'")
+
+
+def allow(keys: KeyFolder, args: argparse.Namespace) -> None:
+    from torqued.client.keys import read_key
+
+    public = read_key(args.public, "public")["public"] if args.public else None
+    client = keys.allow(args.name, public, args.rights)
+    print(f"{client.name} may {client.rights}; the daemon's public key: {keys.server().public}")
+
+
+def show(keys: KeyFolder, args: argparse.Namespace) -> None:
+    clients = sorted(keys.allowed.read().values(), key=lambda client: client.name)
+    if not clients:
+        print(f"nobody is on the allow-list {keys.allowed.path}")
+    width = max([len(client.name) for client in clients], default=0)
+    for client in clients:
+        print(f"{client.name:<{width}}  {client.rights:<12}  {client.since}  {client.public}")
+
+
+def revoke(keys: KeyFolder, args: argparse.Namespace) -> None:
+    keys.revoke(args.name)
+    print(f"{args.name} is off the allow-list; running daemons follow at once")
+
+
+def server(keys: KeyFolder, args: argparse.Namespace) -> None:
+    print(keys.server(args.renew).public)
+
+
+ACTIONS = {"new": new, "allow": allow, "list": show, "revoke": revoke, "server": server}
