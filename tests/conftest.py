@@ -1,7 +1,10 @@
 """Settings for all tests."""
 
 import os
+import shutil
+import tempfile
 
+import pytest
 from hypothesis import settings
 
 # No deadline: the first example may compile kernels, and shared machines stall. A gate for changes
@@ -9,3 +12,11 @@ from hypothesis import settings
 settings.register_profile("torqued", deadline=None, max_examples=40)
 settings.register_profile("gate", deadline=None, derandomize=True)
 settings.load_profile("gate" if os.environ.get("CI") else "torqued")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Temporary folders with short names: a socket's path has 107 bytes at most."""
+    if not config.option.basetemp and not hasattr(config, "workerinput"):
+        config.option.basetemp = tempfile.mkdtemp(prefix="tq-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))

@@ -17,6 +17,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import zmq
@@ -78,6 +79,7 @@ class Worker:
         self._socket.linger = 0
         self._socket.maxmsgsize = LARGEST_MESSAGE
         self._socket.bind(endpoint)
+        Path(endpoint.removeprefix("ipc://")).chmod(0o600)  # no group's business
         waiting.add(self._socket, self._hear)
 
     def submit(self, job: Job) -> None:

@@ -55,6 +55,7 @@ def common_of(robot):
         "kinematics": {"frames": frames, "representation": "body"},
         "contact_dynamics": {"contacts": [contact]},
         "impact": {"contacts": [contact], "restitution": 0.5},
+        "control": {"law": "gravity", "gains": {"damping": 0.5}},
     }
 
 
@@ -63,7 +64,8 @@ def fields_of(robot, name, coordinates="native"):
     states = states_of(robot, coordinates=coordinates)
     taken = operation.required + operation.optional
     fields = {key: value for key, value in states.items() if key in taken}
-    return fields | common_of(robot).get(name, {}) | {"coordinates": coordinates}
+    fields |= common_of(robot).get(name, {})
+    return fields | ({"coordinates": coordinates} if "coordinates" in taken else {})
 
 
 def run(robot, name, report=lambda done, total: None, **fields):

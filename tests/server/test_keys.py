@@ -83,8 +83,7 @@ def test_names_that_could_meet_other_files_are_refused(keys, name):
         keys.allow(name, KeyPair.new().public, "read")
 
 
-def entry(public=None, rights='"read"', since="2026-01-01"):
-    public = public or KeyPair.new().public
+def entry(public="b" * 40, rights='"read"', since="2026-01-01"):
     return f'[arm]\npublic = "{public}"\nrights = {rights}\nsince = {since}\n'
 
 
