@@ -63,12 +63,23 @@ class Client(Closing):
 
     def __init__(self, endpoint: str, timeout: float = 1.0, retries: int = 2) -> None:
         self.endpoint = endpoint
-        self.timeout = timeout
+        self._timeout = timeout
         self.retries = retries
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._identities = itertools.count(1)
         self._sessions: list[Session] = []
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for a reply."""
+        return self._timeout
+
+    @timeout.setter
+    def timeout(self, seconds: float) -> None:
+        self._timeout = seconds
+        for socket in self._sockets.values():
+            socket.rcvtimeo = milliseconds(seconds)
 
     @classmethod
     def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
@@ -110,18 +121,22 @@ class Client(Closing):
         identity = next(self._identities)
         socket.send(codec.request(identity, operation, fields))
         deadline = time.monotonic() + self.timeout
-        while True:
+        try:
+            reply = codec.decode(socket.recv())  # waits `timeout`; to poll first would take longer
+        except zmq.Again:
+            return None
+        while reply.get("id") not in (identity, None):  # to a request that was given up
             left = deadline - time.monotonic()
-            if left <= 0 or not socket.poll(max(1, round(left * 1000))):
+            if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
             reply = codec.decode(socket.recv())
-            if reply.get("id") in (identity, None):
-                return reply
+        return reply
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
             socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
             socket.linger = 0
+            socket.rcvtimeo = milliseconds(self.timeout)
             socket.connect(endpoint)
             self._sockets[endpoint] = socket
         return self._sockets[endpoint]
@@ -206,6 +221,11 @@ def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> Ti
     return TimeoutError(
         f"{operation}: no reply from {endpoint} within {timeout} s{times}; is the daemon running?"
     )
+
+
+def milliseconds(seconds: float) -> int:
+    """As ZeroMQ wants them; at least one, as none or less would mean something else."""
+    return max(1, round(seconds * 1000))
 
 
 def as_array(x: Any) -> Array:

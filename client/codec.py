@@ -10,7 +10,9 @@ the numbers row by row. All little-endian.
 
 from __future__ import annotations
 
+import math
 import struct
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -37,6 +39,17 @@ TYPES: dict[int, np.dtype[Any]] = {
 BYTES = {kind: byte for byte, kind in TYPES.items()}
 
 
+#: Heads of arrays that are remembered: more than the shapes that one robot has.
+MOST_HEADS = 256
+
+Head = tuple[np.dtype[Any], tuple[int, ...], int]  # type of numbers, shape, bytes of numbers
+
+#: Heads that have been written or read before, as each message of a control loop has the same.
+_written: dict[tuple[str, tuple[int, ...]], bytes] = {}
+_read: dict[bytes, Head] = {}
+_thread = threading.local()
+
+
 def numbers_start(dimensions: int) -> int:
     """Where an array's numbers begin: after its head, at a multiple of 8."""
     return (4 + 4 * dimensions + 7) // 8 * 8
@@ -44,18 +57,44 @@ def numbers_start(dimensions: int) -> int:
 
 def encode_array(array: NDArray[Any]) -> msgpack.ExtType:
     """An array as an extension value."""
+    kind = array.dtype.str
+    head = _written.get((kind, array.shape)) or _write_head(array)
+    if kind[0] == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return msgpack.ExtType(ARRAY, head + array.tobytes())
+
+
+def _write_head(array: NDArray[Any]) -> bytes:
     kind = array.dtype.newbyteorder("<")
     if kind not in BYTES:
         raise TypeError(f"arrays of {array.dtype} cannot be sent, allowed: float64, float32, int64")
     head = struct.pack(f"<BBH{array.ndim}I", BYTES[kind], array.ndim, 0, *array.shape)
     head = head.ljust(numbers_start(array.ndim), b"\0")
-    return msgpack.ExtType(ARRAY, head + np.ascontiguousarray(array, kind).tobytes())
+    remember(_written, (array.dtype.str, array.shape), head)
+    return head
+
+
+def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
+    """Keep a value; when there are too many, begin anew."""
+    if len(known) >= MOST_HEADS:
+        known.clear()
+    known[key] = value
 
 
 def decode_array(code: int, data: bytes) -> NDArray[Any]:
     """The array of an extension value; a view of the message's bytes, so read only."""
     if code != ARRAY:
         raise MessageError("bad_message", f"extension type {code} is unknown, expected {ARRAY}")
+    start = numbers_start(data[1]) if len(data) > 1 else 0
+    kind, shape, size = _read.get(data[:start]) or _read_head(data)
+    if size != len(data) - start:
+        raise MessageError(
+            "bad_message", f"array of shape {shape} does not have {len(data) - start} bytes"
+        )
+    return np.ndarray(shape, kind, data, start)
+
+
+def _read_head(data: bytes) -> Head:
     if len(data) < 4:
         raise MessageError("bad_message", f"array of {len(data)} bytes is shorter than its head")
     byte, dimensions, zero = struct.unpack_from("<BBH", data)
@@ -69,15 +108,10 @@ def decode_array(code: int, data: bytes) -> NDArray[Any]:
     if len(data) < start:
         raise MessageError("bad_message", f"array of {dimensions} dimensions is cut off")
     shape = struct.unpack_from(f"<{dimensions}I", data, 4)
-    count = 1
-    for size in shape:
-        count *= size
-    if count * TYPES[byte].itemsize != len(data) - start:
-        raise MessageError(
-            "bad_message", f"array of shape {shape} does not have {len(data) - start} bytes"
-        )
-    numbers: NDArray[Any] = np.frombuffer(data, TYPES[byte], count, start)
-    return numbers.reshape(shape)
+    head = (TYPES[byte], shape, TYPES[byte].itemsize * math.prod(shape))
+    if head[2] == len(data) - start:  # others are refused, and not worth remembering
+        remember(_read, data[:start], head)
+    return head
 
 
 def _encode_other(value: Any) -> Any:
@@ -90,7 +124,11 @@ def _encode_other(value: Any) -> Any:
 
 def encode(message: Mapping[str, Any]) -> bytes:
     """A message as bytes."""
-    data: bytes = msgpack.packb(message, default=_encode_other, use_bin_type=True)
+    try:
+        packer = _thread.packer
+    except AttributeError:  # one per thread: a packer's buffer is not to be shared
+        packer = _thread.packer = msgpack.Packer(default=_encode_other)
+    data: bytes = packer.pack(message)
     return data
 
 
@@ -101,12 +139,12 @@ def decode(data: bytes) -> dict[str, Any]:
             "too_large", f"message of {len(data)} bytes, at most {LARGEST_MESSAGE} are allowed"
         )
     try:
-        message = msgpack.unpackb(data, ext_hook=decode_array, raw=False, strict_map_key=True)
+        message = msgpack.unpackb(data, ext_hook=decode_array)
     except MessageError:
         raise
     except Exception as problem:  # msgpack raises many kinds, and what a hook raises
         raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
-    if not isinstance(message, dict) or not all(isinstance(key, str) for key in message):
+    if type(message) is not dict or not {str}.issuperset(map(type, message)):
         raise MessageError(
             "bad_message", f"{type(message).__name__}, expected a map with text keys"
         )
@@ -117,13 +155,19 @@ def decode(data: bytes) -> dict[str, Any]:
     return message
 
 
-def _nests_within(value: Any, depth: int) -> bool:
+def _nests_within(message: dict[str, Any], depth: int) -> bool:
     """Whether maps and lists nest no deeper; what nests deeper could be read but not be written."""
-    if isinstance(value, dict):
-        return depth > 0 and all(_nests_within(item, depth - 1) for item in value.values())
-    if isinstance(value, list):
-        return depth > 0 and all(_nests_within(item, depth - 1) for item in value)
-    return True
+    inside: list[Any] = [message]
+    for _ in range(depth):
+        inside = [
+            value
+            for item in inside
+            for value in (item.values() if type(item) is dict else item)
+            if type(value) in (dict, list)
+        ]
+        if not inside:
+            return True
+    return False
 
 
 def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:

@@ -25,9 +25,9 @@ from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
     SESSION_OPERATIONS,
+    Refusals,
     checked_fields,
     checked_name,
-    refusals,
     run_operation,
 )
 from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
@@ -37,6 +37,8 @@ log = logging.getLogger("torqued")
 
 #: Seconds between telemetry messages.
 TELEMETRY_PERIOD = 0.1
+#: Milliseconds to wait for a message before looking at what else there is to do.
+LONGEST_WAIT = 20
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
 #: Longest id that a request may have where it is a text.
@@ -85,6 +87,7 @@ class Daemon:
         socket: zmq.Socket[bytes] = self.context.socket(kind)
         socket.linger = 0
         socket.maxmsgsize = LARGEST_MESSAGE
+        socket.rcvtimeo = LONGEST_WAIT
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -128,8 +131,7 @@ class Daemon:
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            if self.request_socket.poll(20):
-                self._serve(self.request_socket, self._not_ready)
+            self._serve(self.request_socket, self._not_ready)
 
     def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
         checked_name(message, REQUESTS)
@@ -139,8 +141,7 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                if self.request_socket.poll(100):
-                    self._serve(self.request_socket, self._request)
+                self._serve(self.request_socket, self._request)
         finally:
             self.close()
 
@@ -156,13 +157,19 @@ class Daemon:
         self.lock.close()
 
     def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
-        """Answer one message. Whatever its bytes are, the daemon goes on."""
-        *route, data = socket.recv_multipart()
+        """Answer the next message, if one comes in time. Whatever its bytes are, the daemon goes on.
+
+        A receive that waits by itself is quicker than polling and then receiving.
+        """
+        try:
+            *route, data = socket.recv_multipart()
+        except zmq.Again:
+            return
         identity: int | str | None = None
         try:
             message = codec.decode(data)
             identity = checked_identity(message)
-            with refusals():
+            with Refusals():
                 reply = codec.encode(
                     {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **handle(message)}
                 )
@@ -179,7 +186,9 @@ class Daemon:
             self.refused += 1
             log.exception("request failed")
             reply = refusal(identity, errors.error("internal", f"{type(error).__name__}: {error}"))
-        socket.send_multipart([*route, reply])
+        for part in route:
+            socket.send(part, zmq.SNDMORE)
+        socket.send(reply)
 
     def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         self.requests += 1
@@ -207,8 +216,7 @@ class Daemon:
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
         while not self.stopping.is_set():
-            if self.control_socket.poll(20):
-                self._serve(self.control_socket, self._control)
+            self._serve(self.control_socket, self._control)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 self.telemetry_socket.send(
