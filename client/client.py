@@ -35,7 +35,7 @@ class Result:
     """Fields of a reply as attributes: `r.M`, `r.C`; also `r["M"]` and `"M" in r`."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.__dict__.update(fields)
+        self.__dict__ = dict(fields)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")

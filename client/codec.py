@@ -23,11 +23,13 @@ from numpy.typing import NDArray
 from torqued.client.errors import MessageError, from_map
 
 PROTOCOL_VERSION = 1
+ENVELOPE = ("protocol", "id", "ok")  # of a reply
 ARRAY = 1
 
 #: Largest message that either side accepts, bytes.
 LARGEST_MESSAGE = 16 * 1024 * 1024
 LARGEST_NESTING = 64
+NESTING = (dict, list)
 MOST_DIMENSIONS = 8
 
 #: Byte on the wire → type of numbers.
@@ -49,10 +51,8 @@ _written: dict[tuple[str, tuple[int, ...]], bytes] = {}
 _read: dict[bytes, Head] = {}
 _thread = threading.local()
 
-
-def numbers_start(dimensions: int) -> int:
-    """Where an array's numbers begin: after its head, at a multiple of 8."""
-    return (4 + 4 * dimensions + 7) // 8 * 8
+#: Where an array's numbers begin, by its dimensions: after its head, at a multiple of 8.
+NUMBERS_START = tuple((4 + 4 * dimensions + 7) // 8 * 8 for dimensions in range(256))
 
 
 def encode_array(array: NDArray[Any]) -> msgpack.ExtType:
@@ -69,7 +69,7 @@ def _write_head(array: NDArray[Any]) -> bytes:
     if kind not in BYTES:
         raise TypeError(f"arrays of {array.dtype} cannot be sent, allowed: float64, float32, int64")
     head = struct.pack(f"<BBH{array.ndim}I", BYTES[kind], array.ndim, 0, *array.shape)
-    head = head.ljust(numbers_start(array.ndim), b"\0")
+    head = head.ljust(NUMBERS_START[array.ndim], b"\0")
     remember(_written, (array.dtype.str, array.shape), head)
     return head
 
@@ -85,7 +85,7 @@ def decode_array(code: int, data: bytes) -> NDArray[Any]:
     """The array of an extension value; a view of the message's bytes, so read only."""
     if code != ARRAY:
         raise MessageError("bad_message", f"extension type {code} is unknown, expected {ARRAY}")
-    start = numbers_start(data[1]) if len(data) > 1 else 0
+    start = NUMBERS_START[data[1]] if len(data) > 1 else 0
     kind, shape, size = _read.get(data[:start]) or _read_head(data)
     if size != len(data) - start:
         raise MessageError(
@@ -104,7 +104,7 @@ def _read_head(data: bytes) -> Head:
             f"array head {data[:4].hex()} is not one of a type (d, f, q), at most "
             f"{MOST_DIMENSIONS} dimensions and two zeros",
         )
-    start = numbers_start(dimensions)
+    start = NUMBERS_START[dimensions]
     if len(data) < start:
         raise MessageError("bad_message", f"array of {dimensions} dimensions is cut off")
     shape = struct.unpack_from(f"<{dimensions}I", data, 4)
@@ -157,17 +157,16 @@ def decode(data: bytes) -> dict[str, Any]:
 
 def _nests_within(message: dict[str, Any], depth: int) -> bool:
     """Whether maps and lists nest no deeper; what nests deeper could be read but not be written."""
-    inside: list[Any] = [message]
-    for _ in range(depth):
+    inside = [value for value in message.values() if type(value) in NESTING]
+    while inside and depth > 1:
+        depth -= 1
         inside = [
             value
             for item in inside
             for value in (item.values() if type(item) is dict else item)
-            if type(value) in (dict, list)
+            if type(value) in NESTING
         ]
-        if not inside:
-            return True
-    return False
+    return not inside
 
 
 def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
@@ -179,4 +178,7 @@ def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a reply without its envelope; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
-    return {key: value for key, value in reply.items() if key not in ("protocol", "id", "ok")}
+    fields = dict(reply)
+    for key in ENVELOPE:
+        fields.pop(key, None)
+    return fields

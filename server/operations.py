@@ -87,7 +87,9 @@ def checked_fields(
 ) -> dict[str, Any]:
     """A request's own fields; refused where one is missing or unknown."""
     name = message["op"]
-    fields = {key: value for key, value in message.items() if key not in ENVELOPE}
+    fields = dict(message)
+    for key in ENVELOPE:
+        fields.pop(key, None)
     allowed = required + optional
     for key in required:
         if key not in fields:
