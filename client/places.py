@@ -9,7 +9,6 @@ panda.session-….sock     one per open session
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 
@@ -21,6 +20,8 @@ def default_folder() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return Path(runtime) / "torqued"
+    import tempfile  # takes longer to import than the rest of the client
+
     return Path(tempfile.gettempdir()) / f"torqued-{os.getuid()}"
 
 

@@ -157,7 +157,7 @@ class Daemon:
         self.lock.close()
 
     def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
-        """Answer the next message, if one comes in time. Whatever its bytes are, the daemon goes on.
+        """Answer the next message, if one comes in time; whatever its bytes are, go on afterwards.
 
         A receive that waits by itself is quicker than polling and then receiving.
         """
