@@ -20,7 +20,7 @@ from torqued.kernels.articulated import OK
 from torqued.kernels.charts import Coordinates
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.errors import InputError, NumericalError
-from torqued.kernels.evaluate import WANTS
+from torqued.kernels.evaluate import WANTS, Quantities
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.description import Array
@@ -234,6 +234,12 @@ class Robot(LoadingMethods, ContactMethods, FrameMethods, RobotBase):
         q, v = self._free_q(q), self._free_v("v", v)
         out = plan.allocate()
         COMPILED.evaluate(self.work.handle, q, v, plan.flags, plan.frames, plan.representation, out)
+        return self._named(plan, want, frames, out)
+
+    def _named(
+        self, plan: EvaluationPlan, want: tuple[str, ...], frames: tuple[str, ...], out: Quantities
+    ) -> dict[str, Any]:
+        """Results of `dynamics` by name, in the robot's coordinates."""
         if plan.as_they_are and not self._follows:
             return {word: getattr(out, word) for word in want}
         return {word: self._reduced(word, getattr(out, word), frames) for word in want}

@@ -1,6 +1,7 @@
 """The daemon: a request socket, a control socket, a telemetry publisher and the servo.
 
     bytes → codec.decode → operations.run_operation → codec.encode → bytes
+    bytes → answering.answer_familiar → bytes      where only the id and the numbers are new
 
 Requests run in the main thread. Control requests run in a thread of their own, so that a look at
 the daemon never queues behind work. The servo needs neither.
@@ -21,6 +22,7 @@ from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
+from torqued.server.familiar import Familiar
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
@@ -37,8 +39,6 @@ log = logging.getLogger("torqued")
 
 #: Seconds between telemetry messages.
 TELEMETRY_PERIOD = 0.1
-#: Milliseconds to wait for a message before looking at what else there is to do.
-LONGEST_WAIT = 20
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
 #: Longest id that a request may have where it is a text.
@@ -80,6 +80,7 @@ class Daemon:
         self.request_socket = self._bind(zmq.ROUTER, endpoints.request)
         self.control_socket = self._bind(zmq.ROUTER, endpoints.control)
         self.telemetry_socket = self._bind(zmq.PUB, endpoints.telemetry)
+        self.familiar = Familiar(robot, self.request_socket)
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -87,7 +88,6 @@ class Daemon:
         socket: zmq.Socket[bytes] = self.context.socket(kind)
         socket.linger = 0
         socket.maxmsgsize = LARGEST_MESSAGE
-        socket.rcvtimeo = LONGEST_WAIT
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
@@ -131,7 +131,8 @@ class Daemon:
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            self._serve(self.request_socket, self._not_ready)
+            if self.request_socket.poll(20):
+                self._serve(self.request_socket, self._not_ready)
 
     def _not_ready(self, message: Mapping[str, Any]) -> dict[str, Any]:
         checked_name(message, REQUESTS)
@@ -141,7 +142,9 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                self._serve(self.request_socket, self._request)
+                parts = self.familiar.wait(100)
+                if parts is not None:
+                    self._answer(self.request_socket, parts, self._request)
         finally:
             self.close()
 
@@ -157,14 +160,11 @@ class Daemon:
         self.lock.close()
 
     def _serve(self, socket: zmq.Socket[bytes], handle: Handler) -> None:
-        """Answer the next message, if one comes in time; whatever its bytes are, go on afterwards.
+        """Answer one message. Whatever its bytes are, the daemon goes on."""
+        self._answer(socket, socket.recv_multipart(), handle)
 
-        A receive that waits by itself is quicker than polling and then receiving.
-        """
-        try:
-            *route, data = socket.recv_multipart()
-        except zmq.Again:
-            return
+    def _answer(self, socket: zmq.Socket[bytes], parts: list[bytes], handle: Handler) -> None:
+        *route, data = parts
         identity: int | str | None = None
         try:
             message = codec.decode(data)
@@ -173,6 +173,7 @@ class Daemon:
                 reply = codec.encode(
                     {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **handle(message)}
                 )
+                self.familiar.learn(data, message, reply)
             if len(reply) > LARGEST_MESSAGE:
                 raise errors.error(
                     "too_large",
@@ -186,9 +187,7 @@ class Daemon:
             self.refused += 1
             log.exception("request failed")
             reply = refusal(identity, errors.error("internal", f"{type(error).__name__}: {error}"))
-        for part in route:
-            socket.send(part, zmq.SNDMORE)
-        socket.send(reply)
+        socket.send_multipart([*route, reply])
 
     def _request(self, message: Mapping[str, Any]) -> dict[str, Any]:
         self.requests += 1
@@ -216,7 +215,8 @@ class Daemon:
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
         while not self.stopping.is_set():
-            self._serve(self.control_socket, self._control)
+            if self.control_socket.poll(20):
+                self._serve(self.control_socket, self._control)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 self.telemetry_socket.send(
@@ -241,7 +241,7 @@ class Daemon:
             "name": self.robot.name,
             "ready": self.ready,
             "uptime": time.monotonic() - self.started,
-            "requests": self.requests,
+            "requests": self.requests + self.familiar.answered,
             "refused": self.refused,
             "servo": self.servo.statistics(),
             "sessions": self.servo.describe(),
