@@ -74,9 +74,11 @@ TEMPLATE = np.dtype(
 
 DESK = np.dtype(
     [
-        ("socket", "u8"),
-        ("items", "u8"),  # poll items, that of the socket first
+        ("items", "u8"),  # poll items: sockets for requests, then whatever else is waited for
         ("item_count", "i8"),
+        ("socket_count", "i8"),  # for requests
+        ("index", "i8"),  # of the one that had a message
+        ("socket", "u8"),  # and its address
         ("timeout", "i8"),  # ms
         ("route", "u8"),  # buffer for a message's first part
         ("route_size", "i8"),
@@ -211,8 +213,9 @@ def reply_to(template, message, width):
 
 
 @kernel
-def answered(work, desk, templates, message):
+def answered(work, desk, templates):
     """Answer a message that fits a template; whether one did."""
+    message = bytes_at(desk.data, desk.data_size)
     if len(message) < PREFIX + LONGEST_NUMBER:
         return False
     width = number_size(message[PREFIX])
@@ -234,31 +237,43 @@ def answered(work, desk, templates, message):
     return False
 
 
+@kernel
+def take_message(desk, address):
+    """The first two parts of a message, and whether there are more; False without a message."""
+    desk.route_size = receive(desk.socket, desk.route, LONGEST_ROUTE)
+    if desk.route_size < 0:
+        return False
+    desk.data_size = receive(desk.socket, desk.data, desk.capacity)
+    desk.more, desk.more_size = 0, 4
+    more, size = pointer(np.uint64(address)), pointer(np.uint64(address + 8))
+    _zmq_getsockopt(pointer(desk.socket), RCVMORE, more, size)
+    return True
+
+
 @entry(WORK, DESKS, TEMPLATES, types.int64)
 def answer_familiar(handle, desks, templates, address):
     """Answer familiar requests until another message comes (MESSAGE) or none for a while.
 
-    Also comes back when another of the polled sockets has something, and now and then. `address`
-    is that of the desk's field `more`.
+    Also comes back when something else that is waited for has come, and now and then. `address` is
+    that of the desk's field `more`.
     """
     work = open_work(handle)
     desk = desks[0]
-    socket, more = pointer(desk.socket), pointer(np.uint64(address))
-    more_size = pointer(np.uint64(address + 8))
+    items = carray(pointer(desk.items), desk.item_count, POLL_ITEM)
     for _ in range(MOST_IN_A_ROW):
         ready = _zmq_poll(pointer(desk.items), desk.item_count, desk.timeout)
-        items = carray(pointer(desk.items), desk.item_count, POLL_ITEM)
-        if ready <= 0 or items[0].revents == 0:
+        if ready <= 0:
             return NOTHING
-        desk.route_size = receive(desk.socket, desk.route, LONGEST_ROUTE)
-        if desk.route_size < 0:
-            return NOTHING
-        desk.data_size = receive(desk.socket, desk.data, desk.capacity)
-        desk.more, desk.more_size = 0, 4
-        _zmq_getsockopt(socket, RCVMORE, more, more_size)
-        if desk.more or not answered(work, desk, templates, bytes_at(desk.data, desk.data_size)):
-            return MESSAGE
-        desk.answered += 1
-        if ready > 1:
+        for k in range(desk.socket_count):
+            if items[k].revents == 0:
+                continue
+            ready -= 1
+            desk.index, desk.socket = k, items[k].socket
+            if not take_message(desk, address):
+                continue
+            if desk.more or not answered(work, desk, templates):
+                return MESSAGE
+            desk.answered += 1
+        if ready > 0:
             return NOTHING
     return NOTHING

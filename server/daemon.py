@@ -142,9 +142,9 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                parts = self.familiar.wait(100)
-                if parts is not None:
-                    self._answer(self.request_socket, parts, self._request)
+                unfamiliar = self.familiar.wait(100)
+                if unfamiliar:
+                    self._answer(*unfamiliar, self._request)
         finally:
             self.close()
 

@@ -32,7 +32,7 @@ from torqued.server.answering import (
 from torqued.server.operations import texts
 
 #: Requests that are remembered; the oldest is forgotten for a new one.
-MOST_TEMPLATES = 16
+MOST_TEMPLATES = 32
 #: Larger replies take so long to compute that nothing is gained.
 LARGEST_REPLY = 256 * 1024
 
@@ -43,24 +43,34 @@ BEFORE_ID = codec.encode({"protocol": PROTOCOL_VERSION, "id": 0})[1:-1]
 class Familiar:
     """Waits for messages, and has familiar requests answered by compiled code meanwhile."""
 
-    def __init__(
-        self, robot: Robot, socket: zmq.Socket[bytes], others: Sequence[zmq.Socket[bytes]] = ()
-    ) -> None:
-        self.robot = robot
-        self.socket = socket
+    def __init__(self, robot: Robot, *sockets: zmq.Socket[bytes]) -> None:
         self._route = np.zeros(LONGEST_ROUTE, np.uint8)
         self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
-        self._items = np.zeros(1 + len(others), POLL_ITEM)
-        self._items["socket"] = [one.underlying for one in (socket, *others)]
-        self._items["events"] = zmq.POLLIN
         self._desk = np.zeros(1, DESK).view(np.recarray)
         desk = self._desk[0]
-        desk.socket, desk.tolerance = socket.underlying, QUATERNION_TOLERANCE
-        desk.items, desk.item_count = self._items.ctypes.data, len(self._items)
         desk.route, desk.data = self._route.ctypes.data, self._data.ctypes.data
-        desk.capacity = len(self._data)
+        desk.capacity, desk.tolerance = len(self._data), QUATERNION_TOLERANCE
         self._more = self._desk.ctypes.data + DESK.fields["more"][1]  # type: ignore[index]
+        self.watch(sockets)
         self.forget(robot)
+
+    def watch(
+        self,
+        sockets: Sequence[zmq.Socket[bytes]],
+        others: Sequence[zmq.Socket[bytes] | int] = (),
+    ) -> None:
+        """Take requests from these sockets; others, or files, only end a wait."""
+        self._sockets = list(sockets)
+        self._items = np.zeros(len(sockets) + len(others), POLL_ITEM)
+        for item, source in zip(self._items, (*sockets, *others), strict=True):
+            if isinstance(source, int):
+                item["fd"] = source
+            else:
+                item["socket"] = source.underlying
+        self._items["events"] = zmq.POLLIN
+        desk = self._desk[0]
+        desk.items, desk.item_count = self._items.ctypes.data, len(self._items)
+        desk.socket_count = len(sockets)
 
     def forget(self, robot: Robot) -> None:
         """Begin anew, with another robot."""
@@ -74,9 +84,11 @@ class Familiar:
         """Requests that compiled code has answered."""
         return int(self._desk.answered[0])
 
-    def wait(self, timeout: int) -> list[bytes] | None:
-        """The parts of the next message that is not familiar, or None: after `timeout` ms
-        without a message, when one of the other sockets has something, or now and then."""
+    def wait(self, timeout: int) -> tuple[zmq.Socket[bytes], list[bytes]] | None:
+        """The next message that is not familiar: its socket and its parts.
+
+        None after `timeout` ms without a message, when something else has come, or now and then.
+        """
         desk = self._desk[0]
         desk.timeout = timeout
         found = COMPILED.answer_familiar(
@@ -84,11 +96,10 @@ class Familiar:
         )
         if found != MESSAGE:
             return None
-        parts = [
-            self._route[: desk.route_size].tobytes(),
-            self._data[: desk.data_size].tobytes(),
-        ]
-        return parts + self.socket.recv_multipart() if desk.more else parts
+        socket = self._sockets[desk.index]
+        route, data = self._route[: desk.route_size], self._data[: desk.data_size]
+        rest = socket.recv_multipart() if desk.more else []
+        return socket, [route.tobytes(), data.tobytes(), *rest]
 
     def learn(self, data: bytes, message: Mapping[str, Any], reply: bytes) -> None:
         """Remember a request that was answered, if it is one that comes again and again."""
