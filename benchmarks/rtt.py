@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 WANT = ("M", "C")
 PERIOD = 1e-3  # s, between requests that are paced
+DAEMON_PORTS = 3  # in a row: requests, control, telemetry
 WARM_UP = 20  # requests of each block that are not counted
 
 #: Name in the figures → title of the rows.
@@ -76,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
     machine = this_machine(WIRE_PACKAGES)
     effort = QUICK if args.quick else FULL
     figures: dict[str, list[Comparison]] = {}
-    refused: dict[str, str] = {}
+    refused: dict[str, str] = {}  # by transport, why it was not measured
     with progress(console, len(TRANSPORTS) * len(PACES) * effort.blocks) as report:
         for transport in TRANSPORTS:
             try:
@@ -136,12 +137,11 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange]]:
             running = stack.enter_context(daemon(folder))
             beside = request_endpoint("echo", folder)
         else:
-            # The daemon takes the port and the two after it.
-            address = f"tcp://127.0.0.1:{free_port()}"
+            address = f"tcp://127.0.0.1:{free_ports(DAEMON_PORTS)}"
             running = stack.enter_context(
                 daemon(folder, "--listen", address, "--plain-tcp", endpoint=address)
             )
-            beside = f"tcp://127.0.0.1:{free_port()}"
+            beside = f"tcp://127.0.0.1:{free_ports(1)}"
         client = stack.enter_context(Client(running.endpoint, timeout=10.0, retries=0))
         hello = client.hello()
         q, v = np.array(hello.neutral) + 0.1, np.linspace(-1.0, 1.0, hello.nv)
@@ -161,11 +161,19 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange]]:
         yield ours, echo
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_ports(count: int) -> int:
+    """The first of so many ports in a row that nobody has."""
+    while True:
+        with ExitStack() as probes:
+            first = 0
+            try:
+                for k in range(count):
+                    probe = probes.enter_context(socket.socket())
+                    probe.bind(("127.0.0.1", first + k if k else 0))
+                    first = first or probe.getsockname()[1]
+            except (OSError, OverflowError):
+                continue
+            return first
 
 
 @contextmanager
