@@ -36,7 +36,7 @@ from torqued.benchmarks.command import (
 )
 from torqued.benchmarks.latency import Comparison, Histogram, sheet, summary
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
-from torqued.benchmarks.processes import process
+from torqued.benchmarks.processes import NotStarted, process
 from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.server.cli.compile import compile_with_progress
@@ -152,9 +152,11 @@ def request_flood(daemon: Daemon) -> Iterator[None]:
     """Another process that always has requests under way."""
     command = [sys.executable, str(flood.__file__), daemon.endpoints.request]
     log = daemon.endpoints.folder / "flood.log"
-    with process(command, log):
-        first = daemon.requests
-        while daemon.requests < first + 100:
+    with process(command, log) as child, Client(daemon.endpoints.request) as client:
+        first = client.stats().requests
+        while client.stats().requests < first + 1000:
+            if child.poll() is not None:
+                raise NotStarted(f"the flood of requests has ended: {log.read_text()}")
             time.sleep(0.01)
         yield
 
@@ -173,7 +175,10 @@ def compare(
     """Blocks of both in turns; who begins changes from one to the next."""
     ticks = round(seconds * RATE)
     ours, bare = Tally(), Tally()
-    turns = [lambda: servo_block(daemon, ticks, ours), lambda: bare_block(ticks, bare)]
+    turns: list[Callable[[], None]] = [
+        lambda: servo_block(daemon, ticks, ours),
+        lambda: bare_block(ticks, bare),
+    ]
     for block in range(1, blocks + 1):
         report(title, f"block {block} of {blocks}")
         for turn in turns:

@@ -118,7 +118,7 @@ def table(rows: list[Comparison]) -> Sheet:
 
 def to_json(figures: dict[str, list[Comparison]], refused: dict[str, str]) -> dict[str, Any]:
     """`paced` and `back_to_back` over ipc at the top, those over tcp below `tcp`."""
-    parts = {
+    parts: dict[str, dict[str, Any]] = {
         transport: {
             pace: comparison.to_json("echo")
             for pace, comparison in zip(PACES, comparisons, strict=True)

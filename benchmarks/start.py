@@ -87,7 +87,7 @@ def to_json(times: dict[str, list[float]], warm: list[float], cold: float | None
 
 def judged_rows(figures: dict[str, Any]) -> list[tuple[str, ...]]:
     found = figures["import"]
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             f"import {CLIENT}, ms",
             f"{found['ms']:.0f}",
