@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
     from torqued.benchmarks.latency import Comparison, Distribution
 
-COLUMNS = 2
+#: Panels in a row, by how many there are; two rows of two otherwise.
+COLUMNS = {1: 1, 3: 3}
 #: Shares of all latencies that are marked: one in so many is longer.
 MARKS = {2: "50 %", 10: "90 %", 100: "99 %", 1000: "99.9 %", 10_000: "99.99 %"}
 
@@ -26,7 +27,7 @@ def draw(
     comparisons: Sequence[Comparison], titles: Mapping[str, str], quantity: str, path: Path
 ) -> Path:
     """One panel per condition; the file."""
-    columns = min(COLUMNS, len(comparisons))
+    columns = COLUMNS.get(len(comparisons), 2)
     rows = -(-len(comparisons) // columns)
     figure = Figure(figsize=(0.9 + 4.9 * columns, 0.7 + 3.5 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, sharey=True, squeeze=False).ravel()
