@@ -31,7 +31,7 @@ from torqued.client import Client
 
 RATE = 1000.0  # Hz
 SESSIONS = 8  # that tick side by side
-#: How much of each work is done beforehand. Memory settles after a thousand sessions.
+#: How much of each work is done beforehand. Memory settles over the first two thousand sessions.
 WARM_UP = {"requests": 0.1, "sessions": 1.0, "ticks": 0.2}
 
 NOTES = (

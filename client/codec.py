@@ -139,7 +139,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 def _join(message: Mapping[str, Any], pack: Callable[[Any], bytes]) -> bytes:
     """The same bytes from two kinds of parts: arrays as they are in memory, each after its front,
-    which is remembered; and members between them. Twice as fast as an extension value each."""
+    which is remembered; and members between them. Takes a quarter less time."""
     parts: list[Any] = [SHORT_MAPS[len(message)]]
     between: dict[str, Any] = {}
     for key, value in message.items():
