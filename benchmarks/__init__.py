@@ -7,4 +7,8 @@ A benchmark is a module of this package, named in `BENCHMARKS`, with two functio
 #: Name of the benchmark's module → what it measures.
 BENCHMARKS: dict[str, str] = {
     "kernels": "M, Ṁ, C, Γ and the recursive algorithms, beside Pinocchio in the same run",
+    "rtt": "the round trip of a request, beside a bare ZeroMQ echo of the same bytes",
+    "loop": "how late the loop's ticks are, beside a bare clock_nanosleep loop",
+    "soak": "memory of a daemon over a million requests, sessions and ticks",
+    "start": "import of the client beside its dependencies, start of a daemon",
 }

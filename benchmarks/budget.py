@@ -15,6 +15,18 @@ CEILINGS: dict[str, dict[str, float]] = {
 }
 
 
+#: Highest ratio of a request's round trip to a bare echo's, at p50, by how requests are spaced.
+ROUND_TRIP = {"paced": 1.25}
+#: Highest ratio of a tick's lateness to a bare sleep loop's, at p99, by what else goes on.
+LATENESS = {"idle": 1.3, "busy_interpreter": 1.3}
+#: Highest ratio of `import torqued.client` to `import numpy, zmq, msgpack`.
+CLIENT_IMPORT = 1.2
+#: Longest starts of a daemon, s: from a filled cache of compiled code, and from an empty one.
+WARM_START, COLD_START = 5.0, 180.0
+#: Most that a daemon's memory may grow by after a warm-up, KiB, whatever it is asked.
+GROWTH = 1024.0
+
+
 class Published(NamedTuple):
     us: float
     source: str

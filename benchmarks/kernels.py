@@ -7,15 +7,17 @@ growth.py → timing.py ↗
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torqued.kernels.errors import InputError
+from torqued.benchmarks.command import (
+    add_common_arguments,
+    make_console,
+    progress,
+    require_places,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -28,13 +30,9 @@ if TYPE_CHECKING:
 #: By robot and kernel, or by family and size: what each sweep has measured.
 Parts = dict[tuple[str, Any], list[dict[str, "Times"]]]
 
-#: Columns where there is no terminal that has some.
-LOG_WIDTH = 110
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-    parser.add_argument("--plot", type=Path, metavar="DIR", help="draw the figures as PNG")
+    add_common_arguments(parser)
     parser.add_argument(
         "--markdown",
         type=Path,
@@ -50,40 +48,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-growth", action="store_true", help="leave out how times grow with the size of robots"
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="a few seconds, figures that are only rough"
-    )
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = max(console.width, LOG_WIDTH)
+    console = make_console()
     require_places(args)
+    if args.markdown:
+        from torqued.benchmarks.report import require_block
+
+        require_block(args.markdown)
     results = measure_all(args, console)
     print_tables(console, results)
     if args.quick:
         console.print("a quick run: its figures are only rough")
     write(args, console, results)
     return 0
-
-
-def require_places(args: argparse.Namespace) -> None:
-    """Find out before the measurement what would spoil its end."""
-    if args.json and (args.json.is_dir() or not args.json.absolute().parent.is_dir()):
-        raise InputError(f"--json {args.json}: not a file, or in a folder that does not exist")
-    if args.plot:
-        importlib.import_module("matplotlib")
-        try:
-            args.plot.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"--plot {args.plot}: not a folder ({error.strerror})") from None
-    if args.markdown:
-        from torqued.benchmarks.report import require_block
-
-        require_block(args.markdown)
 
 
 @dataclass(frozen=True)
@@ -171,51 +150,13 @@ def measure_kernel(case: Case, kernel: str, work: Effort) -> dict[str, Times]:
     return {**measure(contenders, work.plan), **measure(method, work.brief)}
 
 
-@contextmanager
-def progress(console: Console, total: int) -> Iterator[Callable[[str, str], None]]:
-    """Gives `report(what, detail)`, to be called before each of `total` parts.
-
-    A terminal shows a bar that vanishes in the end; a log gets a line for every new `what`.
-    """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        TextColumn("measuring"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-        # A thread that redraws would work during measurements; this redraws between them.
-        auto_refresh=False,
-    ) as bar:
-        task = bar.add_task("", total=total)
-        done, last = 0, ""
-
-        def report(what: str, detail: str) -> None:
-            nonlocal done, last
-            if what != last and not console.is_terminal:
-                console.print(f"measuring {what}", markup=False)
-            bar.update(task, description=f"{what}, {detail}", completed=done)
-            bar.refresh()
-            done, last = done + 1, what
-
-        yield report
-
-
 def print_tables(console: Console, results: Results) -> None:
     from torqued.benchmarks.report import sheets, summary
 
     console.print(f"{results.machine}", markup=False)
     console.print(f"kernels: {results.loading}\n", markup=False)
     for sheet in sheets(results):
-        console.print(sheet.title, markup=False, style="bold")
-        console.print(sheet.to_rich())
-        for note in sheet.notes:
-            console.print(note, markup=False)
-        console.print()
+        sheet.print(console)
     console.print(summary(results), markup=False, style="bold")
 
 
@@ -224,9 +165,7 @@ def write(args: argparse.Namespace, console: Console, results: Results) -> None:
 
     written: list[Path] = []
     if args.json:
-        text = json.dumps(results.to_json(), indent=2, ensure_ascii=False)
-        args.json.write_text(text + "\n", encoding="utf-8")
-        written.append(args.json)
+        written.append(write_json(args.json, results.to_json()))
     if args.markdown:
         report.replace_block(args.markdown, report.to_markdown(results))
         written.append(args.markdown)

@@ -6,10 +6,13 @@ import datetime
 import importlib.metadata
 import os
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+#: What kernels and Pinocchio, or requests and sockets, are made of.
 PACKAGES = ("torqued", "numpy", "numba", "llvmlite", "pin")
+WIRE_PACKAGES = ("torqued", "numpy", "numba", "pyzmq", "msgpack")
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,8 @@ class Machine:
         )
 
 
-def this_machine() -> Machine:
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+def this_machine(packages: Sequence[str] = PACKAGES) -> Machine:
+    versions = {name: importlib.metadata.version(name) for name in packages}
     return Machine(
         cpu=cpu_model(),
         cores=len(os.sched_getaffinity(0)),

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from torqued.benchmarks.budget import published
 from torqued.benchmarks.growth import Curve
+from torqued.benchmarks.pictures import BLUE, GREEN, GREY, ORANGE, PURPLE, VERMILION, save
 from torqued.benchmarks.robots import KERNELS
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
     from torqued.benchmarks.results import Results
 
-#: Colours that colour-blind readers tell apart (Okabe and Ito).
-BLUE, VERMILION, GREEN, ORANGE, PURPLE, GREY = (
-    *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7"),
-    "#6b6b6b",
-)
 KERNEL_COLOURS = dict(zip(KERNELS, (BLUE, VERMILION, GREEN, ORANGE, PURPLE), strict=True))
 
 #: Series of a curve → its name in a legend, colour and marker.
@@ -43,7 +38,6 @@ GROWTH_FIGURES = {
 LEGGED = ("biped", "quadruped")  # N leaves out the six DoF of the base
 
 SIZE_TICKS = (5, 10, 20, 50, 100)
-DPI = 160
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
@@ -57,12 +51,6 @@ def draw(results: Results, folder: Path) -> list[Path]:
     if results.figures:
         written.append(save(ratio_figure(results), folder / "ratios.png"))
     return written
-
-
-def save(figure: Figure, path: Path) -> Path:
-    FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=DPI)
-    return path
 
 
 def growth_figure(panels: dict[str, Curve]) -> Figure:

@@ -40,7 +40,7 @@ class Result:
     """Fields of a reply as attributes: `r.M`, `r.C`; also `r["M"]` and `"M" in r`."""
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.__dict__.update(fields)
+        self.__dict__ = dict(fields)
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")
@@ -83,6 +83,7 @@ class Client(Closing):
         self.retries = retries
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
+        self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._identities = itertools.count(1)
         self._sessions: list[Session] = []
 
@@ -131,16 +132,21 @@ class Client(Closing):
     ) -> dict[str, Any] | None:
         """One request and its reply, or None when time is up."""
         socket = self._connected(endpoint)
+        if self._waits.get(endpoint) != timeout:
+            socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
         identity = next(self._identities)
         socket.send(codec.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
-        while True:
+        try:
+            reply = codec.decode(socket.recv())  # waits that long; to poll first would take longer
+        except zmq.Again:
+            return None
+        while reply.get("id") not in (identity, None):  # to a request that was given up
             left = deadline - time.monotonic()
-            if left <= 0 or not socket.poll(max(1, round(left * 1000))):
+            if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
             reply = codec.decode(socket.recv())
-            if reply.get("id") in (identity, None):
-                return reply
+        return reply
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
@@ -151,6 +157,7 @@ class Client(Closing):
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
+        self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
 
     def hello(self) -> Result:
@@ -267,6 +274,11 @@ def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> Ti
         f"{operation}: no reply from {endpoint} within {timeout} s{times}; is the daemon running?"
         + (keys if endpoint.startswith("tcp://") else "")
     )
+
+
+def milliseconds(seconds: float) -> int:
+    """As ZeroMQ wants them; at least one, as none or less would mean something else."""
+    return max(1, round(seconds * 1000))
 
 
 def as_array(x: Any) -> Array:

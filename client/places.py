@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from pathlib import Path
 
 from torqued.client.errors import TorquedError
@@ -27,6 +26,8 @@ def default_folder() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return Path(runtime) / "torqued"
+    import tempfile  # takes longer to import than the rest of the client
+
     return Path(tempfile.gettempdir()) / f"torqued-{os.getuid()}"
 
 

@@ -20,11 +20,11 @@ from torqued.kernels.articulated import OK
 from torqued.kernels.charts import Coordinates
 from torqued.kernels.compiled import COMPILED
 from torqued.kernels.errors import InputError, NumericalError
-from torqued.kernels.evaluate import NEED_VELOCITY, WANTS
-from torqued.kernels.evaluate import quantities as allocate
+from torqued.kernels.evaluate import WANTS, Quantities
 from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import choice, numbers
 from torqued.kernels.model.description import Array
+from torqued.kernels.plan import MOST_PLANS, EvaluationPlan
 from torqued.kernels.robot_base import RobotBase, Wrenches
 from torqued.kernels.robot_contacts import ContactMethods
 from torqued.kernels.robot_control import ControlMethods
@@ -225,21 +225,41 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
         """
         if coordinates != "native":
             return self._in(coordinates).dynamics(q, v, want, frames, representation)
-        flags = 0
-        for word in want:
-            flags |= WANTS[choice("want", word, WANTS)]
-        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
-        places = self._frames(frames)
-        out = allocate(flags, self.nv_free, len(frames))
+        want, frames = tuple(want), tuple(frames)
+        plan = self._plan(want, frames, representation)
         if v is None:
-            for word in want:
-                if WANTS[word] & NEED_VELOCITY:
-                    message = f"v: missing, but {word!r} depends on it"
-                    raise InputError(message, "v", None, "present")
+            if plan.needs_velocity:
+                message = f"v: missing, but {plan.needs_velocity!r} depends on it"
+                raise InputError(message, "v", None, "present")
             v = np.zeros(self.nv)
         q, v = self._free_q(q), self._free_v("v", v)
-        COMPILED.evaluate(self.work.handle, q, v, flags, places, kind, out)
+        out = plan.allocate()
+        COMPILED.evaluate(self.work.handle, q, v, plan.flags, plan.frames, plan.representation, out)
+        return self._named(plan, want, frames, out)
+
+    def _named(
+        self, plan: EvaluationPlan, want: tuple[str, ...], frames: tuple[str, ...], out: Quantities
+    ) -> dict[str, Any]:
+        """Results of `dynamics` by name, in the robot's coordinates."""
+        if plan.as_they_are and not self._follows:
+            return {word: getattr(out, word) for word in want}
         return {word: self._reduced(word, getattr(out, word), frames) for word in want}
+
+    def _plan(
+        self, want: tuple[str, ...], frames: tuple[str, ...], representation: str
+    ) -> EvaluationPlan:
+        """What `dynamics` looks up and allocates for these; remembered, as loops ask the same."""
+        key = (want, frames, representation)
+        plan = self._plans.get(key)
+        if plan is None:
+            for word in want:
+                choice("want", word, WANTS)
+            kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+            plan = EvaluationPlan(want, self._frames(frames), kind, self.nv_free)
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
 
     def _reduced(self, word: str, value: Array, frames: tuple[str, ...]) -> Any:
         """One result of `dynamics` in the robot's coordinates."""

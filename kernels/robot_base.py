@@ -17,6 +17,7 @@ from torqued.kernels.errors import InputError
 from torqued.kernels.inputs import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Dofs, Model
+from torqued.kernels.plan import EvaluationPlan
 from torqued.kernels.robot_charts import ChartedRobot
 from torqued.kernels.workspace import Workspace
 
@@ -46,11 +47,13 @@ class RobotBase:
             if joint.type in QUATERNION_OFFSET
         ]
         self._charted: dict[str, ChartedRobot] = {}
+        self._plans: dict[object, EvaluationPlan] = {}
 
     def copy(self) -> Self:
         """The same robot with a workspace of its own, for another thread."""
         other = copy.copy(self)
         other.work = Workspace(self.model.world, self.model.bodies)
+        other._plans = {}
         other._charted = {}  # they compute in the workspace of the robot they belong to
         return other
 

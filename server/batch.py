@@ -23,7 +23,7 @@ from torqued.kernels.frames import REPRESENTATIONS
 from torqued.kernels.inputs import QUATERNION_TOLERANCE
 from torqued.kernels.model.description import Array
 from torqued.server.fields import Fields, mapping, text, texts
-from torqued.server.operations import BATCHED, OPERATIONS, checked_fields, refusals, wrenches
+from torqued.server.operations import BATCHED, OPERATIONS, Refusals, checked_fields, wrenches
 
 #: Fields with one more dimension in front; so have what is in `f_ext` and `references`.
 STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
@@ -35,7 +35,7 @@ Report = Callable[[int, int], None]
 def run_batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """The stacked results of a batch; raises `errors.RequestError` that names the wrong state."""
     name, own = checked_batch(fields)
-    with refusals():
+    with Refusals():
         states = States(own)
     result_of = _each(robot, OPERATIONS[name].run, states)
     first = result_of(0)
@@ -129,7 +129,7 @@ def _each(
 
     def result_of(k: int) -> dict[str, Any]:
         try:
-            with refusals():
+            with Refusals():
                 return run(robot, states.fields(k))
         except errors.RequestError as error:
             raise of_state(error, k) from error

@@ -17,13 +17,15 @@ from torqued.server.allowed import AllowList
 from torqued.server.gate import EVERYONE, Gate
 from torqued.server.keys import KeyPair
 from torqued.server.runtime import EndpointError
-from torqued.server.transport import Socket, TcpDoor
+from torqued.server.transport import Arrival, Socket, TcpDoor
 
 log = logging.getLogger("torqued")
 
 
 class CurveDoor(TcpDoor):
     """TCP for those whose keys are on the allow-list."""
+
+    all_are_equal = False
 
     def __init__(
         self,
@@ -54,14 +56,15 @@ class CurveDoor(TcpDoor):
         protect(socket, self.pair, EVERYONE)
         super()._bind(socket, endpoint)
 
-    def receive(self, socket: Socket) -> tuple[list[bytes], bytes, Caller]:
+    def receive(self, socket: Socket) -> Arrival:
         *route, data = socket.recv_multipart(copy=False)
         key = b""
         with suppress(zmq.ZMQError):  # without a key there are no rights
             key = str(data.get("User-Id")).encode()
         client = self.allowed.clients().get(key)
         name, right = (client.name, client.rights) if client else (key.decode(), None)
-        return [frame.bytes for frame in route], data.bytes, Caller(key, name, right, self)
+        caller = Caller(key, name, right, self)
+        return Arrival(socket, [frame.bytes for frame in route], data.bytes, caller)
 
     def right_of(self, caller: Caller) -> str | None:
         client = self.allowed.clients().get(caller.key)

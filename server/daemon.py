@@ -1,6 +1,7 @@
 """The daemon: a request socket, a control socket, a telemetry publisher and the servo.
 
     bytes → codec.decode → operations.run_operation → codec.encode → bytes
+    bytes → answering.answer_familiar → bytes      where only the id and the numbers are new
 
 Requests run in the main thread. Control requests run in a thread of their own, so that a look at
 the daemon never queues behind work. The servo needs neither. What takes long goes to a worker
@@ -25,15 +26,16 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.compiled import CompileSummary, compile_all
 from torqued.server.access import Caller, check, may_keep
 from torqued.server.batch import checked_batch
+from torqued.server.familiar import Familiar
 from torqued.server.limits import Limits, RequestRate
 from torqued.server.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
     SESSION_OPERATIONS,
     WORKER_OPERATIONS,
+    Refusals,
     checked_fields,
     checked_name,
-    refusals,
     run_operation,
 )
 from torqued.server.reloading import Reload
@@ -47,7 +49,7 @@ from torqued.server.replies import (
 )
 from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
 from torqued.server.sessions import Safety, Servo
-from torqued.server.transport import Door, LocalDoor, TcpDoor
+from torqued.server.transport import Arrival, Door, LocalDoor, TcpDoor
 from torqued.server.waiting import Waiting
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Job, Worker
@@ -58,6 +60,8 @@ log = logging.getLogger("torqued")
 TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
+#: Seconds after which a flood of requests lets other things have their turn.
+LOOK_AROUND = 0.002
 
 Handler = Callable[[Mapping[str, Any], Caller], dict[str, Any] | Later]
 
@@ -105,6 +109,14 @@ class Daemon:
         self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
         self._bind()
         self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
+        # Compiled answers know of no rights and count no requests.
+        self.familiar_doors = {
+            door.request: door
+            for door in self.doors
+            if door.all_are_equal and limits.request_rate >= Limits.request_rate
+        }
+        self.familiar = Familiar(robot)
+        self._look_around = 0.0
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -122,10 +134,10 @@ class Daemon:
             self.control_waiting.add(door.control, partial(self._answer_control, door))
 
     def _answer_request(self, door: Door) -> None:
-        self._serve(door.request, door, self.answer, self.waiting)
+        self._answer(door.receive(door.request), self.answer, self.waiting)
 
     def _answer_control(self, door: Door) -> None:
-        self._serve(door.control, door, self._control, self.control_waiting)
+        self._answer(door.receive(door.control), self._control, self.control_waiting)
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
@@ -179,11 +191,28 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                self.waiting.wait(100)
+                self._wait(100)
                 if self.access_changed.is_set():
                     self._end_revoked()
         finally:
             self.close()
+
+    def _wait(self, milliseconds: int) -> None:
+        """See to whatever comes within that time; familiar requests take the compiled way."""
+        if self.waiting.changed:
+            self.waiting.changed = False
+            others = [
+                source for source in self.waiting.sources if source not in self.familiar_doors
+            ]
+            self.familiar.watch(list(self.familiar_doors), others)
+        unfamiliar = self.familiar.wait(milliseconds)
+        if unfamiliar:
+            socket, parts = unfamiliar
+            arrival = self.familiar_doors[socket].arrival(socket, parts)
+            self._answer(arrival, self.answer, self.waiting)
+        if not unfamiliar or time.monotonic() > self._look_around:
+            self._look_around = time.monotonic() + LOOK_AROUND
+            self.waiting.wait(0)
 
     def _end_revoked(self) -> None:
         """End the sessions whose clients have lost the right to them."""
@@ -206,23 +235,23 @@ class Daemon:
         self.endpoints.remove()
         self.lock.close()
 
-    def _serve(
-        self, socket: zmq.Socket[bytes], door: Door, handle: Handler, waiting: Waiting
-    ) -> None:
+    def _answer(self, arrival: Arrival, handle: Handler, waiting: Waiting) -> None:
         """Answer one message. Whatever its bytes are, the daemon goes on."""
-        route, data, caller = door.receive(socket)
+        socket, route, data, caller = arrival
         identity: int | str | None = None
         try:
             message = codec.decode(data)
             identity = checked_identity(message)
             self.request_rate.count(caller.key)
             check(caller, message)
-            with refusals():
+            with Refusals():
                 result = handle(message, caller)
                 if isinstance(result, Later):
                     result.begin(Envelope(socket, waiting, route, identity, data))
                     return
             reply = success(identity, result)
+            if socket in self.familiar_doors:
+                self.familiar.learn(data, message, reply)
         except Exception as error:
             self.refused += 1
             reply = refusal(identity, as_request_error(error))
@@ -294,7 +323,7 @@ class Daemon:
             "name": self.robot.name,
             "ready": self.ready,
             "uptime": time.monotonic() - self.started,
-            "requests": self.requests,
+            "requests": self.requests + self.familiar.answered,
             "refused": self.refused,
             "servo": self.servo.statistics(),
             "sessions": self.servo.describe(),

@@ -20,7 +20,7 @@ from torqued.kernels.inputs import numbers
 from torqued.kernels.kinematics import move, place
 from torqued.kernels.momentum import fill_momentum
 from torqued.server.compiling import law
-from torqued.server.laws.law import Array, Shape, expand_state, open_session, project, row
+from torqued.server.laws.law import Array, Shape, copy, expand_state, open_session, project, row
 
 #: Blocks of nv numbers: gain, threshold, release, integral, residual; then started, contact.
 BLOCKS = 5
@@ -89,7 +89,7 @@ def observe(handle, address):
     project(data, data.tau_free, rate)
     if flags[0] == 0.0:
         flags[0] = 1.0
-        integral[:] = p
+        copy(p, integral)
     touched, felt, last = False, False, -1
     for k in range(n):
         integral[k] += session[0].elapsed * (data.last[k] + rate[k] + residual[k])
@@ -100,7 +100,7 @@ def observe(handle, address):
             felt, last = True, k
     flags[1] = 1.0 if touched or (felt and flags[1] == 1.0) else 0.0
     out = data.out[len(data.out) - n - 2 :]
-    out[:n] = residual
+    copy(residual, out)
     out[n] = flags[1]
     out[n + 1] = float(last) if flags[1] == 1.0 else -1.0
     return 0

@@ -7,8 +7,7 @@ and for their content by `Robot`, whose errors already name the field.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -37,21 +36,27 @@ def run_operation(robot: Robot, name: str, message: Fields) -> dict[str, Any]:
     """The result fields of a decoded request; raises `errors.RequestError` whatever is wrong."""
     operation = OPERATIONS[name]
     fields = checked_fields(message, operation.required, operation.optional)
-    with refusals():
+    with Refusals():
         return operation.run(robot, fields)
 
 
-@contextlib.contextmanager
-def refusals() -> Iterator[None]:
-    """Errors of the kernels as errors of the wire."""
-    try:
-        yield
-    except InputError as error:
-        raise errors.error(
-            "bad_field", str(error), field=error.field, value=error.value, expected=error.expected
-        ) from error
-    except NumericalError as error:
-        raise errors.error("singular", str(error)) from error
+class Refusals:
+    """`with Refusals():` turns errors of the kernels into errors of the wire."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, InputError):
+            raise errors.error(
+                "bad_field",
+                str(error),
+                field=error.field,
+                value=error.value,
+                expected=error.expected,
+            ) from error
+        if isinstance(error, NumericalError):
+            raise errors.error("singular", str(error)) from error
 
 
 def checked_name(message: Fields, allowed: Collection[str]) -> str:
@@ -82,7 +87,9 @@ def checked_fields(
 ) -> dict[str, Any]:
     """A request's own fields; refused where one is missing or unknown."""
     name = message["op"]
-    fields = {key: value for key, value in message.items() if key not in ENVELOPE}
+    fields = dict(message)
+    for key in ENVELOPE:
+        fields.pop(key, None)
     allowed = required + optional
     for key in required:
         if key not in fields:

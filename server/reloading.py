@@ -64,6 +64,7 @@ class Reload:
     def _take(self, robot: Robot) -> dict[str, Any]:
         self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
         self.daemon.robot = robot
+        self.daemon.familiar.forget(robot)
         self.daemon.worker.use(robot.model)
         log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
         return {

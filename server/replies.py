@@ -11,7 +11,7 @@ import zmq
 
 from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
-from torqued.server.operations import refusals
+from torqued.server.operations import Refusals
 from torqued.server.waiting import Waiting
 
 log = logging.getLogger("torqued")
@@ -67,7 +67,7 @@ def as_request_error(error: Exception) -> errors.RequestError:
 def answer(identity: Identity, compute: Callable[[], Mapping[str, Any]]) -> tuple[bool, bytes]:
     """Whether a computation succeeded, and the reply to it, whatever it raises."""
     try:
-        with refusals():
+        with Refusals():
             return True, success(identity, compute())
     except Exception as error:
         return False, refusal(identity, as_request_error(error))

@@ -17,6 +17,7 @@ from torqued.client.frames import CLAMPED, FALLBACK, NONFINITE, PAYLOAD, SOLVER,
 from torqued.kernels.layout import WORK
 from torqued.kernels.workspace import pointer
 from torqued.server.compiling import entry, kernel
+from torqued.server.laws.law import copy
 from torqued.server.native import call_law, now, receive, send, sleep_until
 from torqued.server.numbers import numbers_of, sizes_of
 from torqued.server.records import (
@@ -155,7 +156,7 @@ def serve(handle, loop, session, time):
     if sizes.torques > 0:
         if usable:
             session.good = session.received + session.stale_after
-            data.held[:] = data.out[: sizes.torques]
+            copy(data.out[: sizes.torques], data.held)
         else:
             status |= FALLBACK
             fallback(session, sizes, data, time)

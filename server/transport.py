@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import zmq
 
@@ -25,10 +25,20 @@ from torqued.server.runtime import EndpointError, Endpoints
 Socket = zmq.Socket[bytes]
 
 
+class Arrival(NamedTuple):
+    """A message as it came."""
+
+    socket: Socket
+    route: list[bytes]  # what a reply has to begin with
+    data: bytes
+    caller: Caller  # who sent it
+
+
 class Door(ABC):
     """The request, control and telemetry sockets of one transport."""
 
     name = "local"  # of callers without a key
+    all_are_equal = True  # whether every caller has every right
     request: Socket
     control: Socket
     telemetry: Socket
@@ -59,10 +69,15 @@ class Door(ABC):
         except zmq.ZMQError as error:
             raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
 
-    def receive(self, socket: Socket) -> tuple[list[bytes], bytes, Caller]:
-        """A message's route, its body and who sent it."""
-        *route, data = socket.recv_multipart()
-        return route, data, self._callers.get(route[0]) or self._new_caller(route[0])
+    def receive(self, socket: Socket) -> Arrival:
+        """The next message of a socket that has one."""
+        return self.arrival(socket, socket.recv_multipart())
+
+    def arrival(self, socket: Socket, parts: list[bytes]) -> Arrival:
+        """A message that has been received already."""
+        *route, data = parts
+        caller = self._callers.get(route[0]) or self._new_caller(route[0])
+        return Arrival(socket, route, data, caller)
 
     def _new_caller(self, route: bytes) -> Caller:
         """A caller that is known by its connection, and has every right as all here have."""

@@ -19,6 +19,7 @@ class Waiting:
     def __init__(self) -> None:
         self._poller = zmq.Poller()
         self._actions: dict[Any, Action] = {}
+        self.changed = True  # whether sources have come or gone; for who else waits for them
         self._tasks: SimpleQueue[Action] = SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.add(self._bell, self._run_tasks)
@@ -26,12 +27,19 @@ class Waiting:
     def add(self, source: zmq.Socket[bytes] | int, action: Action) -> None:
         """Call `action` whenever something can be read from a socket or a file descriptor."""
         self._actions[source] = action
+        self.changed = True
         self._poller.register(source, zmq.POLLIN)
 
     def remove(self, source: zmq.Socket[bytes] | int) -> None:
         """Wait for it no longer."""
         del self._actions[source]
+        self.changed = True
         self._poller.unregister(source)
+
+    @property
+    def sources(self) -> list[zmq.Socket[bytes] | int]:
+        """Everything that is waited for."""
+        return list(self._actions)
 
     def wait(self, milliseconds: int) -> None:
         """Wait that long at most, and see to whatever has come."""

@@ -10,6 +10,7 @@ from torqued.benchmarks import BENCHMARKS
 HELP = "measure torqued beside its peers, in the same run"
 EXAMPLE = """\
   torqued bench kernels --json figures.json
+  torqued bench rtt --plot .
   torqued bench kernels --help
 
 benchmarks:

@@ -48,7 +48,8 @@ def compile_with_progress(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    import torqued.server.controller  # noqa: F401  (laws and loop are compiled as well)
+    import torqued.server.answering
+    import torqued.server.controller  # noqa: F401  (these are compiled as well)
     from torqued.kernels.compiled import compile_all
 
     with Progress(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,6 +106,9 @@ def run(args: argparse.Namespace) -> int:
         console.print("stopped before it was ready")
         return 0
     introduce(console, daemon, config, summary)
+    # What is there now stays until the end; to search it for garbage would hold up requests.
+    gc.collect()
+    gc.freeze()
     daemon.run()
     console.print("stopped")
     return 0

@@ -34,6 +34,7 @@ from torqued.server.laws.law import (
     Fields,
     Law,
     Prepared,
+    copy,
     expand_state,
     expand_v,
     fixed_base,
@@ -135,7 +136,7 @@ def adaptive_torque(handle, address):
     for k in range(n):
         tau[k] -= braking[k]
     watch(sizes, data, storage, inner(s, braking), 0.0)
-    data.out[2 * n + 3 :][:PARAMETERS] = load
+    copy(load, data.out[2 * n + 3 :])
     return 0
 
 

@@ -22,6 +22,7 @@ from torqued.server.laws.law import (
     Law,
     Prepared,
     a_ref,
+    copy,
     expand_state,
     fixed_base,
     inner,
@@ -79,7 +80,7 @@ def computed_torque(handle, address):
     feed_forward(work, data, v, a, data.out[:n])
     storage = 0.5 * inner(rate, rate) + 0.5 * inner(e, spring)
     y = port(sizes, data)
-    y[:] = rate
+    copy(rate, y)
     composite_inertias(work)
     M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, n)
     fill_mass_matrix(work, M_free)

@@ -18,6 +18,7 @@ from torqued.server.laws.law import (
     Fields,
     Law,
     Prepared,
+    copy,
     expand_state,
     inner,
     open_session,
@@ -55,7 +56,7 @@ def gravity_torque(handle, address):
     tau, v, braking = data.out[: sizes.nv], velocity(sizes, data), row(sizes, data, 0)
     project(data, data.tau_free, tau)
     times(data.gains, 0, v, braking)
-    port(sizes, data)[:] = v
+    copy(v, port(sizes, data))
     for k in range(sizes.nv):
         tau[k] -= braking[k]
     watch(sizes, data, 0.5 * carry_error(work, data.v_free), inner(v, braking), 0.0)

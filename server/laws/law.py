@@ -184,6 +184,13 @@ def times(gains, start, x, y):
 
 
 @kernel
+def copy(x, y):
+    """y = x. An assignment of arrays would allocate, should they overlap."""
+    for k in range(len(x)):
+        y[k] = x[k]
+
+
+@kernel
 def inner(x, y):
     total = 0.0
     for k in range(len(x)):

@@ -20,6 +20,7 @@ from torqued.server.laws.law import (
     Fields,
     Law,
     Prepared,
+    copy,
     expand_state,
     fixed_base,
     inner,
@@ -92,6 +93,6 @@ def pd_torque(handle, address):
     lost = inner(v, braking)
     times(data.gains, n * n, v, rate)
     dissipation = inner(v, rate)
-    port(sizes, data)[:] = v
+    copy(v, port(sizes, data))
     watch(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
     return 0

@@ -39,6 +39,7 @@ from torqued.server.laws.law import (
     Fields,
     Law,
     Prepared,
+    copy,
     expand_state,
     open_session,
     velocity,
@@ -183,10 +184,10 @@ def reduce_quantities(data, want, free, out):
         project_vector(index, multiplier, free.g, out.g)
     if want & BIAS:
         project_vector(index, multiplier, free.bias, out.bias)
-    out.energy[:] = free.energy
-    out.com[:] = free.com
-    out.momentum[:] = free.momentum
+    copy(free.energy, out.energy)
+    copy(free.com, out.com)
+    copy(free.momentum, out.momentum)
     for k in range(free.J.shape[0]):
         project_rows(index, multiplier, free.J[k], out.J[k])
-    out.Jdot_v[:, :] = free.Jdot_v
-    out.pose[:, :, :] = free.pose
+    copy(free.Jdot_v.reshape(-1), out.Jdot_v.reshape(-1))
+    copy(free.pose.reshape(-1), out.pose.reshape(-1))

@@ -23,7 +23,7 @@ from torqued.kernels.kinematics import move, place
 from torqued.kernels.rnea import fill_gravity
 from torqued.kernels.workspace import pointer
 from torqued.server.compiling import kernel
-from torqued.server.laws.law import Array, project, project_square, square
+from torqued.server.laws.law import Array, copy, project, project_square, square
 
 #: Below this ratio of a pivot of J M⁻¹ Jᵀ to its diagonal the frame is near a singularity, and
 #: task inertia is kept from growing further.
@@ -92,7 +92,7 @@ def fill_task(work, sizes, data, frame, first, m, gravity):
         project(data, Jdot_free[r], whole_rate[r])
     status = cholesky(M)
     for r in range(m):
-        task.X[r] = task.J[r]
+        copy(task.J[r], task.X[r])
         cholesky_solve(M, task.X[r])
     for r in range(m):
         for c in range(m):

@@ -1,0 +1,238 @@
+"""`torqued bench loop`: how late the loop's ticks are, beside a bare clock_nanosleep loop.
+
+Both run in turns in one process: the servo of a daemon with a session that computes M and C at each
+tick, and a compiled loop that only sleeps, in a thread of the same kind. What else the process and
+the machine do is the same for both:
+
+    idle               nothing
+    busy_interpreter   a thread of the process computes in Python without a pause
+    request_flood      another process sends requests without a pause, and the daemon answers them
+
+Latenesses of both are counted in the servo's own bins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.benchmarks import budget, flood
+from torqued.benchmarks.bare_loop import bare_latenesses, in_bins
+from torqued.benchmarks.command import (
+    add_common_arguments,
+    make_console,
+    progress,
+    require_places,
+    write_json,
+)
+from torqued.benchmarks.latency import Comparison, Histogram, sheet, summary
+from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
+from torqued.benchmarks.processes import NotStarted, process
+from torqued.client import Client
+from torqued.kernels import Robot
+from torqued.server.cli.compile import compile_with_progress
+from torqued.server.daemon import Daemon
+from torqued.server.records import BINS
+from torqued.server.runtime import Endpoints
+from torqued.server.sessions import Safety
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+RATE = 1000.0  # Hz
+PERIOD_NS = round(1e9 / RATE)
+SETTLE = 0.05  # s, at the beginning of a block, not counted
+
+#: Blocks of each contender and seconds of one.
+FULL, QUICK = (15, 1.0), (2, 0.2)
+
+CONDITIONS = {
+    "idle": "idle",
+    "busy_interpreter": "busy interpreter",
+    "request_flood": "request flood",
+}
+
+NOTES = (
+    "The servo serves a session that computes M and C of a chain of 20 joints; the bare loop does "
+    "nothing. `ticks` and `missed` are the servo's.",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_common_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    console = make_console()
+    require_places(args)
+    machine = this_machine(WIRE_PACKAGES)
+    blocks, seconds = QUICK if args.quick else FULL
+    bare_latenesses(PERIOD_NS, 1)  # compiles it
+    figures: dict[str, Comparison] = {}
+    with serving(console) as daemon, progress(console, len(CONDITIONS) * blocks) as report:
+        for condition, title in CONDITIONS.items():
+            with LOADS[condition](daemon):
+                figures[condition] = compare(daemon, condition, title, blocks, seconds, report)
+    rows = list(figures.values())
+    console.print(f"{machine}\n", markup=False)
+    sheet("Lateness of ticks at 1 kHz, µs", "bare loop", rows, NOTES).print(console)
+    console.print(summary(rows), markup=False, style="bold")
+    if args.quick:
+        console.print("a quick run: its figures are only rough")
+    written = []
+    if args.json:
+        out: dict[str, Any] = {name: row.to_json("bare") for name, row in figures.items()}
+        written.append(write_json(args.json, out | {"machine": machine.to_json()}))
+    if args.plot:
+        from torqued.benchmarks.latency_plots import draw
+
+        titles = {"ours": "torqued's loop", "peer": "bare sleep loop"}
+        written.append(draw(rows, titles, "lateness of a tick, µs", args.plot / "loop.png"))
+    for path in written:
+        console.print(f"wrote {path}", markup=False, soft_wrap=True)
+    return 0 if args.quick or all(row.holds for row in rows) else 1
+
+
+@contextmanager
+def serving(console: Console) -> Iterator[Daemon]:
+    """A daemon in this process that answers requests, its loop stopped."""
+    with tempfile.TemporaryDirectory(prefix="torqued-loop-") as folder:
+        # A state stays good for ever, so that each tick computes without anyone sending states.
+        daemon = Daemon(
+            Robot.family("chain", 20),
+            Endpoints(Path(folder), "chain20"),
+            RATE,
+            Safety(stale_after=1e6),
+        )
+        compile_with_progress(console, daemon.prepare)
+        daemon.servo.stop(0)
+        thread = threading.Thread(target=daemon.run, name="requests")
+        thread.start()
+        try:
+            yield daemon
+        finally:
+            daemon.stopping.set()
+            thread.join()
+
+
+@contextmanager
+def nothing(daemon: Daemon) -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def busy_interpreter(daemon: Daemon) -> Iterator[None]:
+    """A thread that gives the interpreter away only when it has to."""
+    done = threading.Event()
+
+    def compute() -> None:
+        while not done.is_set():
+            sum(range(10_000))
+
+    thread = threading.Thread(target=compute, name="busy")
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+@contextmanager
+def request_flood(daemon: Daemon) -> Iterator[None]:
+    """Another process that always has requests under way."""
+    command = [sys.executable, str(flood.__file__), daemon.endpoints.request]
+    log = daemon.endpoints.folder / "flood.log"
+    with process(command, log) as child, Client(daemon.endpoints.request) as client:
+        first = client.stats().requests
+        while client.stats().requests < first + 1000:
+            if child.poll() is not None:
+                raise NotStarted(f"the flood of requests has ended: {log.read_text()}")
+            time.sleep(0.01)
+        yield
+
+
+LOADS = {"idle": nothing, "busy_interpreter": busy_interpreter, "request_flood": request_flood}
+
+
+def compare(
+    daemon: Daemon,
+    condition: str,
+    title: str,
+    blocks: int,
+    seconds: float,
+    report: Callable[[str, str], None],
+) -> Comparison:
+    """Blocks of both in turns; who begins changes from one to the next."""
+    ticks = round(seconds * RATE)
+    ours, bare = Tally(), Tally()
+    turns: list[Callable[[], None]] = [
+        lambda: servo_block(daemon, ticks, ours),
+        lambda: bare_block(ticks, bare),
+    ]
+    for block in range(1, blocks + 1):
+        report(title, f"block {block} of {blocks}")
+        for turn in turns:
+            turn()
+        turns.reverse()
+    return Comparison(
+        title,
+        ours.histogram(),
+        bare.histogram(),
+        0.99,
+        budget.LATENESS.get(condition),
+        {"ticks": int(ours.bins.sum()), "missed": ours.missed},
+    )
+
+
+class Tally:
+    """Latenesses of one contender over its blocks."""
+
+    def __init__(self) -> None:
+        self.bins = np.zeros(BINS, np.int64)
+        self.max_us = 0.0
+        self.missed = 0
+
+    def histogram(self) -> Histogram:
+        return Histogram(self.bins, self.max_us)
+
+
+def servo_block(daemon: Daemon, ticks: int, tally: Tally) -> None:
+    """The servo with one session for that many ticks."""
+    servo, loop = daemon.servo, daemon.servo.shared.loop[0]
+    servo.start()
+    with Client(daemon.endpoints.request, timeout=10.0) as client:
+        hello = client.hello()
+        with client.session("stream", want=["M", "C"]) as session:
+            session.send(hello.neutral, np.ones(hello.nv))
+            time.sleep(SETTLE)
+            loop.latest = 0
+            before, missed = loop.lateness.copy(), int(loop.missed)
+            time.sleep(ticks / RATE)
+            tally.bins += loop.lateness - before
+            tally.missed += int(loop.missed) - missed
+            tally.max_us = max(tally.max_us, float(loop.latest) * 1e-3)
+    servo.stop(0)
+
+
+def bare_block(ticks: int, tally: Tally) -> None:
+    """The bare loop for that many ticks, in a thread of its own as the servo is."""
+    found: list[Any] = []
+    settle = round(SETTLE * RATE)
+    thread = threading.Thread(
+        target=lambda: found.append(bare_latenesses(PERIOD_NS, settle + ticks)), name="bare"
+    )
+    thread.start()
+    thread.join()
+    latenesses = found[0][settle:]
+    tally.bins += in_bins(latenesses)
+    tally.max_us = max(tally.max_us, float(latenesses.max()) * 1e-3)

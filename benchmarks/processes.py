@@ -1,0 +1,93 @@
+"""Processes that a benchmark starts for itself, each stopped at the end of its `with` block."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from torqued.benchmarks import echo
+from torqued.client import Client, TimeoutError
+from torqued.client.places import request_endpoint
+from torqued.kernels.errors import TorquedError
+
+#: The robot that requests are about.
+ROBOT = "chain20"
+#: Seconds to become ready: an empty cache is filled meanwhile.
+LONGEST_START = 400.0
+LONGEST_STOP = 20.0
+
+
+class NotStarted(TorquedError):
+    """A process that ended before it was ready, with what it said."""
+
+
+@dataclass(frozen=True)
+class Running:
+    """A daemon that is ready."""
+
+    endpoint: str
+    process: int  # its id
+    started: float  # s, from its start until it was ready
+
+
+@contextlib.contextmanager
+def process(
+    command: Sequence[str], log: Path, **environment: str
+) -> Iterator[subprocess.Popen[bytes]]:
+    """A process with its output in a file."""
+    with log.open("wb") as file:
+        child = subprocess.Popen(
+            command, stdout=file, stderr=subprocess.STDOUT, env=os.environ | environment
+        )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        try:
+            child.wait(LONGEST_STOP)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+@contextlib.contextmanager
+def daemon(
+    folder: Path, *options: str, endpoint: str | None = None, **environment: str
+) -> Iterator[Running]:
+    """`torqued serve` with its sockets in a folder, ready. `endpoint`, where options move it."""
+    endpoint = endpoint or request_endpoint(ROBOT, folder)
+    command = [
+        *(sys.executable, "-m", "torqued.server.cli.main", "serve"),
+        *("--robot", ROBOT, "--name", ROBOT, "--folder", str(folder), *options),
+    ]
+    log = folder / "daemon.log"
+    start = time.monotonic()
+    with process(command, log, **environment) as child:
+        wait_until_ready(endpoint, child, log)
+        yield Running(endpoint, child.pid, time.monotonic() - start)
+
+
+def wait_until_ready(endpoint: str, child: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + LONGEST_START
+    with Client(endpoint, timeout=0.1, retries=0) as client:
+        while time.monotonic() < deadline and child.poll() is None:
+            with contextlib.suppress(TimeoutError):
+                if client.ping().ready:
+                    return
+            time.sleep(0.01)
+    said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]
+    raise NotStarted(f"the daemon was not ready, it said last: {said[-1]}")
+
+
+@contextlib.contextmanager
+def echo_process(folder: Path, endpoint: str, reply: int) -> Iterator[None]:
+    """A bare echo with replies of that many bytes, in a Python process of its own."""
+    command = [sys.executable, str(echo.__file__), endpoint, str(reply)]
+    with process(command, folder / "echo.log"):
+        yield
