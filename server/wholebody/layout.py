@@ -65,6 +65,10 @@ SIZES = (
     "task_rows",  # rows of J: tasks', then contacts', then three per point
     "contact_rows",
     "references",  # numbers in the state after q and v
+    "rows",  # of J
+    "variables",  # at most
+    "most_rows",  # of the solver
+    "hessian",  # its dense part: accelerations, or forces where they are the only variables
 )
 
 
@@ -104,10 +108,11 @@ class Plan(NamedTuple):
     bias: Array  # (n,)
     rate: Array  # (R,) J̇ v, less what the task or contact wants: J a + rate → 0
     weight: Array  # (R,) of tasks' rows
-    H: Array  # (n, n) Hessian of accelerations
-    g: Array  # (n,) gradient at zero
-    L: Array  # (n, n) inverse of the Cholesky factor of H
-    w: Array  # (n,) L g
+    H: Array  # (h, h) Hessian of accelerations or forces
+    g: Array  # (h,) gradient at zero
+    L: Array  # (h, h) inverse of the Cholesky factor of H
+    w: Array  # (h,) L g
+    distribution: Array  # (6, 3 P) wrench about the centre of mass of each force; balancing
     axes: Array  # (C, 9) axes of contacts, world
     G: Array  # (contact_rows, n) orthogonal rows, to find dependent ones
     lower: Array  # (m,) bounds in the order of A's rows, natural units
@@ -132,7 +137,7 @@ class Plan(NamedTuple):
 
 
 RECORD = np.dtype(
-    [(name, "i8") for name in (*SIZES, "rows", "variables", "most_rows")]
+    [(name, "i8") for name in SIZES]
     + [(f"at_{name}", "u8") for name in Plan._fields[1:]],
     align=True,
 )
@@ -140,15 +145,18 @@ RECORD = np.dtype(
 
 def shapes(s: dict[str, int]) -> dict[str, tuple[int, ...]]:
     """Of a plan's arrays."""
-    n, f, qf, R, P, m = s["nv"], s["nv_free"], s["nq_free"], s["rows"], s["points"], s["most_rows"]
-    per_v = "effort position_lower position_upper speed acceleration coordinate bias g w a tau held"
+    n, f, qf, h = s["nv"], s["nv_free"], s["nq_free"], s["hessian"]
+    R, P, m = s["rows"], s["points"], s["most_rows"]
+    per_v = "effort position_lower position_upper speed acceleration coordinate bias a tau held"
     per_m = "lower upper scale identity class_of hint"
     return {
         **dict.fromkeys(per_v.split(), (n,)),
         **dict.fromkeys(per_m.split(), (m,)),
         **dict.fromkeys(("q_multiplier", "q_offset", "q_index", "q_free", "reference_free"), (qf,)),
         **dict.fromkeys(("v_multiplier", "v_index", "leader", "v_free", "error_free", "bias_free"), (f,)),
-        **dict.fromkeys(("M", "H", "L"), (n, n)),
+        **dict.fromkeys(("g", "w"), (h,)),
+        **dict.fromkeys(("H", "L"), (h, h)),
+        "M": (n, n),
         "offset": (P, 3),
         "force": (P, 3),
         "chosen": (s["tasks"], n),
@@ -161,6 +169,7 @@ def shapes(s: dict[str, int]) -> dict[str, tuple[int, ...]]:
         "J": (R, n),
         "rate": (R,),
         "weight": (R,),
+        "distribution": (6, 3 * P),
         "axes": (s["contacts"], 9),
         "G": (s["contact_rows"], n),
         "y": (s["variables"],),
@@ -194,7 +203,7 @@ class Memory:
         arrays |= {free: arrays[own] for free, own in shared.items()}
         self.record = np.zeros(1, RECORD)
         self.plan = Plan(record=self.record, **arrays)
-        for name in (*SIZES, "rows", "variables", "most_rows"):
+        for name in SIZES:
             self.record[name] = sizes[name]
         for name, array in arrays.items():
             self.record[f"at_{name}"] = array.ctypes.data
@@ -251,10 +260,11 @@ def open_plan(address):
         vector(r.at_bias, n),
         vector(r.at_rate, r.rows),
         vector(r.at_weight, r.rows),
-        matrix(r.at_H, n, n),
-        vector(r.at_g, n),
-        matrix(r.at_L, n, n),
-        vector(r.at_w, n),
+        matrix(r.at_H, r.hessian, r.hessian),
+        vector(r.at_g, r.hessian),
+        matrix(r.at_L, r.hessian, r.hessian),
+        vector(r.at_w, r.hessian),
+        matrix(r.at_distribution, 6, 3 * r.points),
         matrix(r.at_axes, r.contacts, 9),
         matrix(r.at_G, r.contact_rows, n),
         vector(r.at_lower, m),

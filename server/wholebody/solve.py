@@ -140,8 +140,8 @@ def contradiction(plan, rows):
 
 
 @routine
-def attempt(sizes, plan, rows, width, per_force):
-    """One call of the solver. Returns a class, NOTHING for success."""
+def attempt(plan, rows, width):
+    """One call of the solver. Returns the class that could not be met, NOTHING for success."""
     flag = least_distance(plan.solver[0], width, rows)
     if flag == INFEASIBLE:
         return contradiction(plan, rows)
@@ -151,8 +151,26 @@ def attempt(sizes, plan, rows, width, per_force):
     difference, value = gap(plan, rows, width)
     if not abs(difference) <= GAP * (1.0 + value):
         return DYNAMICS
-    recover(sizes, plan, per_force)
     return NOTHING
+
+
+@kernel
+def solve_rows(plan, rows, width):
+    """u and dual of the filled rows. Returns the class that could not be met and the iterations."""
+    violated = attempt(plan, rows, width)
+    iterations = iterations_of(plan.solver[0])
+    if violated != NOTHING:
+        # A start from the last tick's constraints may lead astray where one from none does not.
+        for r in range(rows):
+            if plan.sense[r] != EQUALITY:
+                plan.sense[r] = INEQUALITY
+        violated = attempt(plan, rows, width)
+        iterations += iterations_of(plan.solver[0])
+    plan.hint[:] = 0.0
+    if violated == NOTHING:
+        for r in range(rows):
+            plan.hint[int(plan.identity[r])] = plan.dual[r]
+    return violated, iterations
 
 
 @kernel
@@ -161,19 +179,7 @@ def solve(sizes, plan, state, gains, forces):
     rows = fill_rows(sizes, plan, state, gains, forces)
     if rows == 0:
         return INPUT, 0
-    width = sizes.nv + forces
-    per_force = 1.0 / math.sqrt(gains[3 * sizes.tasks + sizes.contacts + 2])
-    violated = attempt(sizes, plan, rows, width, per_force)
-    iterations = iterations_of(plan.solver[0])
-    if violated != NOTHING:
-        # A start from the last tick's constraints may lead astray where one from none does not.
-        for r in range(rows):
-            if plan.sense[r] != EQUALITY:
-                plan.sense[r] = INEQUALITY
-        violated = attempt(sizes, plan, rows, width, per_force)
-        iterations += iterations_of(plan.solver[0])
-    plan.hint[:] = 0.0
+    violated, iterations = solve_rows(plan, rows, sizes.nv + forces)
     if violated == NOTHING:
-        for r in range(rows):
-            plan.hint[int(plan.identity[r])] = plan.dual[r]
+        recover(sizes, plan, 1.0 / math.sqrt(gains[3 * sizes.tasks + sizes.contacts + 2]))
     return violated, iterations
