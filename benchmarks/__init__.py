@@ -7,4 +7,5 @@ A benchmark is a module of this package, named in `BENCHMARKS`, with two functio
 #: Name of the benchmark's module → what it measures.
 BENCHMARKS: dict[str, str] = {
     "kernels": "M, Ṁ, C, Γ and the recursive algorithms, beside Pinocchio in the same run",
+    "wbc": "a tick of the whole-body quadratic program, beside DAQP alone and TSID",
 }

@@ -86,3 +86,11 @@ def assemble_whole_body(handle, address, state, gains):
     plan = open_plan(address)
     sizes = plan.record[0]
     return assemble(open_work(handle), sizes, plan, state, gains)
+
+
+@entry(INTEGER, VECTOR, VECTOR, INTEGER)
+def solve_whole_body(address, state, gains, forces):
+    """The second half, after the first. Returns the class that could not be met."""
+    plan = open_plan(address)
+    violated, _ = solve(plan.record[0], plan, state, gains, forces)
+    return violated
