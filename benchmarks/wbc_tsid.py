@@ -42,7 +42,6 @@ def formulation(ticks: Any) -> tuple[Any, Any, Any, Any]:
     turn.setKp(100.0 * np.ones(6))
     turn.setKd(20.0 * np.ones(6))
     turn.setMask(np.array([0.0, 0.0, 0.0, 1.0, 1.0, 1.0]))
-    turn.setReference(tsid.TrajectorySample(12, 6))
     place = robot.framePosition(data, model.getFrameId("base_link"))
     sample = tsid.TrajectorySample(12, 6)
     sample.value(np.hstack([place.translation, place.rotation.ravel(order="F")]))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 from torqued.client.frames import SOLVER
 from torqued.kernels.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.memory import load9
 from torqued.kernels.spatial import rotate
 from torqued.kernels.workspace import open_work
 from torqued.server.compiling import entry, kernel
+from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody.assemble import assemble
 from torqued.server.wholebody.layout import NOTHING, open_plan
 from torqued.server.wholebody.solve import solve
@@ -31,10 +34,13 @@ def fade_torque(sizes, plan, state):
     share = max(0.0, 1.0 - plan.failures[0] * period / fade) if fade > 0.0 else 0.0
     for i in range(sizes.nv):
         brake = -damping * state[sizes.nq + i] if i >= sizes.base else 0.0
+        if not math.isfinite(brake):
+            brake = 0.0
         most = plan.effort[i] if i >= sizes.base else 0.0
         plan.tau[i] = min(max(share * plan.held[i] + (1.0 - share) * brake, -most), most)
         plan.a[i] = 0.0
     plan.force[:, :] = 0.0
+    plan.axes[:, :] = 0.0  # they may hold what made no sense
 
 
 @kernel
@@ -66,9 +72,10 @@ def whole_body_torque(work, address, state, nq, nv, gains, out):
         out[nv + i] = plan.a[i]
     at = put_forces(sizes, plan, out, 2 * nv)
     for k in range(sizes.tasks):
-        out[at + 2 * k] = plan.error[k, 0]
-        out[at + 2 * k + 1] = plan.error[k, 1]
-    at += 2 * sizes.tasks
+        for r in range(2):
+            error = plan.error[k, r]
+            out[at + r] = error if math.isfinite(error) else UNBOUNDED
+        at += 2
     out[at] = violated
     out[at + 1] = iterations
     return 0 if violated == NOTHING else SOLVER
