@@ -16,7 +16,7 @@ import tsid
 
 
 def formulation(ticks: Any) -> tuple[Any, Any, Any, Any]:
-    """The same tasks, contacts and limits: TSID's robot, formulation, solver and task of the com."""
+    """The same tasks, contacts and limits: what must stay alive, formulation, solver, com task."""
     robot = tsid.RobotWrapper(str(ticks["urdf"]), [], pin.JointModelFreeFlyer(), False)
     model = robot.model()
     q, v = ticks["q"][0], ticks["v"][0]
@@ -28,7 +28,9 @@ def formulation(ticks: Any) -> tuple[Any, Any, Any, Any]:
     normal = np.array([0.0, 0.0, 1.0])
     kept = []
     for foot in ticks["feet"]:
-        contact = tsid.Contact6d(str(foot), robot, str(foot), points, normal, float(ticks["mu"]), 0.0, 1e4)
+        contact = tsid.Contact6d(
+            str(foot), robot, str(foot), points, normal, float(ticks["mu"]), 0.0, 1e4
+        )
         contact.setKp(np.zeros(6))
         contact.setKd(20.0 * np.ones(6))
         contact.setReference(robot.framePosition(data, model.getFrameId(str(foot))))

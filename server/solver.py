@@ -138,13 +138,13 @@ class LeastDistance:
         self._free = weakref.finalize(self, _free_workspace, self._workspace)
 
     def _settings(self) -> NDArray[np.void]:
-        """DAQP's settings, which it allocates: the only thing in a workspace that is zero."""
+        """DAQP's settings, which it allocates: the only word that it writes into a workspace."""
         _library.allocate_daqp_settings(ctypes.c_void_p(self._workspace.ctypes.data))
         places = self._workspace[self._workspace != 0]
         if len(places) != 1:
             raise SolverError(f"DAQP {_version()}: its workspace is not as expected")
         buffer = (ctypes.c_char * SETTINGS.itemsize).from_address(int(places[0]))
-        return np.frombuffer(buffer, SETTINGS)
+        return np.frombuffer(memoryview(buffer), SETTINGS)
 
 
 def _free_workspace(workspace: NDArray[np.uint64]) -> None:

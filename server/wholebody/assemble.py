@@ -1,8 +1,8 @@
 """One walk over the tree, then everything that the quadratic program is made of.
 
-    minimise   Σ weight ‖J a + rate‖² + force_weight ‖f‖²         over a and f
-    subject to M a + bias − Σ J_pᵀ f_p  in  [−effort, effort]     (zero for the base)
-               J_c a + rate_c = 0,  f_p in its friction pyramid,  a within limits of joints
+minimise   Σ weight ‖J a + rate‖² + force_weight ‖f‖²         over a and f
+subject to M a + bias − Σ J_pᵀ f_p  in  [−effort, effort]     (zero for the base)
+           J_c a + rate_c = 0,  f_p in its friction pyramid,  a within limits of joints
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def fill_tasks(work, sizes, plan, state, gains):
     needs_momentum = False
     for k in range(sizes.tasks):
         kind = plan.task[k].kind
-        needs_momentum = needs_momentum or kind == COM or kind == MOMENTUM
+        needs_momentum = needs_momentum or kind in (COM, MOMENTUM)
     whole = (0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     if needs_momentum:
         whole = whole_momentum(work, plan.v_free, plan.momentum)
@@ -137,9 +137,7 @@ def fill_tasks(work, sizes, plan, state, gains):
         if task.kind == POSTURE:
             continue
         if task.kind == COM:
-            fill_com_task(
-                work, task, state, whole, momentum, stiffness, damping, error, J, rate
-            )
+            fill_com_task(work, task, state, whole, momentum, stiffness, damping, error, J, rate)
         elif task.kind == MOMENTUM:
             fill_momentum_task(task, state, whole, momentum, damping, error, J, rate)
         else:

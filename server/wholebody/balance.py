@@ -1,7 +1,7 @@
 """`Balance`: passivity-based balancing of a robot with a floating base; balance_law.py has the law.
 
-    control = Balance(robot, contacts=[{"frame": "left_sole_link", "half_size": [0.1, 0.06]}, …])
-    answer = control.torque(q, v, control.hold(q))
+control = Balance(robot, contacts=[{"frame": "left_sole_link", "half_size": [0.1, 0.06]}, …])
+answer = control.torque(q, v, control.hold(q))
 """
 
 from __future__ import annotations

@@ -145,9 +145,7 @@ class Controller:
         """The same from a packed state."""
         out, robot = np.zeros(count(self.outputs)), self.robot
         law = getattr(COMPILED, self.ENTRY)
-        status = law(
-            robot.work.handle, self.address, state, robot.nq, robot.nv, self.gains, out
-        )
+        status = law(robot.work.handle, self.address, state, robot.nq, robot.nv, self.gains, out)
         answer: dict[str, Any] = {"status": int(status)}
         at = 0
         for name, shape in self.outputs.items():

@@ -137,8 +137,7 @@ class Plan(NamedTuple):
 
 
 RECORD = np.dtype(
-    [(name, "i8") for name in SIZES]
-    + [(f"at_{name}", "u8") for name in Plan._fields[1:]],
+    [(name, "i8") for name in SIZES] + [(f"at_{name}", "u8") for name in Plan._fields[1:]],
     align=True,
 )
 
@@ -153,7 +152,9 @@ def shapes(s: dict[str, int]) -> dict[str, tuple[int, ...]]:
         **dict.fromkeys(per_v.split(), (n,)),
         **dict.fromkeys(per_m.split(), (m,)),
         **dict.fromkeys(("q_multiplier", "q_offset", "q_index", "q_free", "reference_free"), (qf,)),
-        **dict.fromkeys(("v_multiplier", "v_index", "leader", "v_free", "error_free", "bias_free"), (f,)),
+        **dict.fromkeys(
+            ("v_multiplier", "v_index", "leader", "v_free", "error_free", "bias_free"), (f,)
+        ),
         **dict.fromkeys(("g", "w"), (h,)),
         **dict.fromkeys(("H", "L"), (h, h)),
         "M": (n, n),
@@ -195,10 +196,8 @@ class Memory:
             "u": solver.u,
             "dual": solver.dual,
         }
-        if not sizes["follows"]:  # then the free tree is the robot itself
-            shared = {"M_free": "M", "J_free": "J", "bias_free": "bias"}
-        else:
-            shared = {}
+        # Where no joint follows another, the free tree is the robot itself.
+        shared = {} if sizes["follows"] else {"M_free": "M", "J_free": "J", "bias_free": "bias"}
         arrays = {name: np.zeros(shape) for name, shape in shapes(sizes).items()} | given
         arrays |= {free: arrays[own] for free, own in shared.items()}
         self.record = np.zeros(1, RECORD)

@@ -91,9 +91,7 @@ def unique_names(kind: str, items: Sequence[Map], default: str) -> list[str]:
             name = word if not same else f"{word}#{same + 1}"
         if not isinstance(name, str) or not name or name in names:
             where = f"{kind}[{k}].name"
-            raise InputError(
-                f"{where} is {name!r}, expected a text that no other has", where, name
-            )
+            raise InputError(f"{where} is {name!r}, expected a text that no other has", where, name)
         names.append(name)
     return names
 

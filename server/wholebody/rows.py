@@ -89,7 +89,7 @@ def finish_row(plan, r, out, total, width, shift, lower, upper, identity, class_
     if lower == upper:
         plan.sense[r] = EQUALITY
         return
-    hint = plan.hint[int(identity)]
+    hint = plan.hint[identity]
     plan.sense[r] = INEQUALITY
     if hint > 0.0 and upper < UNBOUNDED:
         plan.sense[r] = ACTIVE_UPPER

@@ -1,11 +1,11 @@
 """`WholeBody`: the whole-body quadratic program of [BK12] eq. 36-37, ready to be called each tick.
 
-    control = WholeBody(
-        robot,
-        tasks=[{"kind": "com"}, {"kind": "orientation", "frame": "base_link"}, {"kind": "posture"}],
-        contacts=[{"frame": "left_sole_link", "half_size": [0.1, 0.06]}, …],
-    )
-    answer = control.torque(q, v, control.hold(q))
+control = WholeBody(
+    robot,
+    tasks=[{"kind": "com"}, {"kind": "orientation", "frame": "base_link"}, {"kind": "posture"}],
+    contacts=[{"frame": "left_sole_link", "half_size": [0.1, 0.06]}, …],
+)
+answer = control.torque(q, v, control.hold(q))
 """
 
 from __future__ import annotations

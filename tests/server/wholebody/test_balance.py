@@ -40,9 +40,7 @@ def test_wrench_is_that_of_springs_and_dampers_and_weight(seed):
     momentum = robot.centroidal_momentum(q, v)[3:]
     force = gain["com.stiffness"] * np.array([0.02, -0.01, 0.03])
     force = force - gain["com.damping"] * momentum / robot.total_mass
-    assert_agree(
-        answer["wrench_wanted"][3:], force - robot.total_mass * robot.gravity_vector, 1e-9
-    )
+    assert_agree(answer["wrench_wanted"][3:], force - robot.total_mass * robot.gravity_vector, 1e-9)
     spin = robot.frame_velocity(q, v, "body")[:3]
     assert_agree(answer["wrench_wanted"][:3], -gain["base.damping"] * spin, 1e-9)
     assert_agree(answer["wrench"], about_com(robot, q, control, answer["force"]), 1e-9)
@@ -50,7 +48,7 @@ def test_wrench_is_that_of_springs_and_dampers_and_weight(seed):
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_forces_are_inside_their_cones_and_their_limit(seed):
-    robot, control, q, v = case(seed, friction=0.6)
+    _robot, control, q, v = case(seed, friction=0.6)
     references = control.hold(q) | {"max_force": [50.0, 1e30]}
     answer = control.torque(q, v, references)
     force = answer["force"]
@@ -100,7 +98,7 @@ def test_at_rest_torques_are_those_that_hold_the_robot_still(seed):
 
 
 def test_without_contact_there_is_no_force_and_only_posture():
-    robot, control, q, v = case(0)
+    _robot, control, q, v = case(0)
     answer = control.torque(q, v, control.hold(q) | {"active": [0.0, 0.0]})
     assert (answer["force"] == 0.0).all()
     damping = control.gains[control.gain_names["posture.damping"]]
@@ -110,7 +108,7 @@ def test_without_contact_there_is_no_force_and_only_posture():
 
 def test_posture_dissipates():
     """The power of what does not come from contacts is never positive at the reference."""
-    robot, control, q, v = case(1)
+    _robot, control, q, v = case(1)
     off = control.hold(q) | {"active": [0.0, 0.0]}
     assert v @ control.torque(q, v, off)["tau"] < 0.0
 

@@ -79,7 +79,7 @@ def test_references_are_named_and_checked():
     references = control.hold(q)
     with pytest.raises(InputError, match=r"references\.com\.position: missing"):
         control.torque(q, v, {k: x for k, x in references.items() if k != "com.position"})
-    with pytest.raises(InputError, match="'com.place' is unknown"):
+    with pytest.raises(InputError, match=r"'com\.place' is unknown"):
         control.torque(q, v, references | {"com.place": np.zeros(3)})
     with pytest.raises(InputError, match="shape"):
         control.torque(q, v, references | {"active": [1.0]})
