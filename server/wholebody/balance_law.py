@@ -12,6 +12,8 @@ inertia and no acceleration enters: what the law adds to the robot is springs an
 
 from __future__ import annotations
 
+import math
+
 from torqued.client.frames import SOLVER
 from torqued.kernels.composite import composite_inertias
 from torqued.kernels.contact_rows import rotation_vector
@@ -169,8 +171,12 @@ def distribute(work, sizes, plan, c, wrench, gains):
     L = plan.L[:n, :n]
     if not gains[5] > 0.0 or not invert_factor(plan.H[:n, :n], L):
         return INPUT, 0
+    sense = 0.0
     for i in range(n):
         plan.w[i] = product(L[i], plan.g, i + 1)
+        sense += plan.w[i]
+    if not math.isfinite(sense):
+        return INPUT, 0
     rows = fill_friction(sizes, plan, n)
     violated, iterations = solve_rows(plan, rows, n)
     if violated != NOTHING:
@@ -265,8 +271,8 @@ def balance_torque(work, address, state, nq, nv, gains, out):
                 for j in range(3 * contact.points):
                     f = plan.force[contact.point + j // 3, j % 3]
                     reached += plan.distribution[r, contact.variable + j] * f
-        out[place_out + r] = wrench[r]
-        out[place_out + 6 + r] = reached
+        out[place_out + r] = wrench[r] if math.isfinite(wrench[r]) else 0.0
+        out[place_out + 6 + r] = reached if math.isfinite(reached) else 0.0
     out[place_out + 12] = violated
     out[place_out + 13] = iterations
     return 0 if violated == NOTHING else SOLVER

@@ -91,17 +91,20 @@ def recover(sizes, plan, per_force):
 @kernel
 def worst_violation(plan, rows, width):
     """Class of the constraint that is violated, NOTHING if none is."""
+    A, u = plan.A, plan.u
     for r in range(rows):
-        row = plan.A[r * width : (r + 1) * width]
-        x, size = 0.0, 0.0
+        start = r * width
+        x = 0.0
         for k in range(width):
-            term = row[k] * plan.u[k]
-            x += term
-            size += abs(term)
-        low, high = plan.solver_lower[r], plan.solver_upper[r]
+            x += A[start + k] * u[k]
+        over = max(x - plan.solver_upper[r], plan.solver_lower[r] - x)
         # Rows were scaled: one unit (newton, rad/s²) has become `scale`.
-        if not max(x - high, low - x) <= FEASIBLE * (plan.scale[r] + size):
-            return int(plan.class_of[r])
+        if not over <= FEASIBLE * plan.scale[r]:
+            size = 0.0
+            for k in range(width):
+                size += abs(A[start + k] * u[k])
+            if not over <= FEASIBLE * (plan.scale[r] + size):
+                return int(plan.class_of[r])
     return NOTHING
 
 

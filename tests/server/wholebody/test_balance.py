@@ -5,6 +5,7 @@ import pytest
 from agreement import assert_agree
 from wholebody_cases import FEET, biped, random_state
 
+from torqued.client.frames import SOLVER
 from torqued.kernels import InputError, Robot
 from torqued.server.wholebody.balance import Balance
 
@@ -116,3 +117,20 @@ def test_posture_dissipates():
 def test_robots_with_a_fixed_base_are_refused():
     with pytest.raises(InputError, match="balancing is for floating"):
         Balance(Robot.family("chain", 3), [])
+
+
+@pytest.mark.parametrize("place", ["q", "v", "orientation"])
+def test_numbers_that_make_no_sense_are_not_passed_on(place):
+    robot, control, q, v = case(2)
+    state = control.pack(q, v, control.hold(q))
+    if place == "orientation":
+        start = robot.nq + robot.nv + 6
+        state[start : start + 4] = 0.0
+    else:
+        state[{"q": 8, "v": robot.nq + 7}[place]] = np.nan
+    answer = control.tick(state)
+    assert answer["status"] == SOLVER
+    assert answer["violated"] == "input"
+    for name in control.outputs:
+        if name != "violated":
+            assert np.isfinite(answer[name]).all(), name
