@@ -115,7 +115,7 @@ def measure(ticks: Ticks) -> dict[str, Any]:
             middle = time.perf_counter_ns()
             solve(address, state, gains, forces)
             assembly[k], solving[k] = middle - begin, time.perf_counter_ns() - middle
-        cold, warm = daqp_times(ticks)
+        cold, warm, transformed = daqp_times(ticks)
     ratio = float(np.percentile(total, 50) / np.percentile(cold, 50))
     return {
         "assembly": percentiles(assembly / 1e3),
@@ -125,20 +125,29 @@ def measure(ticks: Ticks) -> dict[str, Any]:
             "daqp_us": percentiles(cold)["p50_us"],
             "ratio": round(ratio, 3),
         },
-        "daqp": {"cold": percentiles(cold), "warm": percentiles(warm)},
+        "daqp": {
+            "cold": percentiles(cold),
+            "warm": percentiles(warm),
+            "transformed": percentiles(transformed),
+        },
         "size": ticks.size,
     }
 
 
-def daqp_times(ticks: Ticks) -> tuple[Array, Array]:
-    """DAQP alone, µs by its own clocks, without Python: set up and solved anew, and updated."""
+def daqp_times(ticks: Ticks) -> tuple[Array, Array, Array]:
+    """DAQP alone, in µs: from scratch, updated, and on the law's rows.
+
+    The first by its own clocks, without Python; the last are rows that have cost time before.
+    """
     import daqp
 
+    from torqued.server.solver import EQUALITY, INEQUALITY
     from torqued.server.wholebody.dense import dense_program
 
     # Every tenth tick: a program takes longer to build in Python than to solve.
     states = ticks.states[:: max(1, len(ticks.states) // 500)]
-    cold, warm = np.empty((2, len(states)))
+    cold, warm, transformed = np.empty((3, len(states)))
+    solver = ticks.control.memory.solver
     model = daqp.Model()
     for k, state in enumerate(states):
         p = dense_program(ticks.control, state)
@@ -154,7 +163,13 @@ def daqp_times(ticks: Ticks) -> tuple[Array, Array]:
         model.update(p.H, p.f, p.A, p.upper, p.lower)
         model.solve()
         warm[k] = (time.perf_counter_ns() - start) / 1e3
-    return cold, warm
+        ticks.control.tick(state)
+        n, m = int(solver.problem["n"][0]), int(solver.problem["m"][0])
+        solver.sense[:m] = np.where(solver.sense[:m] == EQUALITY, EQUALITY, INEQUALITY)
+        start = time.perf_counter_ns()
+        solver.solve(n, m)
+        transformed[k] = (time.perf_counter_ns() - start) / 1e3
+    return cold, warm, transformed
 
 
 def measure_tsid(ticks: Ticks, python: str) -> dict[str, Any]:
@@ -183,6 +198,7 @@ def print_table(console: Console, figures: dict[str, Any]) -> None:
         "torqued, total": talos["total"],
         "DAQP alone, from scratch": talos["daqp"]["cold"],
         "DAQP alone, updated": talos["daqp"]["warm"],
+        "DAQP alone on our rows, from scratch": talos["daqp"]["transformed"],
     }
     if "total" in talos["tsid"]:
         parts["TSID, assembly"] = talos["tsid"]["assembly"]

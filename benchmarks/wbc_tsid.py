@@ -1,6 +1,7 @@
-"""TSID on the ticks of `torqued bench wbc`: a program of its own, since TSID need not be installed
+"""TSID on the ticks of `torqued bench wbc`.
 
-beside torqued. It takes a file of ticks and prints its figures as JSON.
+A program of its own, since TSID need not be installed beside torqued: it takes a file of ticks and
+prints its figures as JSON.
 """
 
 from __future__ import annotations

@@ -137,6 +137,17 @@ class LeastDistance:
             raise SolverError(f"DAQP could not be set up for {n} variables: exit flag {flag}")
         self._free = weakref.finalize(self, _free_workspace, self._workspace)
 
+    def solve(self, n: int, m: int) -> int:
+        """`least_distance` for Python: the exit flag, with u and dual filled."""
+        self.problem["n"], self.problem["m"] = n, m
+        workspace = ctypes.c_void_p(self._workspace.ctypes.data)
+        problem = ctypes.c_void_p(self.problem.ctypes.data)
+        flag: int = _library.daqp_update_ldp(_UPDATE, workspace, problem)
+        if flag < 0:
+            return flag
+        _library.daqp_solve(ctypes.c_void_p(self.result.ctypes.data), workspace)
+        return int(self.result["exit_flag"][0])
+
     def _settings(self) -> NDArray[np.void]:
         """DAQP's settings, which it allocates: the only word that it writes into a workspace."""
         _library.allocate_daqp_settings(ctypes.c_void_p(self._workspace.ctypes.data))
@@ -197,14 +208,10 @@ def require_daqp() -> None:
         solver.A[: rows.size] = rows.ravel()
         solver.lower[:], solver.upper[:] = [2.0, 2.0, -5.0, -9.0], [2.0, UNBOUNDED, 0.25, 9.0]
         solver.sense[:] = [EQUALITY, INEQUALITY, INEQUALITY, INEQUALITY]
-        workspace = ctypes.c_void_p(solver._workspace.ctypes.data)
-        problem, result = solver.problem.ctypes.data, solver.result.ctypes.data
-        updated = _library.daqp_update_ldp(_UPDATE, workspace, ctypes.c_void_p(problem))
-        _library.daqp_solve(ctypes.c_void_p(result), workspace)
-        found = (updated, int(solver.result["exit_flag"][0]), *np.round(solver.u, 9))
-        dual = np.round(solver.dual, 9)
-        if found[1:] != (OPTIMAL, 0.25, 1.75, 1.0) or dual.tolist() != [-1.75, -0.5, 1.5, 0.0]:
+        flag = solver.solve(3, 4)
+        u, dual = np.round(solver.u, 9).tolist(), np.round(solver.dual, 9).tolist()
+        if (flag, u, dual) != (OPTIMAL, [0.25, 1.75, 1.0], [-1.75, -0.5, 1.5, 0.0]):
             raise SolverError(
-                f"DAQP {version} does not solve a known problem (it found {found}, {dual}): "
-                "this version is not supported"
+                f"DAQP {version} does not solve a known problem (exit flag {flag}, it found {u} "
+                f"with multipliers {dual}): this version is not supported"
             )

@@ -89,9 +89,9 @@ class Balance(Controller):
         self.gains = self.pack_gains(gains or {})
 
     def _default_gains(self) -> dict[str, Any]:
-        """From the robot's mass and inertia in its neutral configuration: constant, so that
+        """From mass and inertia in the neutral configuration.
 
-        springs store what they are given.
+        Constant: a spring that changes with the configuration would not give back what it stores.
         """
         robot = self.robot
         q = robot.neutral()

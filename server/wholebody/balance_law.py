@@ -22,6 +22,7 @@ from torqued.kernels.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.memory import load3, load6, load9
 from torqued.kernels.spatial import (
     ZERO3,
+    ZERO6,
     add,
     angular,
     compose,
@@ -39,7 +40,7 @@ from torqued.server.compiling import entry, kernel, routine
 from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody.assemble import fill_com_rows, posture_error, project
 from torqued.server.wholebody.contacts import EDGES, activate, fill_contact
-from torqued.server.wholebody.law import fade_torque, keep_torque, put_forces
+from torqued.server.wholebody.law import all_finite, fade_torque, keep_torque, put_forces
 from torqued.server.wholebody.layout import FRICTION, INPUT, NOTHING, open_plan
 from torqued.server.wholebody.rows import finish_row, invert_factor, product
 from torqued.server.wholebody.solve import solve_rows
@@ -231,12 +232,9 @@ def pass_on(sizes, plan, state, posture, gains):
 
 
 @kernel
-def balance_torque(work, address, state, nq, nv, gains, out):
-    """Torques and what led to them into `out`. Returns status bits."""
-    plan = open_plan(address)
-    sizes = plan.record[0]
-    first = nq + nv
-    posture = first + 13
+def prepare(work, sizes, plan, state, first, gains):
+    """One walk over the tree: Jacobians, centre of mass, wanted wrench. Returns the latter two."""
+    nq = sizes.nq
     for k in range(sizes.nq_free):
         plan.q_free[k] = plan.q_multiplier[k] * state[int(plan.q_index[k])] + plan.q_offset[k]
     for k in range(sizes.nv_free):
@@ -253,8 +251,21 @@ def balance_torque(work, address, state, nq, nv, gains, out):
     project(sizes, plan)
     mass, c, wrench = wanted_wrench(work, plan, state, first, gains)
     fill_com_rows(sizes, plan, mass)
-    posture_error(work, sizes, plan, state, posture)
-    violated, iterations = distribute(work, sizes, plan, c, wrench, gains)
+    return c, wrench
+
+
+@kernel
+def balance_torque(work, address, state, nq, nv, gains, out):
+    """Torques and what led to them into `out`. Returns status bits."""
+    plan = open_plan(address)
+    sizes = plan.record[0]
+    first = nq + nv
+    posture = first + 13
+    violated, iterations, wrench = INPUT, 0, ZERO6
+    if all_finite(state):
+        c, wrench = prepare(work, sizes, plan, state, first, gains)
+        posture_error(work, sizes, plan, state, posture)
+        violated, iterations = distribute(work, sizes, plan, c, wrench, gains)
     if violated == NOTHING:
         pass_on(sizes, plan, state, posture, gains)
         keep_torque(sizes, plan)

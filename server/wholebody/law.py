@@ -12,7 +12,7 @@ from torqued.kernels.workspace import open_work
 from torqued.server.compiling import entry, kernel
 from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody.assemble import assemble
-from torqued.server.wholebody.layout import NOTHING, open_plan
+from torqued.server.wholebody.layout import INPUT, NOTHING, open_plan
 from torqued.server.wholebody.solve import solve
 
 
@@ -57,12 +57,23 @@ def put_forces(sizes, plan, out, at):
 
 
 @kernel
+def all_finite(state):
+    """Whether there is neither NaN nor infinity in it."""
+    finite = True
+    for k in range(len(state)):
+        finite = finite and math.isfinite(state[k])
+    return finite
+
+
+@kernel
 def whole_body_torque(work, address, state, nq, nv, gains, out):
     """Torques and what led to them into `out`. Returns status bits."""
     plan = open_plan(address)
     sizes = plan.record[0]
-    forces = assemble(work, sizes, plan, state, gains)
-    violated, iterations = solve(sizes, plan, state, gains, forces)
+    violated, iterations = INPUT, 0
+    if all_finite(state):
+        forces = assemble(work, sizes, plan, state, gains)
+        violated, iterations = solve(sizes, plan, state, gains, forces)
     if violated == NOTHING:
         keep_torque(sizes, plan)
     else:

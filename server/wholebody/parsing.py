@@ -14,7 +14,7 @@ from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.robot_contacts import nonnegative
 from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody.layout import CONTACT_RECORD, TASK, Array
-from torqued.server.wholebody.tasks import KINDS, POSTURE, ROWS
+from torqued.server.wholebody.tasks import KINDS, ROWS
 
 Map = Mapping[str, Any]
 
@@ -257,11 +257,11 @@ def parse_limits(robot: Robot, limits: Any) -> dict[str, Array]:
                 "limits.position",
             )
         lower, upper = pairs[:, 0].copy(), pairs[:, 1].copy()
-    finite = np.minimum
+    nothing = np.full(n, UNBOUNDED)
     return {
-        "effort": finite(of("torque", True, own.effort), UNBOUNDED),
-        "speed": finite(of("velocity", True, own.velocity), UNBOUNDED),
-        "acceleration": finite(of("acceleration", False, np.full(n, UNBOUNDED)), UNBOUNDED),
+        "effort": np.minimum(of("torque", True, own.effort), UNBOUNDED),
+        "speed": np.minimum(of("velocity", True, own.velocity), UNBOUNDED),
+        "acceleration": np.minimum(of("acceleration", False, nothing), UNBOUNDED),
         "position_lower": np.maximum(lower, -UNBOUNDED),
         "position_upper": np.minimum(upper, UNBOUNDED),
         "coordinate": coordinate,
@@ -278,18 +278,5 @@ def joint_positions(robot: Robot) -> tuple[Array, Array, Array]:
         if joint.nq == joint.nv and joint.v in leaders_v:
             for k in range(joint.nv):
                 i, j = leaders_v.index(joint.v + k), leaders_q.index(joint.q + k)
-                lower[i], upper[i] = limits.lower[j], limits.upper[j]
-                if np.isfinite(lower[i]) or np.isfinite(upper[i]):
-                    coordinate[i] = j
+                lower[i], upper[i], coordinate[i] = limits.lower[j], limits.upper[j], j
     return lower, upper, coordinate
-
-
-__all__ = [
-    "COMMON",
-    "POSTURE",
-    "joint_positions",
-    "parse_contacts",
-    "parse_limits",
-    "parse_tasks",
-    "task_references",
-]

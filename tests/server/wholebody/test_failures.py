@@ -92,7 +92,7 @@ def test_torque_fades_after_the_last_solution():
     assert_agree(again["tau"], held["tau"], 1e-9)
 
 
-@pytest.mark.parametrize("place", ["q", "v", "reference", "orientation"])
+@pytest.mark.parametrize("place", ["q", "v", "reference", "max_force", "orientation"])
 def test_numbers_that_make_no_sense_are_not_passed_on(place):
     robot = biped(1)
     control = WholeBody(robot, STANDING, FEET)
@@ -104,7 +104,8 @@ def test_numbers_that_make_no_sense_are_not_passed_on(place):
     if place == "orientation":
         state[start + 9 : start + 13] = 0.0  # no rotation at all
     else:
-        state[{"q": 8, "v": robot.nq + 7, "reference": start + 1}[place]] = np.nan
+        at = {"q": 8, "v": robot.nq + 7, "reference": start + 1, "max_force": -1}[place]
+        state[at] = np.nan
     answer = control.tick(state)
     assert answer["status"] == SOLVER
     for name in control.outputs:

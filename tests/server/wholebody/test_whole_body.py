@@ -209,6 +209,19 @@ def test_joints_do_not_leave_their_limits():
     assert 1.9 < fastest <= 2.0 + 1e-9
 
 
+def test_limits_of_position_may_be_given_where_the_robot_has_none():
+    text = """<robot name="wheel"><link name="a"/><link name="b"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint></robot>"""
+    robot = Robot.from_xml(text)
+    control = WholeBody(robot, [{"kind": "posture"}], limits={"position": [[-0.2, 0.1]]})
+    q, v = robot.neutral(), np.zeros(1)
+    for _ in range(1500):
+        v = v + 1e-3 * control.torque(q, v, {"posture.position": [9.0]})["a"]
+        q = q + 1e-3 * v
+    assert 0.09 < q[0] < 0.1001
+
+
 def test_mimic_joints_are_followed():
     text = """<robot name="two"><link name="a"/>
     <link name="b"><inertial><origin xyz="0.2 0 0.1"/><mass value="2"/>
