@@ -5,7 +5,7 @@ With H = L⁻¹ L⁻ᵀ (L is the inverse of a Cholesky factor) and force weight
     u = [L⁻ᵀ a + L g;  √ε f]
 
 make the objective ½ ‖u‖², and a row A_a a + A_f f becomes [A_a Lᵀ, A_f / √ε] u − A_a Lᵀ L g.
-H does not couple accelerations and forces: this costs less than half of what dense matrices cost.
+H does not couple accelerations and forces, which a solver of dense matrices cannot know.
 Rows get unit length: the solver takes shorter ones than 1e-5 for zero, whatever their units.
 """
 
