@@ -62,10 +62,17 @@ def _compile(
     arithmetic: set[str] = ARITHMETIC,
     inline: bool = False,
     folder: Path | None = CACHE_FOLDER,
+    wrapped: bool = True,
 ) -> Any:
-    """njit with the product's options and cache."""
+    """njit with the product's options and cache; without wrappers Python cannot call it."""
     dispatcher = njit(
-        function, error_model="numpy", nogil=True, fastmath=arithmetic, forceinline=inline
+        function,
+        error_model="numpy",
+        nogil=True,
+        fastmath=arithmetic,
+        forceinline=inline,
+        no_cpython_wrapper=not wrapped,
+        no_cfunc_wrapper=not wrapped,
     )
     if folder is not None and not config.DISABLE_JIT:
         dispatcher._cache = KernelCache(function, folder)
@@ -96,8 +103,13 @@ def _entry(types: tuple[Any, ...], folder: Path | None) -> Callable[[Function], 
     return decorate
 
 
-def decorators(sources: Path) -> tuple[Any, Any]:
-    """`kernel` and `entry` for another package, whose sources its cached code follows as well."""
+def decorators(sources: Path) -> tuple[Any, Any, Any]:
+    """`kernel`, `entry`, `routine` for another package, whose sources its code follows as well.
+
+    A routine is a kernel that is called, not copied into its callers: for what is large or called
+    from several places. Neither gets wrappers for Python, which take long to compile where
+    arguments are tuples of many arrays.
+    """
     folder = None
     if CACHE_FOLDER is not None:
         folder = CACHE_FOLDER / f"{sources.name}-{_sources_digest(sources)}"
@@ -105,12 +117,17 @@ def decorators(sources: Path) -> tuple[Any, Any]:
             folder = None
 
     def other_kernel(function: Function) -> Function:
-        return _compile(function, inline=True, folder=folder)  # type: ignore[no-any-return]
+        return _compile(  # type: ignore[no-any-return]
+            function, inline=True, folder=folder, wrapped=False
+        )
+
+    def routine(function: Function) -> Function:
+        return _compile(function, folder=folder, wrapped=False)  # type: ignore[no-any-return]
 
     def other_entry(*types: Any) -> Callable[[Function], Function]:
         return _entry(types, folder)
 
-    return other_kernel, other_entry
+    return other_kernel, other_entry, routine
 
 
 def bind(function: Function) -> Function:

@@ -11,6 +11,7 @@ from torqued.server.laws import (
     pd,
     pd_plus,
     stream,
+    wholebody,
 )
 from torqued.server.laws.law import Law
 
@@ -23,4 +24,6 @@ LAWS: dict[str, Law] = {
     "passivity": passivity.LAW,
     "adaptive": adaptive.LAW,
     "impedance": impedance.LAW,
+    "wholebody": wholebody.WHOLE_BODY,
+    "balance": wholebody.BALANCE,
 }

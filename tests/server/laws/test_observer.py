@@ -57,11 +57,12 @@ def test_nothing_is_felt_where_nothing_pushes(panda, pose):
 @pytest.mark.parametrize("link", ["panda_link3", "panda_link5", "panda_link7"])
 def test_contact_is_detected_isolated_and_released(panda, pose, link):
     """A force on a link is felt by the joints before it: the last of them moves that link."""
-    force = np.array([0.0, 0.0, 0.0, 25.0, -20.0, 15.0])
+    point = [0.08, 0.0, 0.0]  # beside the joint's axis, pushed across it
+    across = panda.frame_pose(pose, link)[:3, 1]
+    force = np.append(np.zeros(3), 30.0 * across)
 
     def external(t, q):
         pushing = 0.05 <= t < 0.25
-        point = [0.05, 0.06, 0.0]
         return panda.frame_jacobian(q, link, point=point).T @ force if pushing else 0.0
 
     controller = Controller(

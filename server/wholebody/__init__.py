@@ -1,0 +1,1 @@
+"""Whole-body control of robots in contact: quadratic program and passivity-based balancing."""
