@@ -48,7 +48,7 @@ def compile_with_progress(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    import torqued.server.servo  # noqa: F401  (the loop is compiled as well)
+    import torqued.server.controller  # noqa: F401  (the loop and its laws are compiled as well)
     from torqued.kernels.compiled import compile_all
 
     with Progress(

@@ -51,6 +51,7 @@ EXTRAS = {
     "rich": "server",
     "pinocchio": "bench",
     "matplotlib": "bench",
+    "mujoco": "demo",
 }
 
 

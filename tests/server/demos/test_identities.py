@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from torqued.server import catalog
-from torqued.server.cli import compile, demo
+from torqued.server.cli import compile
 from torqued.server.cli.main import main
+from torqued.server.demos import identities as demo
 
 
 class TwoLinkArm:
@@ -68,7 +69,7 @@ def show(monkeypatch, capsys):
         monkeypatch.setattr(catalog, "load", lambda name, base: robot)
         monkeypatch.setattr(compile, "compile_with_progress", lambda console: 0)
         monkeypatch.setattr(demo, "microseconds", lambda call: (call(), 1.0)[1])
-        return main(["demo"]), capsys.readouterr().out
+        return main(["demo", "identities"]), capsys.readouterr().out
 
     return show
 
