@@ -91,6 +91,8 @@ class Plant:
         self.model.dof_armature[:] = self.chart.torque_from_native(self.robot.neutral(), armature)
         self.pushes: list[Push] = []
         self._pushed = False
+        # Joints of one coordinate each are the same in both; what has a quaternion is not.
+        self._same = self.model.nq == self.model.nv
         self.contact_torque = zero  # (nv,) of all contacts, its mean over the last step
         self.reset(self.robot.neutral(), zero)
 
@@ -117,15 +119,23 @@ class Plant:
 
     @property
     def q(self) -> Array:
-        return self.chart.to_native(self.data.qpos)
+        """(nq,) in torqued's coordinates."""
+        return np.array(self.data.qpos) if self._same else self.chart.to_native(self.data.qpos)
 
     @property
     def v(self) -> Array:
+        """(nv,) in torqued's coordinates."""
+        if self._same:
+            return np.array(self.data.qvel)
         return self.chart.velocity_to_native(self.data.qpos, self.data.qvel)
+
+    def _native_torque(self, there: Array) -> Array:
+        return there if self._same else self.chart.torque_to_native(self.data.qpos, there)
 
     def step(self, tau: Array, seconds: float = 1e-3) -> None:
         """Hold a torque (nv,) for a time, which is a whole number of MuJoCo's steps."""
-        self.data.qfrc_applied[:] = self.chart.torque_from_native(self.q, tau)
+        native = tau if self._same else self.chart.torque_from_native(self.q, tau)
+        self.data.qfrc_applied[:] = native
         steps = round(seconds / self.model.opt.timestep)
         touched = np.zeros(self.model.nv)
         for _ in range(steps):
@@ -133,8 +143,9 @@ class Plant:
                 self._apply_pushes()
             mujoco.mj_step(self.model, self.data)
             touched += self.data.qfrc_constraint
-        mujoco.mj_forward(self.model, self.data)
-        self.contact_torque = self.chart.torque_to_native(self.data.qpos, touched / steps)
+        if self.pushes or self.model.ngeom:
+            mujoco.mj_forward(self.model, self.data)  # where links are now, and what they touch
+        self.contact_torque = self._native_torque(touched / steps)
 
     def _apply_pushes(self) -> None:
         self._pushed = bool(self.pushes)
@@ -164,7 +175,7 @@ class Plant:
         for push in self.pushes:
             place, body = self.point(push.link, push.at), self.body(push.link)
             mujoco.mj_applyFT(self.model, self.data, push.force, push.moment, place, body, total)
-        return self.chart.torque_to_native(self.data.qpos, total)
+        return self._native_torque(total)
 
     def contact_force(self) -> float:
         """N, sum of the normal forces of all contacts."""

@@ -33,9 +33,10 @@ def at_least(claim: str, value: float, bound: float, unit: str = "") -> Check:
 
 def print_rows(console: Console, title: str, rows: list[dict[str, str]]) -> None:
     """A table; columns are the keys of the first row."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for k, name in enumerate(rows[0]):
         table.add_column(name, justify="left" if k == 0 else "right")
     for row in rows:

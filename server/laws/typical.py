@@ -53,13 +53,19 @@ def typical(robot: Robot) -> Typical:
 
 
 def frame_inertia(robot: Robot, frame: str) -> Array:
-    """(6,) diagonal of Λ = (J M⁻¹ Jᵀ)⁻¹, the median over configurations."""
+    """(6,) what a frame's rotations and translations weigh, kg m² and kg; medians.
+
+    Translations as long as the frame does not turn (Λ). For rotations the geometric mean of that
+    and of what they weigh where all else gives way: about the axis of its last joint a hand is
+    light as a feather, and damping that suits its other axes is too much there for a late torque.
+    """
     diagonals = []
     for q in configurations(robot):
         J = robot.frame_jacobian(q, frame)
         mobility = J @ robot.solve_mass(q, J.T)
-        heavy = np.linalg.pinv(mobility, rcond=SMALLEST, hermitian=True)
-        diagonals.append(np.diag(heavy))
+        held = np.diag(np.linalg.pinv(mobility, rcond=SMALLEST, hermitian=True))
+        free = 1.0 / np.maximum(np.diag(mobility), SMALLEST * mobility.max())
+        diagonals.append(np.concatenate([np.sqrt(free * held)[:3], held[3:]]))
     median: Array = np.median(diagonals, axis=0)
     return median
 
