@@ -143,8 +143,7 @@ class Plant:
                 self._apply_pushes()
             mujoco.mj_step(self.model, self.data)
             touched += self.data.qfrc_constraint
-        if self.pushes or self.model.ngeom:
-            mujoco.mj_forward(self.model, self.data)  # where links are now, and what they touch
+        mujoco.mj_forward(self.model, self.data)  # where links are now, and what they touch
         self.contact_torque = self._native_torque(touched / steps)
 
     def _apply_pushes(self) -> None:

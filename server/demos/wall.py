@@ -30,7 +30,7 @@ from torqued.server.demos.trajectories import quintic
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SECONDS = 1.5
+SECONDS = 1.6
 STIFFNESSES = (200.0, 500.0, 1000.0, 2500.0, 5000.0)  # N/m
 DELAYS = (0, 1, 2, 3, 5, 8)  # ms
 #: Loops that run side by side.
@@ -41,7 +41,7 @@ GAP = 0.01  # m, between ball and wall at the start
 ROTATIONAL = 40.0  # N m/rad
 RATIO = 0.8  # of critical damping
 #: s: to the wall, and into it.
-APPROACH, PRESSING = 0.3, 0.5
+APPROACH, PRESSING = 0.3, 0.7
 
 #: A contact has settled where its force varies less than this, relative to `FORCE`, and is never
 #: lost, in the last third.
@@ -134,7 +134,7 @@ def perform(
 ) -> dict[tuple[float, int], Log]:
     """Logs by stiffness and delay."""
     cases = [(stiffness, delay) for stiffness in stiffnesses for delay in delays]
-    place, logs = Place(), {}
+    place, logs = Place(), dict[tuple[float, int], Log]()
     with served(panda()) as client:
         for first in range(0, len(cases), TOGETHER):
             some = cases[first : first + TOGETHER]
@@ -221,9 +221,8 @@ def rows(found: list[Pressed]) -> list[dict[str, str]]:
 def draw(found: list[Pressed], logs: dict[tuple[float, int], Log], folder: Path) -> Path:
     from torqued.server.demos import pictures
 
-    figure: Figure = pictures.new_figure(9.0, 7.2)
-    panels = figure.subplot_mosaic([["map", "energy"], ["force", "force"]])
-    where, energy, force = panels["map"], panels["energy"], panels["force"]
+    figure: Figure = pictures.new_figure(9.0, 7.0)
+    (where, energy), (force, rattle) = figure.subplots(2, 2)
     for item in found:
         place = (DELAYS.index(item.delay), STIFFNESSES.index(item.stiffness))
         colour = pictures.GREEN if item.settled else pictures.VERMILION
@@ -234,29 +233,23 @@ def draw(found: list[Pressed], logs: dict[tuple[float, int], Log], folder: Path)
     where.set_yticks(range(len(STIFFNESSES)), [f"{k:g}" for k in STIFFNESSES])
     where.set_xlim(-0.6, len(DELAYS) - 0.4)
     where.set_ylim(-0.6, len(STIFFNESSES) - 0.4)
-    pictures.plain(where, "settled (green), or rattling (red, ± N)", "delay, ms", "stiffness, N/m")
+    pictures.plain(where, "settles (green), rattles (red, ± N)", "delay, ms", "stiffness, N/m")
     for k, stiffness in enumerate(STIFFNESSES):
-        log = logs[stiffness, 0]
+        log, look = logs[stiffness, 0], {"color": pictures.COLOURS[k], "lw": 1.2}
         change, terms = step_powers(log)
         excess = np.cumsum(change - sum(terms.values()))
-        colour = pictures.COLOURS[k]
-        energy.plot(log["time"][1:], 1e3 * excess, color=colour, lw=1.2, label=f"{stiffness:g} N/m")
-        force.plot(
-            log["time"], log["force"], color=colour, lw=1.2, label=f"{stiffness:g} N/m, no delay"
-        )
+        energy.plot(log["time"][1:], 1e3 * excess, **look)
+        force.plot(log["time"], log["force"], **look, label=f"{stiffness:g} N/m")
     energy.axhline(0.0, color=pictures.GREY, lw=1.0)
-    pictures.plain(energy, "energy that the controller makes (no delay)", "s", "mJ")
-    energy.legend(frameon=False, fontsize=7)
-    rattling = [item for item in found if not item.settled]
-    worst = min(rattling, key=lambda item: item.delay, default=None)
-    if worst is not None:
-        log = logs[worst.stiffness, worst.delay]
-        label = f"{worst.stiffness:g} N/m, {worst.delay} ms late"
-        force.plot(
-            log["time"], log["force"], color=pictures.GREY, lw=0.5, alpha=0.6, label=label, zorder=1
-        )
+    pictures.plain(energy, "energy that the controller makes, no delay", "s", "mJ")
+    pictures.plain(force, "contact force, no delay", "s", "N")
     force.axhline(FORCE, color="black", ls=":", lw=1.0)
-    force.set_ylim(0.0, 5 * FORCE)
-    pictures.plain(force, f"contact force; the spring presses with {FORCE:g} N", "s", "N")
-    force.legend(frameon=False, fontsize=7, ncols=2, loc="upper right")
+    force.legend(frameon=False, fontsize=8)
+    rattling = [item for item in found if not item.settled]
+    if rattling:
+        first = min(rattling, key=lambda item: (item.delay, item.stiffness))
+        log = logs[first.stiffness, first.delay]
+        rattle.plot(log["time"], log["force"], color=pictures.VERMILION, lw=0.6)
+        title = f"contact force, {first.stiffness:g} N/m and {first.delay} ms late"
+        pictures.plain(rattle, title, "s", "N")
     return pictures.save(figure, folder, "wall")

@@ -47,8 +47,8 @@ def typical(robot: Robot) -> Typical:
         matrices = [robot.mass_matrix(q) for q in configurations(robot)]
         inertia = np.mean([np.diag(M) for M in matrices], axis=0)
         scale = 1.0 / np.sqrt(inertia)
-        least = [np.linalg.eigvalsh(scale[:, None] * M * scale)[0] for M in matrices]
-        _KNOWN[robot] = Typical(inertia, 1.0 / float(np.median(least)))
+        spreads = [1.0 / np.linalg.eigvalsh(scale[:, None] * M * scale)[0] for M in matrices]
+        _KNOWN[robot] = Typical(inertia, float(np.median(spreads)))
     return _KNOWN[robot]
 
 
