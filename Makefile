@@ -11,7 +11,7 @@ PACKAGES := kernels client server benchmarks
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo    show what torqued computes, on a real robot"
+	@echo "make demo    daemon, simulated robot and controller together, for some seconds"
 	@echo "make test    run the tests"
 	@echo "make bench   measure the kernels beside Pinocchio"
 	@echo "make lint    style, format and types"
@@ -44,5 +44,5 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv build dist *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist demo_results *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

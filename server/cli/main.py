@@ -64,6 +64,7 @@ EXTRAS = {
     "rich": "server",
     "pinocchio": "bench",
     "matplotlib": "bench",
+    "mujoco": "demo",
 }
 
 

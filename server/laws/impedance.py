@@ -47,6 +47,7 @@ from torqued.server.laws.law import (
     watched,
 )
 from torqued.server.laws.task_space import fill_task, task_words
+from torqued.server.laws.typical import frame_inertia, typical
 
 #: Which rows of the frame's twist are controlled: where they begin and how many.
 AXES = {"all": (0, 6), "orientation": (0, 3), "position": (3, 3)}
@@ -71,21 +72,17 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
 
     `stiffness` (3, 3) N/m and `damping` N s/m in world axes; `rotational_stiffness` N m/rad in the
     frame's axes, `rotational_damping` N m s/rad in world axes; `posture_stiffness` (nv, nv) N m/rad
-    and `posture_damping` for the null space, zero allowed. By default damping suits the frame's
-    inertia in the neutral configuration.
+    and `posture_damping` for the null space, zero allowed. By default damping suits the
+    typical inertias of frame and joints.
     """
     known(given, GAINS)
-    neutral = robot.neutral()
-    M = robot.mass_matrix(neutral)
-    J = robot.frame_jacobian(neutral, checked_frame(robot, fields))
-    heavy = np.linalg.pinv(J @ np.linalg.solve(M, J.T), rcond=1e-4, hermitian=True)
-    inertia = np.maximum(np.diag(heavy), 1e-3)
-    joints = np.diag(M)
+    inertia = np.maximum(frame_inertia(robot, checked_frame(robot, fields)), 1e-3)
+    usual = typical(robot)
+    joints = usual.inertia
+    frequency = usual.rate(2 * DEFAULT_RATIO * DEFAULT_POSTURE) / (2 * DEFAULT_RATIO)
     stiffness = matrix(given, "stiffness", DEFAULT_STIFFNESS, 3)
     turning = matrix(given, "rotational_stiffness", DEFAULT_ROTATIONAL_STIFFNESS, 3)
-    posture = matrix(
-        given, "posture_stiffness", DEFAULT_POSTURE**2 * joints, robot.nv, definite=False
-    )
+    posture = matrix(given, "posture_stiffness", frequency**2 * joints, robot.nv, definite=False)
     blocks = [
         stiffness,
         turning,

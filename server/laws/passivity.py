@@ -36,6 +36,7 @@ from torqued.server.laws.law import (
     watched,
 )
 from torqued.server.laws.pd_plus import feed_forward
+from torqued.server.laws.typical import typical
 
 #: 1/s. Together they make a double pole, and a loop that a delay of some milliseconds leaves alone.
 DEFAULT_BANDWIDTH = 20.0
@@ -44,13 +45,17 @@ DEFAULT_BANDWIDTH = 20.0
 def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     """`bandwidth` Λ (1/s) and `damping` D (N m s/rad): number, (nv,) or (nv, nv), positive.
 
-    By default D suits each joint's inertia in the neutral configuration.
+    By default D suits each joint's typical inertia.
     """
     known(given, ("bandwidth", "damping"))
-    inertia = np.diag(robot.mass_matrix(robot.neutral()))
     bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, robot.nv)
-    damping = matrix(given, "damping", DEFAULT_BANDWIDTH * inertia, robot.nv)
+    damping = matrix(given, "damping", default_damping(robot), robot.nv)
     return np.concatenate([bandwidth.ravel(), damping.ravel()])
+
+
+def default_damping(robot: Robot) -> Array:
+    usual = typical(robot)
+    return usual.rate(DEFAULT_BANDWIDTH) * usual.inertia
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:

@@ -37,6 +37,7 @@ from torqued.server.laws.law import (
     watch,
     watched,
 )
+from torqued.server.laws.typical import typical
 
 #: rad/s and ratio: a single joint with these swings once in about 0.4 s and hardly overshoots.
 DEFAULT_FREQUENCY = 15.0
@@ -46,11 +47,13 @@ DEFAULT_RATIO = 0.8
 def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     """`stiffness` (N m/rad) and `damping` (N m s/rad): number, (nv,) or (nv, nv), positive.
 
-    By default they suit each joint's inertia in the neutral configuration.
+    By default they suit each joint's typical inertia.
     """
     known(given, ("stiffness", "damping"))
-    inertia = np.diag(robot.mass_matrix(robot.neutral()))
-    stiffness = matrix(given, "stiffness", DEFAULT_FREQUENCY**2 * inertia, robot.nv)
+    usual = typical(robot)
+    inertia = usual.inertia
+    frequency = usual.rate(2 * DEFAULT_RATIO * DEFAULT_FREQUENCY) / (2 * DEFAULT_RATIO)
+    stiffness = matrix(given, "stiffness", frequency**2 * inertia, robot.nv)
     damping = matrix(
         given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness) * inertia), robot.nv
     )

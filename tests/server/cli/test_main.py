@@ -144,6 +144,6 @@ def test_models_lists_families_and_real_robots(capsys):
 
 
 def test_unknown_robot_is_reported(capsys):
-    code, out, err = outcome(capsys, "demo", "--robot", "pnda")
+    code, out, err = outcome(capsys, "demo", "identities", "--robot", "pnda")
     assert (code, out) == (2, "")
     assert err == "torqued: error: robot 'pnda' is not known; did you mean panda?\n"

@@ -1,0 +1,207 @@
+"""The demo without a name: a daemon, a simulated robot and a controller, in real time.
+
+    robot (MuJoCo, 1 kHz) ⇄ controller ⇄ daemon            and requests beside, from this process
+
+What it prints is what happened on this computer, with all that it had to do besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.client import Client
+from torqued.kernels import Robot
+from torqued.kernels.model.description import Array
+from torqued.server.demos import results
+from torqued.server.demos.daemon import TOLERANT, Child, Demo, demo
+from torqued.server.demos.live_setup import Setup, choose
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+SECONDS = 8.0
+RATE = 1000.0
+#: s between requests that are sent while the loop runs.
+PAUSE = 0.01
+#: What counts as good tracking, rad: root mean square and largest of all joints.
+LARGEST_RMS, LARGEST_ERROR = 0.005, 0.02
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """In SI units; times of the loop and of requests in µs."""
+
+    robot: str
+    plant: str
+    seconds: float
+    rms_error: float
+    max_error: float
+    torque_share: float  # largest torque, relative to its limit
+    torque_delay_p50: float
+    torque_delay_p99: float
+    held: int  # steps of the robot without a new torque
+    halted: float  # s that the robot's clock stood still, for want of time
+    lateness_p50: float
+    lateness_p99: float
+    ticks: int
+    missed: int
+    requests: int
+    round_trip_p50: float
+    round_trip_p99: float
+    statuses: dict[str, int]
+    finite: bool
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from torqued.server.cli.compile import compile_with_progress
+
+    console = Console(highlight=False, soft_wrap=True)
+    seconds = args.seconds or SECONDS
+    compile_with_progress(console)
+    setup = choose()
+    simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"
+    console.print(f"{setup.name}, simulated by {simulator}, for {seconds:g} s in real time")
+    with demo() as place:
+        outcome, log = perform(place, setup, seconds, console)
+    report(console, outcome)
+    results.write_json(args.json, asdict(outcome))
+    draw(console, setup, log, args.plot)
+    return results.conclude(console, checks(outcome))
+
+
+def perform(
+    place: Demo, setup: Setup, seconds: float, console: Console
+) -> tuple[Outcome, dict[str, Array]]:
+    place.serve(setup.description, RATE, TOLERANT)
+    task: dict[str, Any] = {
+        "urdf": str(place.folder / "robot.urdf"),
+        "plant": setup.plant,
+        "seconds": seconds,
+        "endpoint": place.endpoint,
+        "bus": f"ipc://{place.folder}/bus.sock",
+        "q": setup.reference.center.tolist(),
+        "amplitude": setup.reference.amplitude.tolist(),
+        "frequency": setup.reference.frequency.tolist(),
+    }
+    here = "torqued.server.demos"
+    logged, counted = place.folder / "robot.npz", place.folder / "controller.json"
+    robot = place.start(f"{here}.live_robot", json.dumps(task | {"result": str(logged)}))
+    controller = place.start(f"{here}.live_controller", json.dumps(task | {"result": str(counted)}))
+    client = place.client()
+    before = client.stats().servo
+    trips = watch(client, [robot, controller], seconds, console)
+    robot.wait(5.0)
+    controller.wait(5.0)
+    after = client.stats().servo
+    with np.load(logged) as file:
+        log = dict(file)
+    error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
+    limits = Robot.from_description(setup.description).limits.effort
+    delay_p50, delay_p99 = np.percentile(log["delay"] * 1e6, (50, 99)).tolist()
+    trip_p50, trip_p99 = np.percentile(trips, (50, 99)).tolist()
+    outcome = Outcome(
+        robot=setup.name,
+        plant=setup.plant,
+        seconds=seconds,
+        rms_error=float(np.sqrt(np.mean(error**2))),
+        max_error=float(np.abs(error).max()),
+        torque_share=float((np.abs(log["tau"]) / limits).max()),
+        torque_delay_p50=delay_p50,
+        torque_delay_p99=delay_p99,
+        held=int(log["held"]),
+        halted=float(log["halted"]),
+        lateness_p50=after["lateness"]["p50_us"],
+        lateness_p99=after["lateness"]["p99_us"],
+        ticks=after["tick"] - before["tick"],
+        missed=after["missed"] - before["missed"],
+        requests=len(trips),
+        round_trip_p50=trip_p50,
+        round_trip_p99=trip_p99,
+        statuses=json.loads(counted.read_text()),
+        finite=bool(all(np.isfinite(log[name]).all() for name in ("q", "v", "tau"))),
+    )
+    return outcome, log | {"error": error}
+
+
+def watch(client: Client, children: list[Child], seconds: float, console: Console) -> list[float]:
+    """Requests beside the loop until the robot has ended: round trips in µs."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    hello, trips = client.hello(), []
+    q, v = hello.neutral, np.full(hello.nv, 0.1)
+    columns = (TextColumn("running"), BarColumn(), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        bar = progress.add_task("", total=seconds)
+        start = time.monotonic()
+        while children[0].process.poll() is None:
+            for child in children:
+                child.require_running()
+            begin = time.perf_counter_ns()
+            client.dynamics(q, v, want=("M", "C", "g"))
+            trips.append((time.perf_counter_ns() - begin) / 1e3)
+            progress.update(bar, completed=time.monotonic() - start)
+            time.sleep(PAUSE)
+    return trips
+
+
+def report(console: Console, outcome: Outcome) -> None:
+    lines = {
+        "tracking error": f"RMS {1e3 * outcome.rms_error:.2f} mrad, "
+        f"largest {1e3 * outcome.max_error:.2f} mrad",
+        "largest torque": f"{100 * outcome.torque_share:.0f} % of its limit",
+        "state to torque": f"p50 {outcome.torque_delay_p50 / 1e3:.0f} ms, "
+        f"p99 {outcome.torque_delay_p99 / 1e3:.0f} ms; {outcome.held} steps with the last one held",
+        "tick lateness": f"p50 {outcome.lateness_p50:.0f} µs, p99 {outcome.lateness_p99:.0f} µs",
+        "missed ticks": f"{outcome.missed} of {outcome.ticks + outcome.missed}",
+        "request": f"M, C and g: p50 {outcome.round_trip_p50:.0f} µs, "
+        f"p99 {outcome.round_trip_p99:.0f} µs, {outcome.requests} of them",
+        "outputs": ", ".join(f"{count} {name}" for name, count in outcome.statuses.items()),
+        "robot's clock": f"stood still for {1e3 * outcome.halted:.0f} ms, for want of time",
+    }
+    for name, what in lines.items():
+        console.print(f"{name:<16} {what}", markup=False)
+
+
+def checks(outcome: Outcome) -> list[results.Check]:
+    fallback = outcome.statuses.get("FALLBACK", 0)
+    return [
+        results.at_most("RMS tracking error", outcome.rms_error, LARGEST_RMS, " rad"),
+        results.at_most("largest tracking error", outcome.max_error, LARGEST_ERROR, " rad"),
+        results.Check("all numbers are finite", str(outcome.finite), outcome.finite),
+        results.at_most("outputs that were a fallback", fallback, 0),
+    ]
+
+
+def draw(console: Console, setup: Setup, log: dict[str, Array], folder: Path) -> None:
+    if importlib.util.find_spec("matplotlib") is None:
+        advice = "pip install 'torqued[demo]'"
+        console.print(f"no picture: matplotlib is not installed ({advice})", markup=False)
+        return
+    from torqued.server.demos import pictures
+
+    figure = pictures.new_figure(9.0, 7.0)
+    motion, error, torque = figure.subplots(3, 1, sharex=True)
+    t, shown = log["time"], range(min(7, log["q"].shape[1]))
+    for k in shown:
+        colour = pictures.COLOURS[k]
+        motion.plot(t, log["q"][:, k], color=colour, lw=1.4, label=f"joint {k + 1}")
+        motion.plot(t, log["q"][:, k] + log["error"][:, k], color="black", lw=0.8, ls=":")
+        error.plot(t, 1e3 * log["error"][:, k], color=colour, lw=1.0)
+        torque.plot(t, log["tau"][:, k], color=colour, lw=1.0)
+    pictures.plain(motion, f"{setup.name}: joints, and where they are to be (dotted)", y="rad")
+    pictures.plain(error, "tracking error", y="mrad")
+    pictures.plain(torque, "torque, as the robot got it", "s", "N m")
+    figure.legend(*motion.get_legend_handles_labels(), loc="outside right upper", frameon=False)
+    console.print(f"picture: {pictures.save(figure, folder, 'live')}", markup=False)

@@ -1,0 +1,64 @@
+"""The controller of the live demo: what a user would write.
+
+State from the robot → reference for that time → session with the daemon → torque to the robot.
+It never waits for a torque: the newest that has come goes to the robot.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torqued.client import Client
+from torqued.server.demos.live_wire import bus, newest, put
+from torqued.server.demos.trajectories import References, Sines
+
+#: s without a state after which the robot counts as gone.
+SILENCE = 5.0
+
+
+def control(
+    session: Any, socket: Any, reference: Callable[[float], References], nq: int
+) -> Counter[str]:
+    """Until the robot ends: how many outputs had which status."""
+    statuses: Counter[str] = Counter()
+    times = [0.0]  # of states, by sequence number
+    while True:
+        state = newest(socket, SILENCE)
+        if state is None:
+            raise RuntimeError(f"no state from the robot for {SILENCE:g} s")
+        if len(state) == 0:
+            return statuses
+        t, q, v = float(state[0]), state[1 : 1 + nq], state[1 + nq :]
+        session.send(q, v, *reference(t), at=t)
+        times.append(t)
+        output = session.latest()
+        if output is None or output.sequence < 1:
+            continue
+        statuses.update(output.status_names or ["OK"])
+        put(socket, times[output.sequence], output.tau)
+
+
+def main(argument: str) -> None:
+    task = json.loads(argument)
+    center, amplitude, frequency = (
+        np.array(task[name]) for name in ("q", "amplitude", "frequency")
+    )
+    reference = Sines(center, amplitude, frequency)
+    with (
+        Client(task["endpoint"], timeout=5.0) as client,
+        client.session("passivity") as session,
+        bus(task["bus"], bind=False) as socket,
+    ):
+        statuses = control(session, socket, reference, client.hello().nq)
+    Path(task["result"]).write_text(json.dumps(statuses))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

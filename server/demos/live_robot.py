@@ -1,0 +1,100 @@
+"""The simulated robot of the live demo: a process with a clock of its own, 1 kHz.
+
+It moves on whether a torque comes or not, and holds the last one until then, like a real drive. On
+a computer that gives a process no time for long, the robot's clock stops: for what it is late more
+than `LONGEST_LAG`, and while its torque is older than `OLDEST_TORQUE`. How long is told in the end.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels.model.description import Array
+from torqued.server.demos.live_wire import bus, newest, put
+from torqued.server.demos.models import described
+
+PERIOD = 1e-3  # s
+LONGEST_LAG = 5e-3  # s
+OLDEST_TORQUE = 6e-3  # s
+#: s to wait for a torque from the controller.
+LONGEST_WAIT = 20.0
+
+
+def make_plant(urdf: str, kind: str) -> Any:
+    """MuJoCo's robot, or the one of torqued's own equations."""
+    if kind == "mujoco":
+        from torqued.server.demos.plant import Plant
+
+        return Plant(described(urdf))
+    from torqued.server.demos.own_plant import OwnPlant
+
+    return OwnPlant(described(urdf))
+
+
+def simulate(plant: Any, endpoint: str, seconds: float) -> dict[str, Array]:
+    """What happened, a row per millisecond."""
+    steps, nv = round(seconds / PERIOD), len(plant.v)
+    log = {
+        "time": np.zeros(steps),
+        "q": np.zeros((steps, len(plant.q))),
+        "v": np.zeros((steps, nv)),
+        "tau": np.zeros((steps, nv)),
+        "delay": np.zeros(steps),  # s from a state to the use of its torque
+    }
+    held, halted = 0, 0.0
+    with bus(endpoint, bind=True) as socket:
+        command = wait_for_torque(plant, socket, 0.0)
+        start = time.monotonic()
+        for k in range(steps):
+            lag = time.monotonic() - (start + k * PERIOD)
+            if lag < 0.0:
+                time.sleep(-lag)
+            elif lag > LONGEST_LAG:
+                start += lag
+                halted += lag
+            fresh = newest(socket, 0.0)
+            if fresh is None:
+                held += 1
+            elif len(fresh) == 0:
+                raise RuntimeError("the controller has ended")
+            else:
+                command = fresh
+            now = plant.time
+            if now - command[0] > OLDEST_TORQUE:
+                command = wait_for_torque(plant, socket, now - OLDEST_TORQUE)
+            row = {"time": now, "q": plant.q, "v": plant.v, "delay": now - command[0]}
+            for name, value in {**row, "tau": command[1:]}.items():
+                log[name][k] = value
+            plant.step(command[1:], PERIOD)
+            put(socket, plant.time, plant.q, plant.v)
+        socket.send(b"")
+    return {**log, "held": np.array(held), "halted": np.array(halted)}
+
+
+def wait_for_torque(plant: Any, socket: Any, oldest: float) -> Array:
+    """A torque for a state of time `oldest` or later; the robot's clock stands still meanwhile."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while time.monotonic() < deadline:
+        put(socket, plant.time, plant.q, plant.v)
+        command = newest(socket, 0.01)
+        if command is not None and len(command) and command[0] >= oldest:
+            return command
+    raise RuntimeError(f"no torque from a controller within {LONGEST_WAIT:g} s")
+
+
+def main(argument: str) -> None:
+    task = json.loads(argument)
+    plant = make_plant(task["urdf"], task["plant"])
+    plant.reset(np.array(task["q"]), np.zeros(len(plant.v)))
+    log = simulate(plant, task["bus"], task["seconds"])
+    np.savez(Path(task["result"]), allow_pickle=False, **log)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,44 @@
+"""What all pictures of experiments share. Colours are those of the benchmarks' figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Colours that colour-blind readers tell apart (Okabe and Ito).
+BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, YELLOW, GREY = (
+    *("#0072B2", "#D55E00", "#009E73", "#E69F00"),
+    *("#CC79A7", "#56B4E9", "#F0E442", "#6b6b6b"),
+)
+COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, "black")
+
+DPI = 110
+
+
+def new_figure(width: float, height: float) -> Figure:
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def plain(axes: Axes, title: str, x: str = "", y: str = "") -> None:
+    """Title and labels, a light grid, no box."""
+    axes.set_title(title, fontsize=10, fontweight="bold", loc="left")
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(True, color="#dddddd", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def save(figure: Figure, folder: Path, name: str) -> Path:
+    """Write the picture; the folder is made where it does not exist."""
+    folder.mkdir(parents=True, exist_ok=True)
+    FigureCanvasAgg(figure)
+    path = folder / f"demo_{name}.png"
+    figure.savefig(path, dpi=DPI)
+    return path
