@@ -11,5 +11,6 @@ BENCHMARKS: dict[str, str] = {
     "loop": "how late the loop's ticks are, beside a bare clock_nanosleep loop",
     "soak": "memory of a daemon over a million requests, sessions and ticks",
     "start": "import of the client beside its dependencies, start of a daemon",
+    "batch": "many states in one request, beside single requests and Pinocchio",
     "wbc": "a tick of the whole-body quadratic program, beside DAQP alone and TSID",
 }

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.benchmarks.command import add_common_arguments, make_console, require_places
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -34,7 +36,7 @@ WARM_UP = 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
+    add_common_arguments(parser)
     parser.add_argument(
         "--ticks", type=int, default=5000, help="ticks of the motion (default: 5000)"
     )
@@ -44,18 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=sys.executable,
         help="an interpreter that can import tsid (default: this one)",
     )
-    parser.add_argument("--quick", action="store_true", help="300 ticks, figures only rough")
 
 
 def run(args: argparse.Namespace) -> int:
-    from torqued.benchmarks.command import make_console, require_places
     from torqued.benchmarks.wbc_ticks import talos_ticks
 
     console = make_console()
-    args.plot = args.markdown = None
     require_places(args)
     ticks = talos_ticks(300 if args.quick else max(1, args.ticks))
-    figures = {"talos": measure(ticks)}
+    figures, samples = measure(ticks)
     figures["talos"]["tsid"] = measure_tsid(ticks, args.tsid)
     print_table(console, figures)
     if args.quick:
@@ -66,7 +65,13 @@ def run(args: argparse.Namespace) -> int:
         document = {**figures, "machine": this_machine().to_json()}
         args.json.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
         console.print(f"wrote {args.json}", markup=False, soft_wrap=True)
-    return 0
+    if args.plot:
+        path = draw(samples, args.plot / "wbc.png")
+        console.print(f"drew {path}", markup=False, soft_wrap=True)
+    total = figures["talos"]["total"]
+    missed = total["ratio"] > MOST_RATIO or total["p99_us"] > MOST_P99_US
+    console.print(f"budget: {'missed' if missed else 'kept'}", markup=False, style="bold")
+    return 1 if missed and not args.quick else 0
 
 
 def percentiles(us: Array) -> dict[str, float]:
@@ -89,8 +94,11 @@ def times(call: Callable[[int], object], count: int) -> Array:
     return out / 1e3
 
 
-def measure(ticks: Ticks) -> dict[str, Any]:
-    """Times of the law's parts, and of DAQP on the programs of the same ticks."""
+def measure(ticks: Ticks) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Times of the law's parts, and of DAQP on the programs of the same ticks.
+
+    Figures as JSON has them, and all samples in µs by name, for the picture.
+    """
     from torqued.benchmarks.timing import _no_garbage_collection
     from torqued.kernels.compiled import COMPILED
     from torqued.server.wholebody.controller import count as numbers_in
@@ -113,7 +121,13 @@ def measure(ticks: Ticks) -> dict[str, Any]:
             assembly[k], solving[k] = middle - begin, time.perf_counter_ns() - middle
         cold, warm, transformed = daqp_times(ticks)
     ratio = float(np.percentile(total, 50) / np.percentile(cold, 50))
-    return {
+    samples = {
+        "torqued, whole tick": total,
+        "torqued, assembly": assembly / 1e3,
+        "DAQP alone": cold,
+        "DAQP alone, updated": warm,
+    }
+    figures = {
         "assembly": percentiles(assembly / 1e3),
         "solve": percentiles(solving / 1e3),
         "total": {
@@ -128,6 +142,26 @@ def measure(ticks: Ticks) -> dict[str, Any]:
         },
         "size": ticks.size,
     }
+    return {"talos": figures}, samples
+
+
+def draw(samples: dict[str, Array], path: Path) -> Path:
+    """How many ticks take longer than a time, both on logarithmic axes."""
+    from matplotlib.figure import Figure
+
+    from torqued.benchmarks.pictures import BLUE, GREY, ORANGE, VERMILION, save
+
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for (name, us), colour in zip(samples.items(), (BLUE, GREY, VERMILION, ORANGE), strict=True):
+        share = 1.0 - np.arange(len(us)) / len(us)
+        axes.step(np.sort(us), share, where="post", label=name, color=colour)
+    axes.set(xscale="log", yscale="log", xlabel="µs", ylabel="share of ticks that take longer")
+    axes.set_title("Whole-body control of Talos on two feet")
+    axes.axvline(MOST_P99_US, color=GREY, linestyle=":", label="period of the loop")
+    axes.axhline(0.01, color=GREY, linewidth=0.5)
+    axes.legend(frameon=False)
+    return save(figure, path)
 
 
 def daqp_times(ticks: Ticks) -> tuple[Array, Array, Array]:
