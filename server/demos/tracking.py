@@ -178,9 +178,9 @@ def row(item: Tracked) -> dict[str, str]:
         "law": item.law,
         "kg": f"{item.load:g}",
         "RMS": f"{1e3 * item.rms_error:.2f}",
-        "largest": f"{1e3 * item.max_error:.2f}",
+        "max": f"{1e3 * item.max_error:.2f}",
         "torque": f"{100 * item.torque_share:.0f} %",
-        "flowed, J": f"{item.energy_flowed:.3g}" if exact else "",
+        "flow, J": f"{item.energy_flowed:.3g}" if exact else "",
         "off": f"{100 * item.energy_deviation:.2f} %" if exact else "",
         "learned": f"{item.learned:+.3f}" if item.law == "adaptive" else "",
     }
