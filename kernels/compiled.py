@@ -12,6 +12,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -90,26 +91,34 @@ def compile_all(report: Callable[[str, int, int], None] | None = None) -> Compil
 
 
 def compile_backwards() -> None:
-    """What the second process does: the last kernel first, until it meets what is there."""
+    """What the second process does: the last kernel first, until it meets what is there.
+
+    However the first process ends, the pipe to it ends with it, and so does this one.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     for name in reversed(ENTRIES):
         if not is_cached(name):
             getattr(COMPILED, name)
 
 
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
 @contextlib.contextmanager
-def _helper() -> Iterator[None]:
+def _helper() -> Iterator[subprocess.Popen[bytes] | None]:
     """A process that compiles as well, as long as this one does."""
     if CACHE_FOLDER is None or not os.access(CACHE_FOLDER, os.W_OK) or (os.cpu_count() or 1) < 2:
-        yield
+        yield None
         return
     modules = sorted({dispatcher.py_func.__module__ for dispatcher, _ in ENTRIES.values()})
     program = (
         f"import importlib; [importlib.import_module(name) for name in {modules}]; "
         "from torqued.kernels.compiled import compile_backwards; compile_backwards()"
     )
-    process = subprocess.Popen([sys.executable, "-c", program])
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

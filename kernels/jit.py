@@ -33,7 +33,7 @@ ENTRIES: dict[str, tuple[Any, tuple[Any, ...]]] = {}
 
 
 #: What a file with compiled functions, or with records for them, has in it.
-COMPILED_SOURCES = (b"from torqued.kernels.jit import", b"compiling import", b"from numba")
+COMPILED_SOURCES = (b"@kernel", b"@exact_kernel", b"@routine", b"@entry", b"@law", b"from numba")
 
 
 def _sources_digest(folder: Path | None = None) -> str:

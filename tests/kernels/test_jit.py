@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from torqued.kernels.jit import ENTRIES
 OTHER_USER = 12345
 
 #: By which a source with compiled functions is known.
-KERNEL = "from torqued.kernels.jit import kernel\n"
+KERNEL = "@kernel\ndef f(): pass\n"
 
 
 @pytest.fixture
@@ -239,6 +240,29 @@ class TestProcesses:
         assert found["out"] == [10.0, 15.0]
         assert found["path"] is None
         assert "cannot be used" in found["problem"]
+
+
+class TestHelper:
+    """The second process that compiles."""
+
+    def test_it_ends_with_the_first_however_that_ends(self, tmp_path):
+        program = (
+            "import sys, time; from torqued.kernels import compiled\n"
+            "with compiled._helper() as process: print(process.pid, flush=True); time.sleep(600)"
+        )
+        first = subprocess.Popen(
+            [sys.executable, "-c", program],
+            env={**os.environ, "TORQUED_CACHE_DIR": str(tmp_path / "cache")},
+            stdout=subprocess.PIPE,
+        )
+        assert first.stdout is not None
+        second = Path(f"/proc/{int(first.stdout.readline())}")
+        assert second.exists()
+        first.kill()
+        first.wait()
+        first.stdout.close()
+        while second.exists() and "Z" not in (second / "stat").read_text().rsplit(")")[1]:
+            time.sleep(0.05)  # ended where the pipe to it has
 
 
 class TestCompilation:
