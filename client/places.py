@@ -65,7 +65,13 @@ def host_and_port(endpoint: str) -> tuple[str, int]:
 
 
 def reachable(endpoint: str, request: str) -> str:
-    """An endpoint that a daemon named; `*` is the host under which the client reaches it."""
+    """An endpoint that a daemon named, as the client reaches it.
+
+    The daemon says `*` for its host. Local sockets lie beside each other, and a daemon in a
+    container may know their folder by another name than the client.
+    """
+    if endpoint.startswith("ipc://") and request.startswith("ipc://"):
+        return f"{request.rpartition('/')[0]}/{endpoint.rpartition('/')[2]}"
     if not endpoint.startswith("tcp://*:"):
         return endpoint
     return endpoint.replace("*", host_and_port(request)[0], 1)

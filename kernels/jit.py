@@ -22,11 +22,15 @@ from numba import njit
 from numba.core import config
 
 from torqued.kernels.cache import KernelCache, cache_root, prepare_folder
+from torqued.kernels.processor import choose_processor
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: Fused and reordered arithmetic, but NaN and infinity keep their meaning ("nnan", "ninf" absent).
 ARITHMETIC = {"contract", "reassoc", "nsz", "arcp"}
+
+#: What kernels are compiled for.
+PROCESSOR = choose_processor()
 
 #: Every function that Python enters directly: (dispatcher, argument types).
 ENTRIES: dict[str, tuple[Any, tuple[Any, ...]]] = {}

@@ -38,6 +38,7 @@ from torqued.server.operations import (
     checked_name,
     run_operation,
 )
+from torqued.server.realtime import realtime
 from torqued.server.reloading import Reload
 from torqued.server.replies import (
     Envelope,
@@ -47,7 +48,7 @@ from torqued.server.replies import (
     refusal,
     success,
 )
-from torqued.server.runtime import EndpointError, Endpoints, private_folder, realtime
+from torqued.server.runtime import EndpointError, Endpoints, private_folder
 from torqued.server.sessions import Safety, Servo
 from torqued.server.transport import Arrival, Door, LocalDoor, TcpDoor
 from torqued.server.waiting import Waiting

@@ -1,8 +1,7 @@
-"""Where sockets live, and what the operating system grants a realtime thread."""
+"""Where sockets live, and who may use them."""
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import grp
 import os
@@ -14,7 +13,7 @@ from typing import IO
 from torqued.client.places import control_endpoint, default_folder, telemetry_endpoint
 from torqued.kernels.errors import TorquedError
 
-__all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder", "realtime"]
+__all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 
 #: Longest path of a local socket, bytes; the operating system's limit.
 LONGEST_PATH = 107
@@ -61,7 +60,12 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
 
 
 def group_number(name: str) -> int:
-    """The number of a group by its name."""
+    """The number of a group by its name; a number stands for itself.
+
+    A container has the groups of its image, and the machine around it knows others.
+    """
+    if name.isdecimal():
+        return int(name)
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:
@@ -153,30 +157,3 @@ class Endpoints:
         """Take away socket files and then the lock: until the end nobody else has any."""
         self.remove_sockets()
         (self.folder / f"{self.name}.lock").unlink(missing_ok=True)
-
-
-def realtime(priority: int, lock_memory: bool, cpu: int | None) -> dict[str, str]:
-    """Ask for realtime settings for this thread; what took effect and what did not, and why."""
-    report = {}
-    if priority > 0:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-            report["priority"] = f"SCHED_FIFO {priority}"
-        except OSError as error:
-            report["priority"] = (
-                f"not granted ({error.strerror}): needs CAP_SYS_NICE or an rtprio limit"
-            )
-    if lock_memory:
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.mlockall(3) == 0:
-            report["memory"] = "locked"
-        else:
-            reason = os.strerror(ctypes.get_errno())
-            report["memory"] = f"not locked ({reason}): needs CAP_IPC_LOCK or a memlock limit"
-    if cpu is not None:
-        try:
-            os.sched_setaffinity(0, {cpu})
-            report["cpu"] = f"pinned to {cpu}"
-        except OSError as error:
-            report["cpu"] = f"not pinned to {cpu} ({error.strerror})"
-    return report

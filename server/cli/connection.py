@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 def add_connection(parser: argparse.ArgumentParser) -> None:
     """--robot or --endpoint, keys for TCP, and --timeout."""
     parser.add_argument(
-        "--robot", metavar="NAME", help="name of the daemon (default: the only one that there is)"
+        "--robot",
+        metavar="NAME",
+        help="name of the daemon (default: $TORQUED_NAME, or the only one that there is)",
     )
     parser.add_argument("--endpoint", help="its request endpoint, in place of its name")
     parser.add_argument(
@@ -38,8 +41,9 @@ def connect(args: argparse.Namespace) -> Client:
     if args.endpoint:
         keys = {"key": args.key, "server_key": args.server_key}
         return Client(args.endpoint, args.timeout, **keys)
-    if args.robot:
-        return Client(request_endpoint(args.robot), args.timeout)
+    name = args.robot or os.environ.get("TORQUED_NAME")
+    if name:
+        return Client(request_endpoint(name), args.timeout)
     names = daemons(default_folder())
     if len(names) != 1:
         found = f"there are {', '.join(names)}" if names else "there is none"

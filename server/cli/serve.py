@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the sockets (default: torqued in $XDG_RUNTIME_DIR, or torqued-<user id> in /tmp)",
     )
     parser.add_argument(
-        "--group", help="whose members may use the local sockets too (default: this user alone)"
+        "--group",
+        help="whose members may use the local sockets too, by name or number "
+        "(default: this user alone)",
     )
     parser.add_argument(
         "--listen",
@@ -79,6 +81,7 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.cli.compile import compile_with_progress
     from torqued.server.config import load_config
     from torqued.server.daemon import Daemon, Stopped
+    from torqued.server.notify import notify
     from torqued.server.runtime import Endpoints
     from torqued.server.worker.source import Source
 
@@ -106,10 +109,14 @@ def run(args: argparse.Namespace) -> int:
         console.print("stopped before it was ready")
         return 0
     introduce(console, daemon, config, summary)
+    notify("READY=1")
     # What is there now stays until the end; to search it for garbage would hold up requests.
     gc.collect()
     gc.freeze()
-    daemon.run()
+    try:
+        daemon.run()
+    finally:
+        notify("STOPPING=1")
     console.print("stopped")
     return 0
 
@@ -154,6 +161,9 @@ def tcp_door(config: Config) -> TcpDoor | None:
 
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
     """What a person wants to know of a daemon that has become ready."""
+    from torqued.kernels.jit import PROCESSOR
+    from torqued.server.realtime import what_to_add
+
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
@@ -162,13 +172,16 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
         "requests": ", ".join(door.endpoints["request"] for door in daemon.doors),
         "control": ", ".join(door.endpoints["control"] for door in daemon.doors),
         "telemetry": ", ".join(door.endpoints["telemetry"] for door in daemon.doors),
-        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s",
+        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}",
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
     }
-    lines |= daemon.servo.wait_for_settings() or {"realtime": "not asked for"}
+    granted = daemon.servo.wait_for_settings()
+    lines |= granted or {"realtime": "not asked for"}
     for name, what in lines.items():
         console.print(f"{name:<10} {what}", markup=False)
+    for remedy in what_to_add(granted, config.priority, config.cpu):
+        console.print(f"{'to add':<10} {remedy}", markup=False)
     console.print("ready; Ctrl-C or SIGTERM stops it")
 
 

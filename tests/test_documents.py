@@ -1,0 +1,228 @@
+"""What README and docs/ show works: programs run, command lines parse, settings load, links lead.
+
+Python blocks of a document run in order and share their names, in a folder with panda.urdf in it
+and beside a daemon called panda. One that cannot run has a comment in front of it that says why:
+`<!-- not run: the reason -->`.
+"""
+
+import contextlib
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from daemons import DaemonProcess
+
+from torqued.server.catalog import find_urdf
+from torqued.server.cli.main import build_parser
+from torqued.server.config import load_config
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+#: Most blocks that may ask not to be run, in all documents together.
+MOST_EXCEPTIONS = 2
+#: Commands that change nothing, and end by themselves.
+HARMLESS = {"ping", "stats", "call", "models"}
+#: Seconds for a command that takes one.
+LONGEST = 120
+
+BLOCK = re.compile(r"(?:^<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
+
+
+@dataclass(frozen=True)
+class Block:
+    document: Path
+    language: str
+    text: str
+    reason: str | None  # not to run it
+
+
+def blocks(document, language):
+    found = BLOCK.findall(document.read_text(encoding="utf-8"))
+    return [
+        Block(document, lang, text, why or None) for why, lang, text in found if lang == language
+    ]
+
+
+def all_blocks(language):
+    return [block for document in DOCUMENTS for block in blocks(document, language)]
+
+
+def shell_lines(document):
+    """Lines of shell blocks, fenced or indented."""
+    text = document.read_text(encoding="utf-8")
+    for block in blocks(document, "sh"):
+        yield from block.text.splitlines()
+    unfenced = BLOCK.sub("", text)
+    yield from (line.strip() for line in unfenced.splitlines() if line.startswith("    "))
+
+
+def torqued_lines():
+    """(document, arguments) of every line that calls torqued."""
+    for document in DOCUMENTS:
+        for line in shell_lines(document):
+            call = re.match(r"(?:sudo )?(?:\S*/)?torqued (.*)", line)
+            if call:
+                # Brackets around what may be left out: all of it has to exist.
+                yield document.name, shlex.split(re.sub(r"[\[\]]", "", call[1]), comments=True)
+
+
+TORQUED_LINES = list(torqued_lines())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder to run in, with a robot's file, and the daemon of that robot."""
+    place = tmp_path_factory.mktemp("documents")
+    shutil.copy(find_urdf("panda"), place / "panda.urdf")
+    daemon = DaemonProcess(place / "run", "panda", "--robot", "panda").start()
+    yield place
+    assert daemon.stop() == 0
+
+
+@pytest.fixture
+def beside_the_daemon(place, monkeypatch):
+    monkeypatch.chdir(place)
+    monkeypatch.setenv("TORQUED_FOLDER", str(place / "run"))
+
+
+@pytest.mark.parametrize(
+    "document", [d for d in DOCUMENTS if blocks(d, "python")], ids=lambda document: document.name
+)
+def test_python_runs(document, beside_the_daemon):
+    names = {}
+    for number, block in enumerate(blocks(document, "python"), 1):
+        if block.reason is None:
+            program = compile(block.text, f"{document.name}, block {number}", "exec")
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(program, names)
+
+
+def test_python_that_does_not_run_still_compiles_and_is_rare():
+    exceptions = [block for block in all_blocks("python") if block.reason is not None]
+    for block in exceptions:
+        compile(block.text, block.document.name, "exec")
+        assert len(block.reason) > 10
+    assert len(exceptions) <= MOST_EXCEPTIONS
+
+
+def test_every_block_has_a_language_that_is_checked_here():
+    for document in DOCUMENTS:
+        found = {language for _, language, _ in BLOCK.findall(document.read_text(encoding="utf-8"))}
+        assert found <= {"python", "sh", "toml"}, document.name
+
+
+@pytest.mark.parametrize("block", all_blocks("toml"), ids=lambda block: block.document.name)
+def test_settings_load(block, tmp_path):
+    file = tmp_path / "robot.toml"
+    robot = "" if "[robot]" in block.text else '\n[robot]\nfamily = "chain"\ndofs = 2\n'
+    file.write_text(block.text + robot)
+    load_config(file, {}, {})
+
+
+def test_command_lines_are_found():
+    commands = {arguments[0] for _, arguments in TORQUED_LINES}
+    assert {"serve", "ping", "call", "top", "stats", "keys", "bench"} <= commands
+
+
+@pytest.mark.parametrize(
+    "name, arguments", TORQUED_LINES, ids=lambda x: x if type(x) is str else " ".join(x)
+)
+def test_command_lines_parse(name, arguments, capsys):
+    try:
+        build_parser().parse_args(arguments)
+    except SystemExit:
+        pytest.fail(f"{name}: torqued {shlex.join(arguments)}:\n{capsys.readouterr().err}")
+
+
+def options_of(arguments):
+    """All options of a command, as its own help has them."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
+        build_parser().parse_args([*arguments, "--help"])
+    return set(re.findall(r"--[a-z-]+", shown.getvalue()))
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_commands_within_sentences_exist(document):
+    for span in re.findall(r"`torqued ([^`]+)`", document.read_text(encoding="utf-8")):
+        words = span.split()
+        command = words[:2] if words[0] in ("keys", "bench") else words[:1]
+        known = options_of(command)
+        assert known, f"torqued {span}"
+        used = {word.partition("=")[0] for word in words if word.startswith("--")}
+        assert used <= known, f"torqued {span}"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        arguments
+        for _, arguments in TORQUED_LINES
+        if arguments[0] in HARMLESS and not {"--robot", "--endpoint"} & set(arguments)
+    ],
+    ids=" ".join,
+)
+def test_harmless_commands_run(arguments, beside_the_daemon):
+    command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_lead_somewhere(document):
+    text = document.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        path, _, heading = target.partition("#")
+        there = (document.parent / path) if path else document
+        assert there.exists(), f"{document.name}: {target}"
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", there.read_text(encoding="utf-8"), re.M)
+            assert heading in {anchor(title) for title in headings}, f"{document.name}: {target}"
+
+
+def anchor(title):
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def test_files_named_in_readme_exist():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for path in re.findall(
+        r"\b(?:configs|docker|docs|examples|kernels|client|server)/[\w./@]*\w", text
+    ):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_status_bit_and_code_of_the_operations_page_is_the_protocols():
+    from torqued.client.errors import CODES
+    from torqued.client.frames import status_names
+
+    text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    bits = dict(re.findall(r"^\| (\d+) \| ([A-Z]+) \|", text, re.M))
+    assert {int(bit): [name] for bit, name in bits.items()} == {
+        1 << k: status_names(1 << k) for k in range(64) if status_names(1 << k)
+    }
+    section = text.partition("## Error codes")[2].partition("\n## ")[0]
+    codes = re.findall(r"^\| `(\w+)` \|", section, re.M)
+    assert len(codes) > 5 and set(codes) <= set(CODES)
+
+
+def test_variables_of_the_operations_page_are_read_somewhere():
+    text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
+    sources = "".join(
+        path.read_text(encoding="utf-8")
+        for folder in ("kernels", "client", "server", "docker")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    )
+    for variable in set(re.findall(r"TORQUED_[A-Z_]+[A-Z]", text)):
+        assert variable in sources, variable
