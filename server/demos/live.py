@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.cli.compile import compile_with_progress
 
     console = Console(highlight=False, soft_wrap=True)
-    seconds = args.seconds or SECONDS
+    seconds = results.duration(args.seconds, SECONDS, 0.5)
     compile_with_progress(console)
     setup = choose()
     simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def perform(
     place: Demo, setup: Setup, seconds: float, console: Console
 ) -> tuple[Outcome, dict[str, Array]]:
-    place.serve(setup.description, RATE, TOLERANT)
+    place.serve(setup.description, "fixed", RATE, TOLERANT)
     task: dict[str, Any] = {
         "urdf": str(place.folder / "robot.urdf"),
         "plant": setup.plant,

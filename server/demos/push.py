@@ -168,8 +168,8 @@ def checks(felt: list[Felt], alarms: int) -> list[results.Check]:
 
 
 def run(args: argparse.Namespace) -> int:
-    console = console_of(args)
-    seconds = args.seconds or SECONDS
+    seconds = results.duration(args.seconds, SECONDS, PAUSE + EVERY)
+    console = console_of()
     console.print(
         f"panda, slowly moving for {seconds:g} s; velocities with {1e3 * NOISE:g} mrad/s of noise; "
         f"thresholds {THRESHOLD[0]:g} N m (joints 1 to 4) and {THRESHOLD[-1]:g} N m (wrist), "

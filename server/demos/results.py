@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.kernels.errors import InputError
+
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+#: s, of a run.
+LONGEST = 3600.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,14 @@ def at_most(claim: str, value: float, bound: float, unit: str = "") -> Check:
 
 def at_least(claim: str, value: float, bound: float, unit: str = "") -> Check:
     return Check(f"{claim} ≥ {bound:g}{unit}", f"{value:.3g}{unit}", bool(value >= bound))
+
+
+def duration(given: float | None, usual: float, least: float) -> float:
+    """s, what `--seconds` says or the usual time."""
+    seconds = usual if given is None else given
+    if not least <= seconds <= LONGEST:
+        raise InputError(f"--seconds is {seconds:g}, expected {least:g} to {LONGEST:g}")
+    return seconds
 
 
 def print_rows(console: Console, title: str, rows: list[dict[str, str]]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 RATE = 1000.0  # Hz, of the daemon's loop
 
 
-def console_of(args: argparse.Namespace) -> Console:
+def console_of() -> Console:
     """Where an experiment prints, with kernels ready."""
     from rich.console import Console
 
@@ -29,10 +28,10 @@ def console_of(args: argparse.Namespace) -> Console:
 
 
 @contextmanager
-def served(description: Description) -> Iterator[Client]:
+def served(description: Description, base: str = "fixed") -> Iterator[Client]:
     """A client of a daemon for that robot."""
     with demo() as place:
-        place.serve(description, RATE, PATIENT)
+        place.serve(description, base, RATE, PATIENT)
         yield place.client()
 
 

@@ -153,8 +153,8 @@ def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
 
 
 def run(args: argparse.Namespace) -> int:
-    console = console_of(args)
-    seconds = args.seconds or SECONDS
+    seconds = results.duration(args.seconds, SECONDS, 1.0)
+    console = console_of()
     console.print(
         f"panda with {MODELLED:g} kg at its hand, {seconds:g} s; poles at {POLE:g} 1/s; "
         f"starts {OFFSET:g} rad off; errors are those after {SETTLING * seconds:.1f} s"

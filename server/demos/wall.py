@@ -185,8 +185,8 @@ def checks(found: list[Pressed]) -> list[results.Check]:
 
 
 def run(args: argparse.Namespace) -> int:
-    console = console_of(args)
-    seconds = args.seconds or SECONDS
+    seconds = results.duration(args.seconds, SECONDS, APPROACH + PRESSING + 0.5)
+    console = console_of()
     runs = len(STIFFNESSES) * len(DELAYS)
     console.print(
         f"panda pressing on a wall with {FORCE:g} N, {runs} runs of {seconds:g} s; "

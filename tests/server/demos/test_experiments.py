@@ -4,6 +4,10 @@ import numpy as np
 import pytest
 
 from torqued.server.demos import push, results, tracking, wall
+from torqued.server.demos.lockstep import Loop, run_together
+from torqued.server.demos.models import described
+from torqued.server.demos.plant import Plant, Wall
+from torqued.server.demos.stage import served
 
 
 @pytest.fixture(scope="module")
@@ -116,3 +120,22 @@ def test_long_delay_makes_energy_and_is_found_out(pressed, stiffness):
 def test_numbers_that_are_none_never_hold():
     assert not results.at_most("x", float("nan"), 1.0).holds
     assert not results.at_least("x", float("nan"), 1.0).holds
+
+
+def test_floating_robot_runs_in_lock_step_too():
+    """Feet on the floor, torques of the joints only: what a humanoid's experiment needs."""
+    description = described("biped12")
+    with served(description, "floating") as client:
+        plant = Plant(description, "floating", (Wall(np.zeros(3), np.array([0.0, 0.0, 1.0])),))
+        q = plant.robot.neutral()
+        q[2] = 2.0
+        plant.reset(q, np.zeros(plant.robot.nv))
+        loop = Loop(plant, client.session("gravity", gains={"damping": 1.0}), lambda t: {})
+        (log,) = run_together([loop], 0.05)
+    assert not log["status"].any()
+    assert not log["tau"][:, :6].any()
+    joints = [plant.robot.gravity(row)[6:] for row in log["q"]]
+    np.testing.assert_allclose(log["tau"][:, 6:], joints - log["v"][:, 6:], atol=1e-9)
+    fallen = 0.5 * 9.81 * log["time"][-1] ** 2
+    com = [plant.robot.center_of_mass(row)[2] for row in log["q"][[0, -1]]]
+    assert com[0] - com[1] == pytest.approx(fallen, rel=0.05)

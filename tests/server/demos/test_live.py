@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from torqued.server.demos import live
+from torqued.kernels import Robot
+from torqued.kernels.errors import InputError
+from torqued.server.demos import live, live_setup, results
 from torqued.server.demos.daemon import ProcessError, demo
 
 COMMAND = [sys.executable, "-m", "torqued.server.cli.main", "demo"]
@@ -107,3 +109,24 @@ def outcome(**changed):
 def test_each_fault_by_itself_fails_the_demo(changed):
     assert all(check.holds for check in live.checks(outcome()))
     assert sum(not check.holds for check in live.checks(outcome(**changed))) == 1
+
+
+def test_without_mujoco_torqueds_own_equations_move_the_robot(monkeypatch):
+    monkeypatch.setattr(live_setup.importlib.util, "find_spec", lambda name: None)
+    assert live_setup.choose().plant == "torqued"
+
+
+def test_without_named_robots_it_is_a_chain_whose_torques_have_room(monkeypatch):
+    monkeypatch.setattr(live_setup.catalog, "urdf_files", dict)
+    setup = live_setup.choose()
+    assert setup.name == "chain20"
+    robot = Robot.from_description(setup.description)
+    share = live_setup.torque_share(robot, setup.reference)
+    assert 0.5 * live_setup.LARGEST_SHARE < share <= live_setup.LARGEST_SHARE
+    assert setup.reference.amplitude.min() > 0.01
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, float("nan"), 1e9])
+def test_senseless_durations_are_refused(seconds):
+    with pytest.raises(InputError, match="--seconds"):
+        results.duration(seconds, 8.0, 0.5)
