@@ -19,6 +19,7 @@ import pytest
 from daemons import DaemonProcess
 
 from torqued.server.catalog import find_urdf
+from torqued.server.cli.bench import options_parser
 from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
 
@@ -126,6 +127,13 @@ def test_settings_load(block, tmp_path):
     load_config(file, {}, {})
 
 
+def parse(arguments):
+    """By the command's own parser, and by the benchmark's where it is one."""
+    args = build_parser().parse_args(arguments)
+    if args.command == "bench":
+        options_parser(args.benchmark).parse_args(args.options)
+
+
 def test_command_lines_are_found():
     commands = {arguments[0] for _, arguments in TORQUED_LINES}
     assert {"serve", "ping", "call", "top", "stats", "keys", "bench"} <= commands
@@ -136,16 +144,16 @@ def test_command_lines_are_found():
 )
 def test_command_lines_parse(name, arguments, capsys):
     try:
-        build_parser().parse_args(arguments)
+        parse(arguments)
     except SystemExit:
         pytest.fail(f"{name}: torqued {shlex.join(arguments)}:\n{capsys.readouterr().err}")
 
 
-def options_of(arguments):
+def options_of(*command):
     """All options of a command, as its own help has them."""
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown), contextlib.suppress(SystemExit):
-        build_parser().parse_args([*arguments, "--help"])
+        parse([*command, "--help"])
     return set(re.findall(r"--[a-z-]+", shown.getvalue()))
 
 
@@ -154,7 +162,7 @@ def test_commands_within_sentences_exist(document):
     for span in re.findall(r"`torqued ([^`]+)`", document.read_text(encoding="utf-8")):
         words = span.split()
         command = words[:2] if words[0] in ("keys", "bench") else words[:1]
-        known = options_of(command)
+        known = options_of(*command)
         assert known, f"torqued {span}"
         used = {word.partition("=")[0] for word in words if word.startswith("--")}
         assert used <= known, f"torqued {span}"

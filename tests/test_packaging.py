@@ -1,6 +1,7 @@
 """The wheel contains the product, the whole product and nothing but the product."""
 
 import email
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
+from daemons import DaemonProcess
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("kernels", "client", "server", "benchmarks")
@@ -110,20 +112,84 @@ def test_wheel_installs_the_torqued_command(read):
     assert dict(entry_points["console_scripts"]) == {"torqued": "torqued.server.cli.main:main"}
 
 
-def test_client_imports_from_the_wheel_in_a_fresh_environment(wheel, tmp_path):
-    run(sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv")
-    python = tmp_path / "venv" / "bin" / "python"
-    run(
-        *(sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps"),
-        *("--disable-pip-version-check", "--no-index", wheel),
+@pytest.fixture(scope="module")
+def light(wheel, tmp_path_factory):
+    """Python of an environment with the wheel and the client's three packages, and no others.
+
+    Those are linked from the environment of the tests, so that no network is needed.
+    """
+    place = tmp_path_factory.mktemp("light") / "venv"
+    run(sys.executable, "-m", "venv", "--without-pip", place)
+    python = place / "bin" / "python"
+    pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check")
+    run(*pip, "install", "--quiet", "--no-deps", "--no-index", wheel)
+    packages = Path(
+        run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     )
-    # The dependencies come from the environment of the tests, searched last. Its editable
-    # installation of torqued stays out: the hook for that works only in its own environment.
-    dependencies = sysconfig.get_path("purelib")
-    imports = "import torqued.client, torqued.kernels.errors, torqued.server.cli.main"
-    where = run(
-        python,
-        "-c",
-        f"import sys; sys.path.append({dependencies!r}); {imports}; print(torqued.client.__file__)",
+    for name in ("numpy", "pyzmq", "msgpack"):
+        for top in {file.parts[0] for file in importlib.metadata.files(name)} - {
+            "..",
+            "__pycache__",
+        }:
+            (packages / top).symlink_to(Path(sysconfig.get_path("purelib")) / top)
+    run(*pip, "check")
+    return python
+
+
+def test_client_imports_from_the_wheel_in_a_fresh_environment(light):
+    where = run(light, "-I", "-c", "import torqued.client; print(torqued.client.__file__)")
+    assert Path(where.strip()).is_relative_to(light.parents[1])
+
+
+def test_light_environment_has_nothing_of_the_server(light):
+    for name in ("numba", "pydantic", "rich", "scipy", "pinocchio"):
+        with pytest.raises(AssertionError, match=f"No module named '{name}'"):
+            run(light, "-I", "-c", f"import {name}")
+
+
+def test_client_loads_nothing_but_its_three_packages():
+    """In the environment of the tests, where there is everything that it could load by mistake."""
+    loaded = run(
+        sys.executable, "-c", "import sys, torqued.client; print(' '.join(sorted(sys.modules)))"
     )
-    assert Path(where.strip()).is_relative_to(tmp_path / "venv")
+    tops = {name.partition(".")[0] for name in loaded.split()}
+    assert {"numpy", "zmq", "msgpack"} <= tops
+    assert not tops & {"numba", "llvmlite", "pydantic", "rich", "defusedxml", "asyncio"}
+    assert not [name for name in loaded.split() if name.startswith("torqued.server")]
+
+
+#: A controller: a request, and a torque law over some ticks against the same law by hand.
+CONTROLLER = """
+import sys
+import numpy as np
+from torqued.client import Client
+
+with Client(sys.argv[1], timeout=5.0) as client:
+    robot = client.hello()
+    q, v = robot.neutral + 0.3, np.full(robot.nv, 0.1)
+    r = client.dynamics(q, v, want=("M", "C", "g"))
+    with client.session("computed_torque", gains={"stiffness": 9.0, "damping": 6.0}) as session:
+        for _ in range(20):
+            output = session.step(q, v, q_ref=robot.neutral, timeout=20.0)
+    acceleration = -9.0 * 0.3 - 6.0 * v
+    expected = r.M @ acceleration + r.C @ v + r.g
+    limits = robot.limits["effort"]
+    assert np.allclose(output.tau, np.clip(expected, -limits, limits)), (output.tau, expected)
+    assert np.abs(output.tau).max() > 0.1
+    assert not set(output.status_names) - {"CLAMPED"}, output.status_names
+print("numba" in sys.modules, "pydantic" in sys.modules, output.sequence)
+"""
+
+
+def test_light_client_runs_a_torque_session_against_a_daemon(light, tmp_path):
+    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
+    try:
+        said = run(light, "-I", "-c", CONTROLLER, daemon.endpoint)
+    finally:
+        assert daemon.stop() == 0
+    assert said.split() == ["False", "False", "20"]
+
+
+def test_light_installation_explains_what_the_server_needs(light):
+    with pytest.raises(AssertionError, match=r"pip install 'torqued\[server\]'"):
+        run(light, "-I", "-m", "torqued.server.cli.main", "serve", "--robot", "chain4")

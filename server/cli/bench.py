@@ -25,9 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     benchmark = importlib.import_module(f"torqued.benchmarks.{args.benchmark}")
-    parser = argparse.ArgumentParser(
-        prog=f"torqued bench {args.benchmark}", description=BENCHMARKS[args.benchmark]
-    )
-    benchmark.add_arguments(parser)
-    code: int = benchmark.run(parser.parse_args(args.options))
+    code: int = benchmark.run(options_parser(args.benchmark).parse_args(args.options))
     return code
+
+
+def options_parser(name: str) -> argparse.ArgumentParser:
+    """The parser of a benchmark's own options."""
+    parser = argparse.ArgumentParser(prog=f"torqued bench {name}", description=BENCHMARKS[name])
+    importlib.import_module(f"torqued.benchmarks.{name}").add_arguments(parser)
+    return parser

@@ -92,6 +92,13 @@ def test_endpoints_over_tcp_are_ports_in_a_row(host):
     assert reachable("ipc:///a.sock", request) == "ipc:///a.sock"
 
 
+def test_a_sessions_socket_lies_beside_the_request_socket_whatever_its_folder_is_called():
+    """A daemon in a container has the folder under another name than its clients."""
+    inside, outside = "ipc:///run/torqued/arm.session-01.sock", "ipc:///home/me/run/arm.sock"
+    assert reachable(inside, outside) == "ipc:///home/me/run/arm.session-01.sock"
+    assert reachable(inside, "ipc:///run/torqued/arm.sock") == inside
+
+
 @pytest.mark.parametrize("endpoint", ["tcp://robot", "tcp://:1", "tcp://a:65534", "tcp://::1:5"])
 def test_what_is_no_tcp_endpoint_is_refused(endpoint):
     with pytest.raises(TorquedError, match="is not tcp://HOST:PORT"):

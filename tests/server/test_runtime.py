@@ -7,7 +7,7 @@ import stat
 import pytest
 
 from torqued.client import places
-from torqued.server.runtime import EndpointError, Endpoints, private_folder
+from torqued.server.runtime import EndpointError, Endpoints, group_number, private_folder
 
 
 @pytest.fixture
@@ -46,6 +46,13 @@ def test_folder_for_a_group_is_not_taken_for_the_user_alone(tmp_path, group):
     folder = private_folder(tmp_path / "shared", group)
     with pytest.raises(EndpointError, match="mode 0750, expected 0700"):
         private_folder(folder)
+
+
+def test_group_may_be_a_number_that_has_no_name_here(tmp_path):
+    folder = private_folder(tmp_path / "shared", str(os.getgid()))
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o750
+    assert folder.stat().st_gid == os.getgid()
+    assert group_number("4000000000") == 4000000000
 
 
 def test_unknown_group_is_refused_before_anything_is_made(tmp_path):
