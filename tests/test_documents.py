@@ -23,6 +23,8 @@ from torqued.server.cli.bench import options_parser
 from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from daemons import DaemonProcess
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("kernels", "client", "server", "benchmarks")
 TYPED = ("kernels", "client", "server")

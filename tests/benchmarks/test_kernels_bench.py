@@ -11,6 +11,8 @@ import pytest
 from torqued.benchmarks import report
 from torqued.server.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 matplotlib_image = pytest.importorskip("matplotlib.image", reason="of the extra 'bench'")
 
 KERNELS = {"coriolis", "christoffel", "rnea", "crba", "aba"}

@@ -9,6 +9,8 @@ import pytest
 
 from torqued.server.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 RTT = {
     *("p50_us", "p99_us", "max_us", "echo_p50_us", "echo_p99_us", "echo_max_us", "ratio_p50"),
 }

@@ -7,6 +7,8 @@ import pytest
 
 from torqued.server.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("pinocchio")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from daemons import DaemonProcess
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: Seconds for a program that needs a fraction of one, or for npm to fetch four packages.
 LONGEST = 120

@@ -17,6 +17,8 @@ import json
 import numpy as np
 from numba.core.registry import cpu_target
 from torqued.kernels import Robot, jit
+
+pytestmark = pytest.mark.slow
 robot = Robot.family("chain", 5)
 q, v = robot.random_state(np.random.default_rng(0))
 C = robot.coriolis_matrix(q, v)

@@ -39,6 +39,8 @@ from .literal_tree import Base, LiteralTree, mimic_maps, mimic_projection
 from .sample_robots import BASES, MOVING, close, mixed, random_inertia, random_pose, state, tree_of
 from .spatial import Array, force_cross, inertia, motion_cross, swapped_cross, transform
 
+pytestmark = pytest.mark.slow
+
 QUATERNION = ("spherical", "floating")
 RATES = tuple(kind for kind in MOVING if kind not in QUATERNION)  # joints with v = q̇
 NO_GRAVITY = np.zeros(3)

@@ -21,6 +21,8 @@ from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
 from torqued.server.cli.ping import progress
 
+pytestmark = pytest.mark.slow
+
 #: Milliseconds that a raw socket of a test waits.
 PATIENCE = 5000
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from daemons import DaemonProcess
 
+pytestmark = pytest.mark.slow
+
 #: Connects to a socket file; with nothing but the standard library, so that any user can run it.
 CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
 NOBODY = 65534

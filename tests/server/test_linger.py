@@ -12,6 +12,8 @@ from daemons import DaemonProcess
 from torqued.client import TimeoutError, codec
 from torqued.client.codec import LARGEST_MESSAGE
 
+pytestmark = pytest.mark.slow
+
 NV = 100
 #: Replies of 8 MB each: more than fits between the two processes when the client does not read.
 REPLIES = 4

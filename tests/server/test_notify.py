@@ -8,6 +8,8 @@ from daemons import DaemonProcess
 
 from torqued.server.notify import notify
 
+pytestmark = pytest.mark.slow
+
 #: Seconds that a test waits for a datagram that has been sent.
 PATIENCE = 20.0
 

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from in_thread import InThread
 
 from torqued.client import Client, errors
 from torqued.kernels import Robot
+
+pytestmark = pytest.mark.slow
 
 LINK = """
 <link name="{name}"><inertial><mass value="{mass}"/><origin xyz="0 0 0.1"/>
@@ -87,6 +90,10 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert after["lateness"]["count"] == after["tick"]
 
 
+#: Of the counters: a loop that waits for a processor counts what it has missed when it gets one.
+READINGS = 200
+
+
 def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
     daemon = make("--urdf", str(file), "--rate", "100")
     with daemon.client() as client, client.telemetry() as telemetry:
@@ -96,12 +103,16 @@ def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
         start = client.stats()
         for _ in range(20):
             client.reload()
-        end = client.stats()
-    elapsed = end.uptime - start.uptime
-    counted = sum(end.servo[key] - start.servo[key] for key in ("tick", "missed"))
-    # A reload's fraction of a period counts as a whole one; none is left out.
-    assert counted >= elapsed * 100 - 2
-    assert counted <= elapsed * 100 + 20 + 2
+        for _ in range(READINGS):
+            end = client.stats()
+            elapsed = end.uptime - start.uptime
+            counted = sum(end.servo[key] - start.servo[key] for key in ("tick", "missed"))
+            # A reload's fraction of a period counts as a whole one; none is left out.
+            assert counted <= elapsed * 100 + 20 + 2
+            if counted >= elapsed * 100 - 2:
+                return
+            time.sleep(0.02)
+    pytest.fail(f"{counted} ticks in {elapsed} s")
 
 
 def test_reload_is_refused_while_a_session_is_open(daemon, file):

@@ -19,6 +19,8 @@ from torqued.client.places import reachable
 from torqued.server.cli.main import main
 from torqued.server.keys import KeyFolder, KeyPair
 
+pytestmark = pytest.mark.slow
+
 #: Seconds until something has to happen that does happen: an end of waiting, not a measure.
 PATIENCE = 20.0
 STATE = (np.zeros(2), np.zeros(2))

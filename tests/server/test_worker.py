@@ -19,6 +19,8 @@ from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
 from torqued.server.worker.worker import MOST_JOBS
 
+pytestmark = pytest.mark.slow
+
 NV = 20
 #: Tries, a hundredth of a second apart, before a test gives up waiting for something.
 MOST_TRIES = 3000

@@ -9,6 +9,8 @@ from torqued.server.demos.models import described
 from torqued.server.demos.plant import Plant, Wall
 from torqued.server.demos.stage import served
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tracked():

@@ -16,6 +16,8 @@ from torqued.kernels.errors import InputError
 from torqued.server.demos import live, live_setup, results
 from torqued.server.demos.daemon import ProcessError, demo
 
+pytestmark = pytest.mark.slow
+
 COMMAND = [sys.executable, "-m", "torqued.server.cli.main", "demo"]
 LONGEST = 300.0
 
