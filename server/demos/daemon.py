@@ -96,11 +96,11 @@ class Demo:
         self._stack.callback(child.stop)
         return child
 
-    def serve(self, description: Description, rate: float, safety: str) -> None:
+    def serve(self, description: Description, rate: float, safety: str, base: str = "fixed") -> None:
         """Start the daemon of a robot, and wait until it is ready."""
         write_urdf(description, self.folder / "robot.urdf")
         config = self.folder / "demo.toml"
-        robot = '[robot]\nurdf = "robot.urdf"\nbase = "fixed"\n'
+        robot = f'[robot]\nurdf = "robot.urdf"\nbase = "{base}"\n'
         config.write_text(
             f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {rate}\n{safety}{robot}'
         )

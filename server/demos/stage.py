@@ -29,10 +29,10 @@ def console_of(args: argparse.Namespace) -> Console:
 
 
 @contextmanager
-def served(description: Description) -> Iterator[Client]:
+def served(description: Description, base: str = "fixed") -> Iterator[Client]:
     """A client of a daemon for that robot."""
     with demo() as place:
-        place.serve(description, RATE, PATIENT)
+        place.serve(description, RATE, PATIENT, base)
         yield place.client()
 
 
