@@ -48,7 +48,7 @@ HEIGHT, SEARCH = 0.12, 0.01
 #: m, of the centre of mass before the stance foot's middle: 3 cm beyond the toes.
 LEAN = SOLE[0] + 0.03
 #: N, the most that the hand is to press with.
-LIGHT = 60.0
+LIGHT = 40.0
 
 TASKS: list[dict[str, Any]] = [
     {"kind": "com"},
@@ -67,6 +67,7 @@ class Story:
         com = robot.center_of_mass(q)
         left, right = (robot.frame_pose(q, name)[:3, 3] for name in (LEFT, RIGHT))
         fist = robot.frame_pose(q, HAND, FIST)[:3, 3]
+        self.toes = float(left[0] + SOLE[0])  # m, along x
         over = tuple((left - com) * [1.0, 1.0, 0.0])
         back = tuple(-x for x in over)
         grip = GRIP + [SEARCH - BALL, 0.0, 0.0] - fist
