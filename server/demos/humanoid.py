@@ -19,7 +19,7 @@ from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.server.demos import humanoid_pushes, results
 from torqued.server.demos.humanoid_pushes import Recovered
-from torqued.server.demos.humanoid_robot import FRICTION, SOLE, talos
+from torqued.server.demos.humanoid_robot import SOLE, TRUE_FRICTION, talos
 from torqued.server.demos.humanoid_story import PHASES, SECONDS, Story, loop
 from torqued.server.demos.lockstep import PERIOD, Log, run_together
 from torqued.server.demos.stage import bar, console_of, served
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 
 #: N: contacts that carry less have no friction to speak of.
 CARRIES = 20.0
+#: Axes of the world that soles and hand press along.
+NORMALS = (2, 2, 0)
 #: Claims, with room to what is measured.
 LARGEST_COM_ERROR = 0.01  # m
 LARGEST_TURN = 0.05  # rad, of the pelvis
+LARGEST_SLIP = 0.003  # m
 LEANS = 0.02  # m, of the centre of mass beyond the toes
 PRESSES = 15.0  # N, of the hand while it leans
 
@@ -46,7 +49,7 @@ class Phase:
     com_end: float  # m, error at the end
     turn: float  # rad, largest of the pelvis
     torque_share: float  # largest torque, relative to its limit
-    friction_share: float  # largest of what the feet and the hand feel, relative to the law's cone
+    friction_share: float  # largest, relative to what would slip
     solver_failures: int
     compute_p50: float  # µs
     compute_p99: float  # µs
@@ -61,19 +64,30 @@ def perform(seconds: float, progress: Any = lambda: None) -> tuple[Log, Story]:
     return log, story
 
 
-def friction_share(felt: Array) -> Array:
-    """Tangential force relative to the law's cone, (steps, contacts); zero without load."""
+def friction_share(log: Log) -> Array:
+    """Tangential force relative to what would slip, (steps, contacts), of contacts that hold."""
+    felt, axes = log["felt"], np.arange(3)
     normal = np.stack([felt[:, 0, 2], felt[:, 1, 2], -felt[:, 2, 0]], axis=1)
     across = np.stack(
-        [
-            np.hypot(felt[:, 0, 0], felt[:, 0, 1]),
-            np.hypot(felt[:, 1, 0], felt[:, 1, 1]),
-            np.hypot(felt[:, 2, 1], felt[:, 2, 2]),
-        ],
+        [np.linalg.norm(felt[:, k, axes != along], axis=1) for k, along in enumerate(NORMALS)],
         axis=1,
     )
-    share: Array = np.where(normal > CARRIES, across / (FRICTION * np.maximum(normal, 1.0)), 0.0)
-    return share
+    share = across / (TRUE_FRICTION * np.maximum(normal, CARRIES))
+    held: Array = np.where((log["active"] > 0.0) & (normal > CARRIES), share, 0.0)
+    return held
+
+
+def slip(log: Log) -> float:
+    """m, the farthest that a sole has moved along the floor while it held; a ball may roll."""
+    farthest = 0.0
+    for k in range(2):
+        changes = np.flatnonzero(np.diff(log["active"][:, k].astype(int))) + 1
+        for part in np.split(np.arange(len(log["time"])), changes):
+            if log["active"][part[0], k]:
+                places = log["places"][part, k, :2]
+                moved = np.linalg.norm(places - places[0], axis=1)
+                farthest = max(farthest, float(moved.max()))
+    return farthest
 
 
 def turns(q: Array) -> Array:
@@ -86,7 +100,8 @@ def judge(log: Log) -> list[Phase]:
     limits = Robot.from_description(talos(), "floating").limits.effort
     error = np.linalg.norm(log["com"] - log["com_wanted"], axis=1)
     torque = (np.abs(log["tau"]) / limits).max(axis=1)
-    friction = friction_share(log["felt"]).max(axis=1)
+    friction = friction_share(log).max(axis=1)
+    failed = log["status"].astype(int) & SOLVER != 0
     ends = [*list(PHASES.values())[1:], np.inf]
     found = []
     for (name, begin), end in zip(PHASES.items(), ends, strict=True):
@@ -103,7 +118,7 @@ def judge(log: Log) -> list[Phase]:
                 float(turns(log["q"][part]).max()),
                 float(torque[part].max()),
                 float(friction[part].max()),
-                int((log["status"][part] & SOLVER != 0).sum()),
+                int((failed & part).sum()),
                 p50,
                 p99,
             )
@@ -133,7 +148,7 @@ def checks(phases: list[Phase], log: Log, story: Story) -> list[results.Check]:
         ),
         results.at_most("turn of the pelvis", max(p.turn for p in phases), LARGEST_TURN, " rad"),
         results.at_most("ticks without a solution", failures, 0),
-        results.at_most("friction, of what the law allows", max(p.friction_share for p in phases), 1),
+        results.at_most("soles that hold slip by", 1e3 * slip(log), 1e3 * LARGEST_SLIP, " mm"),
         results.at_least(
             "on hand and foot, centre of mass beyond the toes", 1e3 * beyond, 1e3 * LEANS, " mm"
         ),
@@ -153,7 +168,8 @@ def run(args: argparse.Namespace) -> int:
     phases = judge(log)
     report(console, phases)
     console.print("pushes at the pelvis, each bisected until it falls")
-    recovered = humanoid_pushes.search(console)
+    with bar(console, "pushing", humanoid_pushes.STEPS) as progress:
+        recovered = humanoid_pushes.search(progress)
     results.print_rows(
         console,
         "Largest impulse that is recovered, N s",
@@ -168,9 +184,7 @@ def run(args: argparse.Namespace) -> int:
     )
     for path in draw(log, story, recovered, args.plot):
         console.print(f"picture: {path}", markup=False)
-    return results.conclude(
-        console, checks(phases, log, story) + humanoid_pushes.checks(recovered)
-    )
+    return results.conclude(console, checks(phases, log, story) + humanoid_pushes.checks(recovered))
 
 
 def report(console: Console, phases: list[Phase]) -> None:

@@ -1,8 +1,8 @@
 """What the humanoid is to do: smooth references, and contacts that are taken and let go.
 
-A track is a point's way, a sum of quintic moves. A hold is a contact's story: planned times at which
-it is let go or taken, with its largest force going down or up smoothly. It counts as taken when the
-plan says so and a force is measured, and not before.
+A track is a point's way, a sum of quintic moves. A hold is a contact's story: planned times at
+which it is let go or taken, with its largest force going down or up smoothly. It counts as taken
+when the plan says so and a force is measured, and not before.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Move:
 
     start: float
     lasts: float
-    way: tuple[float, float, float]
+    way: Array
 
 
 @dataclass(frozen=True)

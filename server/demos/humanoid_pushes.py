@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,10 +30,7 @@ from torqued.server.demos.humanoid_robot import (
 )
 from torqued.server.demos.lockstep import PERIOD, Loop
 from torqued.server.demos.plant import Plant, Push
-from torqued.server.demos.stage import bar, served
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from torqued.server.demos.stage import served
 
 LAWS = ("wholebody", "balance")
 DIRECTIONS = (0, 45, 90, 135, 180)  # degrees from straight ahead to the left; the right mirrors it
@@ -42,6 +38,8 @@ DIRECTIONS = (0, 45, 90, 135, 180)  # degrees from straight ahead to the left; t
 START, LASTS, SECONDS = 0.1, 0.1, 2.6
 #: N s, between which the limit is sought, and in how many halvings: to 1 N s.
 LEAST, MOST, HALVINGS = 8.0, 72.0, 6
+#: Steps of all runs, of which those of one law are side by side.
+STEPS = len(LAWS) * HALVINGS * round(SECONDS / PERIOD)
 #: m, below which the pelvis has fallen; m, m/s and rad within which it has recovered in the end.
 FALLEN = 0.75
 RECOVERED = (0.02, 0.05, 0.1)
@@ -87,9 +85,7 @@ class Stander:
         angle = np.radians(direction)
         force = impulse / LASTS * np.array([np.cos(angle), np.sin(angle), 0.0])
         events = partial(push, force)
-        return Loop(
-            self.plant, self.session, lambda t: self._references, events, lambda plant: {}
-        )
+        return Loop(self.plant, self.session, lambda t: self._references, events, lambda plant: {})
 
     @property
     def fallen(self) -> bool:
@@ -136,35 +132,48 @@ def ankle_limit(robot: Robot, q: Array, direction: float) -> float:
 
 
 def search(
-    console: Console,
+    progress: Callable[[], None] = lambda: None,
     laws: tuple[str, ...] = LAWS,
     directions: tuple[float, ...] = DIRECTIONS,
     halvings: int = HALVINGS,
 ) -> list[Recovered]:
     """The limit of each law in each direction, by bisection."""
-    cases = [(law, direction) for law in laws for direction in directions]
-    bounds = np.tile([LEAST, MOST], (len(cases), 1))
-    failures = np.zeros(len(cases), int)
-    with (
-        served(talos(), "floating") as client,
-        bar(console, "pushing", halvings * round(SECONDS / PERIOD)) as progress,
-    ):
-        standers = [Stander(client, law) for law, _ in cases]
-        for _ in range(halvings):
-            middle = bounds.mean(axis=1)
-            loops = [
-                stander.loop(impulse, direction)
-                for stander, impulse, (_, direction) in zip(standers, middle, cases, strict=True)
-            ]
-            run_standing(list(zip(standers, loops, strict=True)), SECONDS, progress)
-            for k, (stander, loop) in enumerate(zip(standers, loops, strict=True)):
-                bounds[k, 0 if stander.recovered else 1] = middle[k]
-                if stander.recovered:
-                    failures[k] += int((loop.log()["status"] & SOLVER != 0).sum())
+    with served(talos(), "floating") as client:
+        return [
+            item for law in laws for item in limits(client, law, directions, halvings, progress)
+        ]
+
+
+def limits(
+    client: Client,
+    law: str,
+    directions: tuple[float, ...],
+    halvings: int,
+    progress: Callable[[], None],
+) -> list[Recovered]:
+    """All directions side by side."""
+    standers = [Stander(client, law) for _ in directions]
+    bounds = np.tile([LEAST, MOST], (len(directions), 1))
+    failures = np.zeros(len(directions), int)
+    for _ in range(halvings):
+        middle = bounds.mean(axis=1)
+        cases = [
+            (stander, stander.loop(impulse, direction))
+            for stander, impulse, direction in zip(standers, middle, directions, strict=True)
+        ]
+        run_standing(cases, SECONDS, progress)
+        for k, (stander, loop) in enumerate(cases):
+            bounds[k, 0 if stander.recovered else 1] = middle[k]
+            if stander.recovered:
+                failures[k] += sum(bool(status & SOLVER) for status in loop.rows["status"])
+    for stander in standers:
+        stander.session.close()
     robot, q = standers[0].plant.robot, standers[0].q
     return [
-        Recovered(law, direction, *bounds[k], ankle_limit(robot, q, direction), int(failures[k]))
-        for k, (law, direction) in enumerate(cases)
+        Recovered(law, direction, best, fell, ankle_limit(robot, q, direction), int(failed))
+        for direction, (best, fell), failed in zip(
+            directions, bounds.tolist(), failures, strict=True
+        )
     ]
 
 

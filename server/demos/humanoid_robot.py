@@ -21,6 +21,8 @@ SOLE = (0.10, 0.06)
 BALL, FIST = 0.02, np.array([0.0, 0.0, -0.10])  # in axes of HAND
 #: What the laws believe, and what there is.
 FRICTION, TRUE_FRICTION = 0.6, 0.8
+#: Rubber soles and a glove: MuJoCo's time constant of contacts in s, and damping ratio.
+RUBBER = (5e-3, 1.0)
 
 #: m, from the middle between the soles to the pillar's face, and where the hand takes hold of it.
 PILLAR, GRIP = 0.50, np.array([0.50, -0.28, 1.15])
@@ -38,8 +40,8 @@ def talos() -> Description:
 
 
 def stance(robot: Robot) -> Array:
-    """q (nq,) of half sitting with the soles on the floor, the middle between them at the origin."""
-    angles = {}
+    """q (nq,) of half sitting, soles on the floor, the middle between them at the origin."""
+    angles: dict[str, float] = {}
     for side, signs in (("left", np.ones(7)), ("right", np.array(MIRROR))):
         angles |= {f"leg_{side}_{k + 1}_joint": x for k, x in enumerate(LEG)}
         angles |= {f"arm_{side}_{k + 1}_joint": x for k, x in enumerate(signs * ARM)}
@@ -63,12 +65,13 @@ def contacts(hand: bool = True) -> list[dict[str, Any]]:
 
 def make_plant(q: Array, pillar: bool = True) -> Plant:
     """The robot in MuJoCo: boxes for soles, a ball for a hand, a floor and a pillar."""
-    floor = Wall(np.zeros(3), np.array([0.0, 0.0, 1.0]), friction=TRUE_FRICTION)
+    floor = Wall(np.zeros(3), np.array([0.0, 0.0, 1.0]), None, TRUE_FRICTION, RUBBER)
     face = Wall(
         np.array([PILLAR, GRIP[1], 0.75]),
         np.array([-1.0, 0.0, 0.0]),
         half_size=np.array([0.75, 0.15, 0.1]),
         friction=TRUE_FRICTION,
+        softness=RUBBER,
     )
     thick = np.array([*SOLE, 0.01])
     soles = [Toucher(name, np.array([0.0, 0.0, 0.01]), box=thick) for name in (LEFT, RIGHT)]

@@ -34,7 +34,7 @@ PHASES = {
     "lift the right foot": 2.2,
     "one foot": 3.5,
     "put it down": 4.5,
-    "hand to the pillar": 6.6,
+    "hand to the pillar": 6.8,
     "lean over the toes": 8.2,
     "lift the right foot again": 9.8,
     "hand and one foot": 11.0,
@@ -43,8 +43,8 @@ PHASES = {
 }
 SECONDS = 16.0
 #: m: how high the foot goes, and how far below the floor or behind the pillar's face a contact is
-#: sought.
-HEIGHT, SEARCH = 0.12, 0.01
+#: sought, slowly and from as far before it.
+HEIGHT, SEARCH = 0.12, 0.005
 #: m, of the centre of mass before the stance foot's middle: 3 cm beyond the toes.
 LEAN = SOLE[0] + 0.03
 #: N, the most that the hand is to press with.
@@ -68,44 +68,56 @@ class Story:
         left, right = (robot.frame_pose(q, name)[:3, 3] for name in (LEFT, RIGHT))
         fist = robot.frame_pose(q, HAND, FIST)[:3, 3]
         self.toes = float(left[0] + SOLE[0])  # m, along x
-        over = tuple((left - com) * [1.0, 1.0, 0.0])
-        back = tuple(-x for x in over)
-        grip = GRIP + [SEARCH - BALL, 0.0, 0.0] - fist
-        before, onto = grip * [0.6, 1.0, 1.0], grip * [0.4, 0.0, 0.0]
-        up, down = (0.0, 0.0, HEIGHT), (0.0, 0.0, -HEIGHT - SEARCH)
-        again = (0.0, 0.0, HEIGHT + SEARCH)
-        lean = (over[0] + LEAN, over[1], 0.0)
+        self.grip = float(GRIP[0] - BALL)  # m, along x, of a hand that touches
+        forward, above = np.eye(3)[[0, 2]]
+        over = (left - com) * (1.0, 1.0, 0.0)
+        lean = over + LEAN * forward
+        touch = GRIP - (BALL + SEARCH) * forward - fist
+        up, down = HEIGHT * above, (SEARCH - HEIGHT) * above
+        onto_floor = -2.0 * SEARCH * above
         self.com = Track(
             com,
             (
                 Move(0.8, 1.4, over),
-                Move(5.4, 1.2, back),
+                Move(5.6, 1.2, -over),
                 Move(8.2, 1.6, lean),
-                Move(13.1, 1.6, tuple(-x for x in lean)),
+                Move(13.2, 1.6, -lean),
             ),
         )
         self.foot = Track(
             right,
-            (Move(2.6, 0.9, up), Move(4.5, 0.8, down), Move(10.2, 0.8, again), Move(12.0, 0.8, down)),
+            (
+                Move(2.6, 0.9, up),
+                Move(4.5, 0.7, down),
+                Move(5.0, 0.5, onto_floor),
+                Move(10.2, 0.8, up + SEARCH * above),
+                Move(12.0, 0.7, down),
+                Move(12.5, 0.5, onto_floor),
+            ),
         )
         self.hand = Track(
             fist,
             (
-                Move(6.6, 1.0, tuple(before)),
-                Move(7.0, 0.8, tuple(onto)),
-                Move(14.7, 0.7, (-0.10, 0.0, 0.0)),
+                Move(6.8, 0.8, touch),
+                Move(7.4, 0.7, 2.0 * SEARCH * forward),
+                Move(14.7, 0.7, -0.10 * forward),
             ),
         )
         weight = robot.total_mass * 9.81
         self.holds = [
             Hold((), 2.0 * weight, lambda: plant.force_on(LEFT)[2]),
             Hold(
-                (Change(2.2, False), Change(5.0, True), Change(9.8, False), Change(12.5, True)),
+                (
+                    Change(2.2, False),
+                    Change(5.1, True, 0.4),
+                    Change(9.8, False),
+                    Change(12.6, True, 0.4),
+                ),
                 2.0 * weight,
                 lambda: plant.force_on(RIGHT)[2],
             ),
             Hold(
-                (Change(7.4, True, 0.5), Change(14.2, False, 0.5)),
+                (Change(7.4, True, 0.5), Change(14.3, False, 0.4)),
                 LIGHT,
                 lambda: -plant.force_on(HAND)[0],
                 active=False,
@@ -138,15 +150,14 @@ class Story:
             "max_force": np.array([hold.most for hold in self.holds]),
         }
 
-
-def measure(plant: Plant) -> dict[str, Array]:
-    """What is recorded beside the state: forces on soles and hand, and where they are."""
-    q = plant.q
-    return {
-        "felt": np.array([plant.force_on(name) for name in (LEFT, RIGHT, HAND)]),
-        "com": plant.robot.center_of_mass(q),
-        "places": np.array([plant.point(LEFT), plant.point(RIGHT), plant.point(HAND, FIST)]),
-    }
+    def measure(self, plant: Plant) -> dict[str, Array]:
+        """What is recorded beside the state; contacts in the order left sole, right sole, hand."""
+        return {
+            "com": plant.robot.center_of_mass(plant.q),
+            "felt": np.array([plant.force_on(name) for name in (LEFT, RIGHT, HAND)]),
+            "places": np.array([plant.point(LEFT), plant.point(RIGHT), plant.point(HAND, FIST)]),
+            "active": np.array([hold.active for hold in self.holds]),
+        }
 
 
 def loop(client: Client) -> tuple[Loop, Story]:
@@ -156,4 +167,4 @@ def loop(client: Client) -> tuple[Loop, Story]:
     plant = make_plant(q)
     story = Story(plant, q)
     session = client.session("wholebody", tasks=TASKS, contacts=contacts())
-    return Loop(plant, session, story, measure=measure), story
+    return Loop(plant, session, story, measure=story.measure), story
