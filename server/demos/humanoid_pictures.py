@@ -30,6 +30,9 @@ def shade(axes: Axes, end: float, named: bool) -> None:
     """Phases behind the curves, their names above."""
     ends = [*list(PHASES.values())[1:], end]
     for k, ((name, begin), until) in enumerate(zip(PHASES.items(), ends, strict=True)):
+        if begin >= end:
+            break
+        until = min(until, end)
         axes.axvspan(begin, until, color=SHADES[k % 2], zorder=0)
         if named:
             axes.annotate(

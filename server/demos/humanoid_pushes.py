@@ -47,7 +47,7 @@ RECOVERED = (0.02, 0.05, 0.1)
 TASKS = [{"kind": "com"}, {"kind": "orientation", "frame": PELVIS}, {"kind": "posture"}]
 
 #: Claims: shares of what ankles alone could take that are recovered in every direction.
-SHARE = {"wholebody": 0.95, "balance": 0.6}
+SHARE = {"wholebody": 1.0, "balance": 0.9}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import mujoco
@@ -36,7 +37,8 @@ MIRROR = (-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
 
 def talos() -> Description:
     """36 degrees of freedom, six of them the free base."""
-    return with_locked(described("talos_reduced"), GRIPPERS)
+    # The file's notes are of its fingers, which are fixed here and follow nothing.
+    return replace(with_locked(described("talos_reduced"), GRIPPERS), notes=())
 
 
 def stance(robot: Robot) -> Array:
