@@ -7,9 +7,18 @@ from torqued.kernels import Robot
 from torqued.server.demos import humanoid, humanoid_pushes
 from torqued.server.demos.humanoid_plan import Change, Hold, Move, Track
 from torqued.server.demos.humanoid_pushes import Recovered, Stander, ankle_limit, run_standing
-from torqued.server.demos.humanoid_robot import FRICTION, LEFT, RIGHT, SOLE, stance, talos
+from torqued.server.demos.humanoid_robot import (
+    FRICTION,
+    LEFT,
+    RIGHT,
+    SOLE,
+    contacts,
+    stance,
+    talos,
+)
 from torqued.server.demos.humanoid_story import HEIGHT
 from torqued.server.demos.stage import served
+from torqued.server.wholebody.balance import POSTURE_RATE, Balance
 
 #: s, until the robot stands on one foot.
 ONE_FOOT = 3.7
@@ -120,6 +129,14 @@ def test_stance_has_level_soles_on_the_floor(robot):
         pose = robot.frame_pose(q, name)
         assert pose[2, 3] == pytest.approx(0.0, abs=1e-9)
         np.testing.assert_allclose(pose[:3, :3], np.eye(3), atol=1e-6)
+
+
+def test_springs_of_balancing_by_default_suit_a_bent_elbow(robot):
+    """1/s, of each joint by itself: not those of an arm that is stretched out."""
+    control = Balance(robot, contacts(hand=False))
+    stiffness = control.gains[control.gain_names["posture.stiffness"]][6:]
+    rates = np.sqrt(stiffness / np.diag(robot.mass_matrix(stance(robot)))[6:])
+    assert rates.min() > 0.5 * POSTURE_RATE
 
 
 def test_track_has_its_own_derivatives():
