@@ -96,9 +96,7 @@ class Demo:
         self._stack.callback(child.stop)
         return child
 
-    def serve(
-        self, description: Description, rate: float, safety: str, base: str = "fixed"
-    ) -> None:
+    def serve(self, description: Description, base: str, rate: float, safety: str) -> None:
         """Start the daemon of a robot, and wait until it is ready."""
         write_urdf(description, self.folder / "robot.urdf")
         config = self.folder / "demo.toml"

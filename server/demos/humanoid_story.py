@@ -36,9 +36,9 @@ PHASES = {
     "put it down": 4.5,
     "hand to the pillar": 6.8,
     "lean over the toes": 8.2,
-    "lift the right foot again": 9.8,
+    "lift the foot again": 9.8,
     "hand and one foot": 11.0,
-    "foot down, stand up": 12.0,
+    "come back": 12.0,
     "two feet again": 15.4,
 }
 SECONDS = 16.0

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 def perform(
     place: Demo, setup: Setup, seconds: float, console: Console
 ) -> tuple[Outcome, dict[str, Array]]:
-    place.serve(setup.description, RATE, TOLERANT)
+    place.serve(setup.description, "fixed", RATE, TOLERANT)
     task: dict[str, Any] = {
         "urdf": str(place.folder / "robot.urdf"),
         "plant": setup.plant,

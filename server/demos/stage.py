@@ -32,7 +32,7 @@ def console_of(args: argparse.Namespace) -> Console:
 def served(description: Description, base: str = "fixed") -> Iterator[Client]:
     """A client of a daemon for that robot."""
     with demo() as place:
-        place.serve(description, RATE, PATIENT, base)
+        place.serve(description, base, RATE, PATIENT)
         yield place.client()
 
 
