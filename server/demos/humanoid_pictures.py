@@ -78,6 +78,7 @@ def draw_story(log: Log, story: Story, folder: Path) -> Path:
         axes.grid(False, axis="x")
         axes.set_xlim(0.0, float(log["time"][-1]))
     com.set_title(com.get_title(loc="left"), fontsize=10, fontweight="bold", loc="left", pad=66)
+    height.set_ylim(-2, 45)
     feet.set_ylim(-40, 1100)
     hand.set_ylim(-3, 60)
     for axes in (com, height, feet, hand):
@@ -87,7 +88,7 @@ def draw_story(log: Log, story: Story, folder: Path) -> Path:
 
 def draw_pushes(found: list[Recovered], folder: Path) -> Path:
     """By direction, seen from above; the right side mirrors the left one."""
-    figure: Figure = pictures.new_figure(7.0, 5.6)
+    figure: Figure = pictures.new_figure(6.5, 6.2)
     axes: Any = figure.add_subplot(projection="polar")
     axes.set_theta_zero_location("N")
 
@@ -96,26 +97,21 @@ def draw_pushes(found: list[Recovered], folder: Path) -> Path:
         round_trip = angles + [-angle for angle in reversed(angles)]
         return np.radians(round_trip).tolist(), [values[abs(angle)] for angle in round_trip]
 
-    for law, colour in zip(LAWS, (BLUE, ORANGE), strict=True):
+    # Numbers stand outside of their line for one law, inside for the other, along the same ray.
+    for law, colour, offset in zip(LAWS, (BLUE, ORANGE), (5.0, -5.5), strict=True):
         values = {item.direction: item.impulse for item in found if item.law == law}
         if values:
-            axes.plot(*closed(values), "o-", color=colour, lw=1.8, ms=5, label=f"`{law}`")
-            for angle, value in values.items():
-                side = (8, 4) if law == "wholebody" else (-14, -12)
-                axes.annotate(
-                    f"{value:.0f}",
-                    (np.radians(angle), value),
-                    side,
-                    textcoords="offset points",
-                    color=colour,
-                    fontsize=9,
-                )
+            axes.plot(*closed(values), "o-", color=colour, lw=1.8, ms=5, label=law)
+        for angle, value in values.items():
+            place = (np.radians(angle), value + offset)
+            text = {"ha": "center", "va": "center", "fontsize": 9, "color": colour}
+            axes.text(*place, f"{value:.0f}", **text)
     ankles = {item.direction: item.ankles for item in found}
     axes.plot(*closed(ankles), "--", color=GREY, lw=1.2, label="ankles alone (capture point)")
-    axes.set_thetagrids([0, 90, 180, 270], ["forward", "to the left", "backward", "to the right"])
-    axes.set_rlabel_position(202)
-    axes.set_ylim(0.0)
+    axes.set_thetagrids([0, 90, 180, 270], ["forward", "left", "backward", "right"])
+    axes.set_rgrids([20, 40, 60], ["20", "", "60 N s"], angle=-67.5, fontsize=8, color=GREY)
+    axes.set_ylim(0.0, 62.0)
     axes.grid(color="#dddddd")
     axes.set_title("largest impulse at the pelvis that is recovered, N s", fontsize=10, pad=14)
-    axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.92, 1.08))
+    figure.legend(frameon=False, fontsize=9, ncols=3, loc="outside lower center")
     return pictures.save(figure, folder, "humanoid_pushes")

@@ -118,7 +118,7 @@ def test_ankles_can_take_what_the_capture_point_allows(robot):
 
 def test_law_that_falls_early_fails_the_experiment():
     good = Recovered("wholebody", 0.0, 32.0, 33.0, 30.0, 0)
-    bad = Recovered("wholebody", 90.0, 20.0, 21.0, 43.0, 1)
+    bad = Recovered("wholebody", 90.0, 20.0, 21.0, 43.0, 100)
     assert all(check.holds for check in humanoid_pushes.checks([good]))
     assert not any(check.holds for check in humanoid_pushes.checks([good, bad]))
 
