@@ -48,8 +48,8 @@ TASKS = [{"kind": "com"}, {"kind": "orientation", "frame": PELVIS}, {"kind": "po
 
 #: Claims: shares of what ankles alone could take that are recovered in every direction.
 SHARE = {"wholebody": 1.0, "balance": 0.9}
-#: Ticks without a solution in all recovered runs. A foot that had tipped comes down with its ankle
-#: faster than it may be, which contradicts a contact that holds; the last torque bridges that.
+#: Ticks without a solution in all recovered runs; 2 were measured. At the edge of falling an ankle
+#: may turn faster than its limit while its sole is said to hold, and the two contradict each other.
 BRIDGED = 10
 
 
