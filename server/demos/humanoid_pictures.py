@@ -107,7 +107,7 @@ def draw_pushes(found: list[Recovered], folder: Path) -> Path:
             text = {"ha": "center", "va": "center", "fontsize": 9, "color": colour}
             axes.text(*place, f"{value:.0f}", **text)
     ankles = {item.direction: item.ankles for item in found}
-    axes.plot(*closed(ankles), "--", color=GREY, lw=1.2, label="ankles alone (capture point)")
+    axes.plot(*closed(ankles), "--", color=GREY, lw=1.2, label="ankles alone (linear pendulum)")
     axes.set_thetagrids([0, 90, 180, 270], ["forward", "left", "backward", "right"])
     axes.set_rgrids([20, 40, 60], ["20", "", "60 N s"], angle=-67.5, fontsize=8, color=GREY)
     axes.set_ylim(0.0, 62.0)
