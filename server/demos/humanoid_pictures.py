@@ -98,7 +98,7 @@ def draw_pushes(found: list[Recovered], folder: Path) -> Path:
         return np.radians(round_trip).tolist(), [values[abs(angle)] for angle in round_trip]
 
     # Numbers stand outside of their line for one law, inside for the other, along the same ray.
-    for law, colour, offset in zip(LAWS, (BLUE, ORANGE), (5.0, -5.5), strict=True):
+    for law, colour, offset in zip(LAWS, (BLUE, ORANGE), (7.0, -5.5), strict=True):
         values = {item.direction: item.impulse for item in found if item.law == law}
         if values:
             axes.plot(*closed(values), "o-", color=colour, lw=1.8, ms=5, label=law)
