@@ -1,7 +1,9 @@
 """TSID on the ticks of `torqued bench wbc`.
 
 A program of its own, since TSID need not be installed beside torqued: it takes a file of ticks and
-prints its figures as JSON.
+prints its figures as JSON. Wheels that go together:
+
+    pip install --only-binary :all: tsid==1.7.1 pin==3.4.0 'cmeel-urdfdom<5' 'cmeel-tinyxml2<11'
 """
 
 from __future__ import annotations
@@ -9,11 +11,15 @@ from __future__ import annotations
 import json
 import sys
 import time
+from importlib import metadata
 from typing import Any
 
 import numpy as np
 import pinocchio as pin
 import tsid
+
+if not hasattr(tsid, "RobotWrapper"):  # wheels that have the __init__ a folder too deep
+    from tsid import tsid_pywrap as tsid
 
 
 def formulation(ticks: Any) -> tuple[Any, Any, Any, Any]:
@@ -104,7 +110,7 @@ def main() -> None:
         "total": percentiles(total / 1e3),
         "failed": int(failed),
         "variables": inverse.nVar,
-        "version": tsid.__version__,
+        "version": metadata.version("tsid"),
     }
     print(json.dumps(figures))
 

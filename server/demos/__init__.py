@@ -13,5 +13,6 @@ EXPERIMENTS: dict[str, str] = {
     "tracking": "every law on a fast trajectory, its account of energy, and an unknown load",
     "push": "pushes found, and the pushed link named, without a force sensor",
     "wall": "pressing on a stiff wall: which stiffness and delay leave the contact stable",
+    "humanoid": "one session from two feet to one foot to hand and foot; pushes until it falls",
     "identities": "M, C and Γ of a robot, the identities they obey, and timings",
 }

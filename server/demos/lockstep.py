@@ -36,6 +36,8 @@ class Loop:
     references: Callable[[float], Mapping[str, Any]]
     #: Called before each step with the robot and the time: pushes.
     events: Callable[[Plant, float], None] = lambda plant, t: None
+    #: What of the robot is recorded beside its state, after each step.
+    measure: Callable[[Plant], Mapping[str, Any]] = lambda plant: {"force": plant.contact_force()}
     #: Steps by which torques come late, beyond the step that they take anyway.
     delay: int = 0
     #: rad/s, standard deviation of measured velocities.
@@ -67,8 +69,9 @@ class Loop:
         self.plant.step(self._late.popleft(), PERIOD)
         self._note(
             status=output.status,
+            compute=output.compute,
             touched=self.plant.contact_torque,
-            force=self.plant.contact_force(),
+            **self.measure(self.plant),
             **output.values,
         )
 

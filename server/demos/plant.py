@@ -31,10 +31,15 @@ INTEGRATORS = {
 
 @dataclass(frozen=True)
 class Wall:
-    """A plane through `point` (3,) m whose free side is the one `normal` (3,) points to."""
+    """A plane through `point` (3,) m whose free side is the one `normal` (3,) points to.
+
+    With `half_size` (3,) m a box instead: its face has the point in its middle, and the third size
+    is half of its depth behind the face.
+    """
 
     point: Array
     normal: Array
+    half_size: Array | None = None
     friction: float = 0.8
     #: MuJoCo's solref: (time constant s, damping ratio), or both negative (−stiffness, −damping)
     #: per unit of mass.
@@ -184,6 +189,18 @@ class Plant:
             total += wrench[0]
         return total
 
+    def force_on(self, link: str) -> Array:
+        """N, sum (3,) of the forces of walls on a link, world axes."""
+        body, wrench, total = self.body(link), np.zeros(6), np.zeros(3)
+        for k in range(self.data.ncon):
+            contact = self.data.contact[k]
+            first, second = self.model.geom_bodyid[contact.geom]
+            if body in (first, second):
+                mujoco.mj_contactForce(self.model, self.data, k, wrench)
+                force = contact.frame.reshape(3, 3).T @ wrench[:3]  # of the first on the second
+                total += force if second == body else -force
+        return total
+
 
 def lossless(description: Description) -> Description:
     """Without friction, damping and end stops."""
@@ -234,10 +251,14 @@ def add_wall(spec: Any, wall: Wall) -> None:
     normal = np.asarray(wall.normal, float) / np.linalg.norm(wall.normal)
     turn = np.zeros(4)
     mujoco.mju_quatZ2Vec(turn, normal)
+    shape, size, middle = mujoco.mjtGeom.mjGEOM_PLANE, [0.0, 0.0, 1.0], wall.point
+    if wall.half_size is not None:
+        shape, size = mujoco.mjtGeom.mjGEOM_BOX, list(wall.half_size)
+        middle = wall.point - normal * size[2]
     spec.worldbody.add_geom(
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[0.0, 0.0, 1.0],
-        pos=wall.point,
+        type=shape,
+        size=size,
+        pos=middle,
         quat=turn,
         contype=WALL,
         conaffinity=TOUCHER,

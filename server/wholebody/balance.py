@@ -89,15 +89,17 @@ class Balance(Controller):
         self.gains = self.pack_gains(gains or {})
 
     def _default_gains(self) -> dict[str, Any]:
-        """From mass and inertia in the neutral configuration.
+        """From the robot's mass, its inertia in the neutral configuration and that of its joints.
 
         Constant: a spring that changes with the configuration would not give back what it stores.
         """
+        from torqued.server.laws.typical import typical  # the laws' package imports this module
+
         robot = self.robot
-        q = robot.neutral()
         mass = robot.total_mass
-        inertia = float(np.trace(robot.centroidal_matrix(q)[:3, :3])) / 3.0
-        own = np.diag(robot.mass_matrix(q)).copy()
+        inertia = float(np.trace(robot.centroidal_matrix(robot.neutral())[:3, :3])) / 3.0
+        # Not those of the neutral configuration, where a stretched arm turns about its own axis.
+        own = typical(robot).inertia.copy()
         own[:6] = 0.0
         twice = 2.0 * DAMPING_RATIO
         return {

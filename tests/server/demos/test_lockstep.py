@@ -27,7 +27,8 @@ class CountingSession:
 
     def output(self, number):
         tau = np.full(7, 1e-3 * number)
-        return SimpleNamespace(sequence=number, status=0, tau=tau, values={"tau": tau})
+        values = {"tau": tau}
+        return SimpleNamespace(sequence=number, status=0, compute=1e-4, tau=tau, values=values)
 
     def receive(self, timeout):
         return self.queue.pop(0)
@@ -121,3 +122,11 @@ def test_external_work_is_force_times_velocity_of_the_port():
     _, terms = step_powers(log)
     expected = 2.0 * PERIOD * 0.5 * (log["port"][1:, 0] + log["port"][:-1, 0])
     np.testing.assert_allclose(terms["external"], expected, rtol=1e-12, atol=1e-15)
+
+
+def test_what_is_measured_is_chosen_and_time_of_ticks_is_recorded():
+    loop = make(measure=lambda plant: {"height": plant.point("panda_hand")[2]})
+    (log,) = run_together([loop], 3 * PERIOD)
+    assert log["height"].shape == (3,)
+    assert "force" not in log
+    assert log["compute"].tolist() == [1e-4] * 3

@@ -93,6 +93,28 @@ def test_box_feet_carry_the_weight_of_what_stands_on_them():
     weight = plant.robot.total_mass * 9.81
     assert plant.contact_force() == pytest.approx(weight, rel=0.05)
     assert plant.contact_torque[5] == pytest.approx(weight, rel=0.05)
+    np.testing.assert_allclose(plant.force_on(root), [0.0, 0.0, weight], atol=0.05 * weight)
+    assert not plant.force_on(text.links[1].name).any()
+
+
+def test_wall_with_a_size_is_a_box_behind_its_face():
+    """A ball that falls beside it meets nothing, one that falls above it comes to rest on it."""
+    top = Wall(np.array([0.0, 0.0, 0.5]), np.array([0.0, 0.0, 1.0]), np.array([0.2, 0.3, 0.05]))
+    text = described("quadruped12")
+    ball = Toucher(text.links[0].name, radius=0.1)
+    for x, height in ((0.15, 0.6), (0.35, None)):
+        plant = Plant(text, "floating", (top,), (ball,))
+        q = plant.robot.neutral()
+        q[:3] = x, 0.0, 0.61
+        plant.reset(q, np.zeros(plant.robot.nv))
+        plant.model.dof_damping[6:] = 1e4
+        plant.model.dof_damping[3:6] = 1e4  # it does not roll off
+        for _ in range(400):
+            plant.step(np.zeros(plant.robot.nv))
+        if height is None:
+            assert plant.q[2] < 0.3
+        else:
+            assert plant.q[2] == pytest.approx(height, abs=0.01)
 
 
 def test_payload_adds_its_mass_where_it_is():
