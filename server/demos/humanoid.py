@@ -158,7 +158,7 @@ def checks(phases: list[Phase], log: Log, story: Story) -> list[results.Check]:
 
 def run(args: argparse.Namespace) -> int:
     console = console_of()
-    seconds = args.seconds or SECONDS
+    seconds = results.duration(args.seconds, SECONDS, 1.0)
     console.print(
         f"talos, 36 degrees of freedom, soles of {200 * SOLE[0]:g} by {200 * SOLE[1]:g} cm; "
         f"one session of `wholebody`, {seconds:g} s"
