@@ -11,14 +11,14 @@ import pytest
 from torqued.kernels import processor
 from torqued.kernels.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 #: Compiles one kernel that works in four lanes; prints what for, and the diagonal of a C + Cᵀ − Ṁ.
 PROGRAM = """
 import json
 import numpy as np
 from numba.core.registry import cpu_target
 from torqued.kernels import Robot, jit
-
-pytestmark = pytest.mark.slow
 robot = Robot.family("chain", 5)
 q, v = robot.random_state(np.random.default_rng(0))
 C = robot.coriolis_matrix(q, v)

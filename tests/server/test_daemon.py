@@ -24,7 +24,7 @@ from torqued.server.cli.ping import progress
 pytestmark = pytest.mark.slow
 
 #: Milliseconds that a raw socket of a test waits.
-PATIENCE = 5000
+PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
