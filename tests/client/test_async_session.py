@@ -7,6 +7,7 @@ import pytest
 from daemons import DaemonProcess
 
 from torqued.client import AsyncClient, AsyncSession, TimeoutError, errors
+from torqued.client.frames import FALLBACK, STALE
 from torqued.kernels import Robot
 
 NV = 20
@@ -96,7 +97,9 @@ def test_latest_does_not_wait(daemon, state):
                 pass
             return output
 
-    assert run(daemon, program).status == 0
+    # On a busy machine the newest output may be one of a state that has grown stale meanwhile.
+    output = run(daemon, program)
+    assert output.sequence == 1 and output.status & ~(STALE | FALLBACK) == 0
 
 
 def test_two_sessions_at_once_get_their_own_outputs(daemon, robot, state):
