@@ -22,8 +22,7 @@ from torqued.kernels.momentum import fill_momentum
 from torqued.server.compiling import law
 from torqued.server.laws.law import Array, Shape, copy, expand_state, open_session, project, row
 
-#: Blocks of nv numbers: gain, threshold, release, integral, residual; then started, contact.
-BLOCKS = 5
+# In memory: blocks of nv numbers (gain, threshold, release, integral, residual), started, contact.
 
 DEFAULT_GAIN = 50.0  # 1/s
 #: Thresholds where none are given: this share of the joint's effort limit, or of its weight.

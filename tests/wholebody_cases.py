@@ -8,7 +8,7 @@ import numpy as np
 from robots import load_real, robots_folder
 
 from torqued.kernels import Robot, Wrench
-from torqued.server.wholebody.controller import Controller
+from torqued.server.wholebody.controller import ContactController
 from torqued.server.wholebody.dense import Program, dense_program
 from torqued.server.wholebody.whole_body import WholeBody
 
@@ -44,7 +44,7 @@ def random_references(control: WholeBody, q: Any, seed: int) -> dict[str, Any]:
     return references
 
 
-def along_axes(control: Controller) -> Any:
+def along_axes(control: ContactController) -> Any:
     """Forces of active contacts in the order of the program's variables."""
     plan = control.memory.plan
     active = [c for c in plan.contact if c["variable"] >= 0]

@@ -43,12 +43,3 @@ def matrix(
             f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least
         )
     return np.ascontiguousarray(0.5 * (value + value.T))
-
-
-def number(given: Mapping[str, Any], name: str, default: float, zero: bool = False) -> float:
-    """A gain that is one positive number."""
-    value = float(numbers(f"gains.{name}", given.get(name, default), ()))
-    if value < 0.0 or (value == 0.0 and not zero):
-        allowed = "zero or positive" if zero else "positive"
-        raise InputError(f"gains.{name} is {value}, expected {allowed}", "gains", value)
-    return value

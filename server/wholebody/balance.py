@@ -16,7 +16,7 @@ from torqued.kernels.inputs import numbers
 from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody import balance_law  # noqa: F401  (registers its entry)
 from torqued.server.wholebody.contacts import EDGES
-from torqued.server.wholebody.controller import Controller
+from torqued.server.wholebody.controller import ContactController
 from torqued.server.wholebody.layout import TASK, Array
 from torqued.server.wholebody.parsing import parse_contacts
 
@@ -26,7 +26,7 @@ COM_RATE, ORIENTATION_RATE, POSTURE_RATE = 5.0, 6.0, 4.0
 DAMPING_RATIO = 0.8
 
 
-class Balance(Controller):
+class Balance(ContactController):
     """Keeps centre of mass and base where they should be, by the forces of its contacts."""
 
     ENTRY = "balance"

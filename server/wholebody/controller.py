@@ -23,7 +23,7 @@ def count(shapes: Shapes) -> int:
     return sum(int(np.prod(shape)) for shape in shapes.values())
 
 
-class Controller:
+class ContactController:
     """Holds the memory that compiled code works in; one tick at a time.
 
     references   name → shape of what each tick brings after q and v, in order

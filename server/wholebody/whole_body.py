@@ -21,13 +21,13 @@ from torqued.kernels.inputs import numbers
 from torqued.server.solver import UNBOUNDED
 from torqued.server.wholebody import law  # noqa: F401  (registers its entries)
 from torqued.server.wholebody.contacts import EDGES
-from torqued.server.wholebody.controller import Controller, quaternion
+from torqued.server.wholebody.controller import ContactController, quaternion
 from torqued.server.wholebody.layout import Array
 from torqued.server.wholebody.parsing import COMMON, parse_contacts, parse_tasks, task_references
 from torqued.server.wholebody.tasks import KINDS
 
 
-class WholeBody(Controller):
+class WholeBody(ContactController):
     """Tasks, contacts and limits of one robot.
 
     All contacts that may ever be used are named at the start; each tick's references say which

@@ -11,8 +11,6 @@ from torqued.server.catalog import find_urdf
 from torqued.server.controller import Controller
 from torqued.server.laws import LAWS
 
-RNG = np.random.default_rng(5)
-
 
 @pytest.fixture(scope="module", params=["chain", "panda"])
 def robot(request):
