@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from torqued.server.native import now, sleep_until
-from torqued.server.records import BINS, BINS_PER_OCTAVE
+from torqued.server.loop.records import BINS, BINS_PER_OCTAVE
+from torqued.server.loop.syscalls import now, sleep_until
 
 
 @njit(nogil=True)

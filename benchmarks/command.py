@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console

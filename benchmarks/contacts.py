@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from torqued.benchmarks.timing import Call
 from torqued.kernels import Contact
-from torqued.kernels.compiled import COMPILED
-from torqued.kernels.contact_solvers import SOLVERS, contact_space
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.contacts.solvers import SOLVERS, contact_space
 
 if TYPE_CHECKING:
     from torqued.benchmarks.robots import Case, State

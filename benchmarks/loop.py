@@ -41,9 +41,9 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.server.cli.compile import compile_with_progress
 from torqued.server.daemon import Daemon
-from torqued.server.records import BINS
-from torqued.server.runtime import Endpoints
-from torqued.server.sessions import Safety
+from torqued.server.loop.records import BINS
+from torqued.server.loop.servo import Safety
+from torqued.server.transport.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from rich.console import Console

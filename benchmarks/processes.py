@@ -13,8 +13,8 @@ from pathlib import Path
 
 from torqued.benchmarks import echo
 from torqued.client import Client, TimeoutError
-from torqued.client.places import request_endpoint
-from torqued.kernels.errors import TorquedError
+from torqued.client.endpoints import request_endpoint
+from torqued.common.errors import TorquedError
 
 #: The robot that requests are about.
 ROBOT = "chain20"

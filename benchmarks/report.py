@@ -10,7 +10,7 @@ from torqued.benchmarks.growth import THEORY
 from torqued.benchmarks.results import Figure, Results
 from torqued.benchmarks.robots import KERNELS, NOTES
 from torqued.benchmarks.sheet import Sheet
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 BEGIN = "<!-- measured: begin (written by `torqued bench kernels --markdown`) -->"
 END = "<!-- measured: end -->"

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from torqued.benchmarks.contacts import CONTACTS, ContactProblem
 from torqued.benchmarks.timing import Call
+from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
-from torqued.kernels.compiled import COMPILED
-from torqued.kernels.errors import ModelWarning, TorquedError
+from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.server import catalog

@@ -33,7 +33,7 @@ from torqued.benchmarks.latency import Comparison, Samples, sheet, summary
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.processes import NotStarted, daemon, echo_process
 from torqued.client import Client, codec
-from torqued.client.places import request_endpoint
+from torqued.client.endpoints import request_endpoint
 
 if TYPE_CHECKING:
     from torqued.benchmarks.sheet import Sheet

@@ -100,8 +100,8 @@ def measure(ticks: Ticks) -> tuple[dict[str, Any], dict[str, Array]]:
     Figures as JSON has them, and all samples in µs by name, for the picture.
     """
     from torqued.benchmarks.timing import _no_garbage_collection
-    from torqued.kernels.compiled import COMPILED
-    from torqued.server.wholebody.controller import count as numbers_in
+    from torqued.kernels.compilation.entries import COMPILED
+    from torqued.kernels.control.wholebody.controller import count as numbers_in
 
     control, states = ticks.control, ticks.states
     robot, address, gains = control.robot, control.address, control.gains
@@ -171,8 +171,8 @@ def daqp_times(ticks: Ticks) -> tuple[Array, Array, Array]:
     """
     import daqp
 
-    from torqued.server.solver import EQUALITY, INEQUALITY
-    from torqued.server.wholebody.dense import dense_program
+    from torqued.kernels.control.wholebody.daqp import EQUALITY, INEQUALITY
+    from torqued.kernels.control.wholebody.dense import dense_program
 
     # Every tenth tick: a program takes longer to build in Python than to solve.
     states = ticks.states[:: max(1, len(ticks.states) // 500)]

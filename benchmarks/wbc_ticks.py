@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.common.errors import ModelWarning
 from torqued.kernels import Robot
-from torqued.kernels.errors import ModelWarning
+from torqued.kernels.control.wholebody.whole_body import WholeBody
 from torqued.server import catalog
-from torqued.server.wholebody.whole_body import WholeBody
 
 Array = NDArray[np.float64]
 
@@ -51,7 +51,7 @@ class Ticks:
     @property
     def size(self) -> str:
         """Of the program, in words."""
-        from torqued.server.wholebody.dense import dense_program
+        from torqued.kernels.control.wholebody.dense import dense_program
 
         p = dense_program(self.control, self.states[0])
         equal = int((p.lower == p.upper).sum())

@@ -21,13 +21,13 @@ from torqued.client.errors import (
     OperationError,
     RequestError,
     TimeoutError,
-    TorquedError,
     VersionError,
 )
 from torqued.client.session import Output, Session
+from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
-    from torqued.client.aio import AsyncClient
+    from torqued.client.async_client import AsyncClient
     from torqued.client.async_session import AsyncSession
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """What runs in asyncio when it is asked for: that takes as long to import as all the rest."""
     if name in ("AsyncClient", "AsyncSession"):
-        from torqued.client import aio
+        from torqued.client import async_client as aio
 
         return getattr(aio, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -20,9 +20,9 @@ from typing import Any, Self, TypeVar, cast
 import zmq
 import zmq.asyncio
 
+from torqued.client.endpoints import reachable
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys, connect
-from torqued.client.places import reachable
 from torqued.client.session import no_output, not_taken
 from torqued.client.session_frames import Output, SessionFrames
 

@@ -19,12 +19,14 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
-from torqued.client import codec, places
-from torqued.client.closing import Closing
-from torqued.client.errors import TimeoutError, TorquedError, VersionError
+from torqued.client import codec
+from torqued.client import endpoints as places
+from torqued.client.context_manager import Closing
+from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
+from torqued.common.errors import TorquedError
 
 Array = NDArray[np.float64]
 

@@ -23,9 +23,7 @@ import builtins
 from collections.abc import Mapping
 from typing import Any
 
-
-class TorquedError(Exception):
-    """Base class of every error that torqued raises on purpose."""
+from torqued.common.errors import TorquedError
 
 
 class RequestError(TorquedError):

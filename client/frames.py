@@ -19,15 +19,6 @@ PAYLOAD = 8  # where every payload begins
 STATE_HEAD = struct.Struct("<Qd")
 OUTPUT_HEAD = struct.Struct("<QqQddd")
 
-#: Status bits of an output.
-OK = 0
-STALE = 1  # no new state for some ticks
-CLAMPED = 2  # a torque was cut to its limit, or to the limit of its rate
-FALLBACK = 4  # the torque is not the law's but the fallback's
-SOLVER = 8  # a solver did not succeed
-NONFINITE = 16  # a state or result had NaN or infinity in it
-STATUS = {1: "STALE", 2: "CLAMPED", 4: "FALLBACK", 8: "SOLVER", 16: "NONFINITE"}
-
 
 def prefix(payload: int) -> bytes:
     """The eight bytes before a payload of that many bytes."""
@@ -36,8 +27,3 @@ def prefix(payload: int) -> bytes:
     if payload < 65536:
         return b"\x92\xa3tqd\xc5" + struct.pack(">H", payload)
     return b"\x92\xa1t\xc6" + struct.pack(">I", payload)
-
-
-def status_names(bits: int) -> list[str]:
-    """Names of the bits that are set."""
-    return [name for bit, name in STATUS.items() if bits & bit]

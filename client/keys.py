@@ -17,8 +17,8 @@ from typing import Any
 
 import zmq
 
-from torqued.client.errors import TorquedError
-from torqued.client.places import host_and_port
+from torqued.client.endpoints import host_and_port
+from torqued.common.errors import TorquedError
 
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 

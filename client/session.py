@@ -9,10 +9,10 @@ from typing import Any
 
 import zmq
 
-from torqued.client.closing import Closing
+from torqued.client.context_manager import Closing
+from torqued.client.endpoints import reachable
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys, connect
-from torqued.client.places import reachable
 from torqued.client.session_frames import Output, SessionFrames
 
 __all__ = ["Output", "Session"]

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.client.errors import MessageError
-from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix, status_names
+from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
+from torqued.common.status import status_names
 
 Array = NDArray[np.float64]
 

@@ -7,7 +7,7 @@ from typing import Any
 import zmq
 
 from torqued.client import codec
-from torqued.client.closing import Closing
+from torqued.client.context_manager import Closing
 from torqued.client.keys import Keys, connect
 
 

@@ -3,16 +3,16 @@
 `Robot` is the face; `errors` has what it raises.
 """
 
-from torqued.kernels.charts import Custom
-from torqued.kernels.contacts import Contact, Wrench
-from torqued.kernels.errors import (
+from torqued.common.errors import (
     InputError,
     ModelError,
     ModelWarning,
     NumericalError,
     TorquedError,
 )
-from torqued.kernels.robot import Robot
+from torqued.kernels.charts import Custom
+from torqued.kernels.contacts.types import Contact, Wrench
+from torqued.kernels.robot.robot import Robot
 
 __all__ = [
     "Contact",

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 if TYPE_CHECKING:
     from torqued.kernels import Robot

@@ -23,14 +23,13 @@ from pydantic import (
     model_validator,
 )
 
-from torqued.client.errors import TorquedError as ClientError
-from torqued.client.places import host_and_port
+from torqued.client.endpoints import host_and_port
+from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
-from torqued.kernels.errors import InputError, TorquedError
 from torqued.server import catalog
-from torqued.server.limits import Limits
-from torqued.server.runtime import default_folder
-from torqued.server.sessions import Safety
+from torqued.server.access.rate_limits import Limits
+from torqued.server.loop.servo import Safety
+from torqued.server.transport.endpoints import default_folder
 
 
 class ConfigError(TorquedError):
@@ -133,7 +132,7 @@ class Config(BaseModel):
         if endpoint is not None:
             try:
                 host_and_port(endpoint)
-            except ClientError as error:
+            except TorquedError as error:
                 raise ValueError(str(error)) from None
         return endpoint
 

@@ -23,12 +23,14 @@ import zmq
 from torqued.client import codec, errors
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import InputError, Robot
-from torqued.kernels.compiled import CompileSummary, compile_all
-from torqued.server.access import Caller, check, may_keep
-from torqued.server.batch import checked_batch
-from torqued.server.familiar import Familiar
-from torqued.server.limits import Limits, RequestRate
-from torqued.server.operations import (
+from torqued.kernels.compilation.entries import CompileSummary, compile_all
+from torqued.server.access.rate_limits import Limits, RequestRate
+from torqued.server.access.rights import Caller, check, may_keep
+from torqued.server.loop.realtime import realtime
+from torqued.server.loop.servo import Safety, Servo
+from torqued.server.requests.batch import checked_batch
+from torqued.server.requests.fast_path import Familiar
+from torqued.server.requests.operations import (
     CONTROL_OPERATIONS,
     REQUESTS,
     SESSION_OPERATIONS,
@@ -38,9 +40,7 @@ from torqued.server.operations import (
     checked_name,
     run_operation,
 )
-from torqued.server.realtime import realtime
-from torqued.server.reloading import Reload
-from torqued.server.replies import (
+from torqued.server.requests.replies import (
     Envelope,
     Later,
     as_request_error,
@@ -48,10 +48,10 @@ from torqued.server.replies import (
     refusal,
     success,
 )
-from torqued.server.runtime import EndpointError, Endpoints, private_folder
-from torqued.server.sessions import Safety, Servo
-from torqued.server.transport import Arrival, Door, LocalDoor, TcpDoor
-from torqued.server.waiting import Waiting
+from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
+from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.sockets import Arrival, Door, LocalDoor, TcpDoor
+from torqued.server.worker.reload import Reload
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Job, Worker
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from torqued.client import Client, TimeoutError
-from torqued.client.places import request_endpoint
+from torqued.client.endpoints import request_endpoint
 
 #: Seconds to become ready: a cold cache is filled meanwhile.
 LONGEST_START = 400.0

@@ -7,7 +7,7 @@ from daemons import LONGEST_STOP
 
 from torqued.client import Client
 from torqued.server.daemon import Daemon
-from torqued.server.runtime import Endpoints
+from torqued.server.transport.endpoints import Endpoints
 
 
 class InThread:

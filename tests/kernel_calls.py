@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torqued.kernels import Robot
-from torqued.kernels.compiled import COMPILED
-from torqued.kernels.contact_solvers import DIRECT, RANGE_SPACE, contact_space
-from torqued.kernels.contacts import Contact
-from torqued.kernels.evaluate import WANTS, quantities
-from torqued.kernels.frames import HYBRID
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
+from torqued.kernels.contacts.types import Contact
+from torqued.kernels.dynamics.frames import HYBRID
+from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
 from torqued.kernels.model.description import Array
 
 #: All that `evaluate` can do.

@@ -14,11 +14,11 @@ from cases import random_case
 from kernel_calls import example_robot
 
 from torqued.kernels import Robot
-from torqued.kernels import evaluate as evaluate_module
 from torqued.kernels.charts import CHARTS
-from torqued.kernels.contact_solvers import SOLVERS
-from torqued.kernels.contacts import Contact
-from torqued.kernels.frames import REPRESENTATIONS
+from torqued.kernels.contacts.solvers import SOLVERS
+from torqued.kernels.contacts.types import Contact
+from torqued.kernels.dynamics import selected_quantities as evaluate_module
+from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
 
 #: What else `Robot` has: ways to load, names and properties.

@@ -1,4 +1,4 @@
-"""Arrows point one way: server → kernels, server → client, never back."""
+"""Arrows point one way: server → kernels, server → client, all → common, never back."""
 
 import ast
 import subprocess
@@ -12,6 +12,17 @@ ROOT = Path(__file__).parent.parent
 
 #: Package → what no module of it may import, directly or inside a function.
 FORBIDDEN = {
+    "common": {
+        "torqued.client",
+        "torqued.kernels",
+        "torqued.server",
+        "torqued.benchmarks",
+        "numpy",
+        "numba",
+        "zmq",
+        "msgpack",
+        "pydantic",
+    },
     "kernels": {
         "torqued.client",
         "torqued.server",

@@ -16,8 +16,8 @@ from daemons import DaemonProcess
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("kernels", "client", "server", "benchmarks")
-TYPED = ("kernels", "client", "server")
+PACKAGES = ("common", "kernels", "client", "server", "benchmarks")
+TYPED = ("common", "kernels", "client", "server")
 
 
 def run(*command):

@@ -8,9 +8,9 @@ import numpy as np
 from robots import load_real, robots_folder
 
 from torqued.kernels import Robot, Wrench
-from torqued.server.wholebody.controller import ContactController
-from torqued.server.wholebody.dense import Program, dense_program
-from torqued.server.wholebody.whole_body import WholeBody
+from torqued.kernels.control.wholebody.controller import ContactController
+from torqued.kernels.control.wholebody.dense import Program, dense_program
+from torqued.kernels.control.wholebody.whole_body import WholeBody
 
 TALOS = robots_folder() / "talos_data" / "robots" / "talos_reduced.urdf"
 

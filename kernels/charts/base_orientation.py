@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from torqued.common.errors import NumericalError
 from torqued.kernels.charts.jointwise import JointMap
 from torqued.kernels.charts.rotation import (
     LEVI_CIVITA,
@@ -29,8 +30,7 @@ from torqued.kernels.charts.rotation import (
     turn_between,
     turned,
 )
-from torqued.kernels.errors import NumericalError
-from torqued.kernels.inputs import QUATERNION_TOLERANCE
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.rotations import rotation_from_rpy, rpy_from_rotation
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart, Native
 from torqued.kernels.charts.rotation import rotation, skew
-from torqued.kernels.errors import InputError
-from torqued.kernels.inputs import numbers, unit_quaternions
+from torqued.kernels.input_checks import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
 
 #: Places in the native velocity [ω, u, joints] and in the chart's [ṗ, ω, joints].

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from torqued.kernels.errors import NumericalError
-from torqued.kernels.inputs import numbers, unit_quaternions
+from torqued.common.errors import NumericalError
+from torqued.kernels.input_checks import numbers, unit_quaternions
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import JointInfo, Model
 

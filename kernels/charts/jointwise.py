@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart, Native
 from torqued.kernels.charts.rotation import norm_fault
-from torqued.kernels.errors import InputError
-from torqued.kernels.inputs import numbers
+from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Indices, JointInfo
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
-from torqued.kernels.errors import InputError
 from torqued.kernels.model.description import Array
 
 #: Number of orientation parameters by chart.

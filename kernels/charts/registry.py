@@ -10,7 +10,7 @@ from torqued.kernels.charts.chart import Chart, Native, own_joints
 from torqued.kernels.charts.jointwise import JointwiseChart, native_map
 from torqued.kernels.charts.layouts import mujoco_map, pinocchio_map, rbdl_map
 from torqued.kernels.charts.user import Custom, CustomChart
-from torqued.kernels.inputs import choice
+from torqued.kernels.input_checks import choice
 
 #: What `coordinates=` takes: a name of CHARTS, or the user's own A and Ȧ.
 Coordinates = str | Custom

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from torqued.kernels.inputs import QUATERNION_TOLERANCE
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.rotations import rotation_from_quaternion
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torqued.kernels import layout
 from torqued.kernels.model.description import (
     JOINT_SIZES,
     Array,
@@ -23,6 +22,7 @@ from torqued.kernels.model.description import (
 )
 from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
 from torqued.kernels.model.rigid_body import joined, moved
+from torqued.kernels.primitives import layout
 
 X, Y, Z = np.eye(3)
 

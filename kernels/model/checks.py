@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks_joint import check_joint, check_mimics, check_placement
 from torqued.kernels.model.checks_mass import check_inertia, check_motions, check_numbers

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 from torqued.kernels.model.description import (
     Array,
     Description,

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.description import (
     JOINT_SIZES,
     USES_AXIS,

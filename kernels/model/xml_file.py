@@ -19,7 +19,7 @@ from xml.parsers.expat import ErrorString
 import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.findings import Findings
 
 if TYPE_CHECKING:

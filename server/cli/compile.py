@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from torqued.kernels.compiled import CompileSummary
+    from torqued.kernels.compilation.entries import CompileSummary
 
 HELP = "compile every kernel into the cache, so that later starts are quick"
 EXAMPLE = "  torqued compile"
@@ -48,9 +48,10 @@ def compile_with_progress(
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    import torqued.server.answering
-    import torqued.server.controller  # noqa: F401  (these are compiled as well)
-    from torqued.kernels.compiled import compile_all
+    from torqued.kernels.compilation.entries import compile_all
+    from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
+    from torqued.server.loop import tick  # noqa: F401  (likewise)
+    from torqued.server.requests import fast_path_loop  # noqa: F401  (likewise)
 
     with Progress(
         TextColumn("compiling"),

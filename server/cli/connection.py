@@ -36,7 +36,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 def connect(args: argparse.Namespace) -> Client:
     """The client of the daemon that the options mean."""
     from torqued.client import Client, TorquedError
-    from torqued.client.places import default_folder, request_endpoint
+    from torqued.client.endpoints import default_folder, request_endpoint
 
     if args.endpoint:
         keys = {"key": args.key, "server_key": args.server_key}

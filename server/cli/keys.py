@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from torqued.server.keys import KeyFolder
+    from torqued.server.access.keys import KeyFolder
 
 HELP = "make, list and revoke the keys of clients over TCP"
 EXAMPLE = """\
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torqued.server.keys import KeyFolder, default_keys
+    from torqued.server.access.keys import KeyFolder, default_keys
 
     ACTIONS[args.action](KeyFolder(args.keys or default_keys()), args)
     return 0

@@ -17,6 +17,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
+from torqued.common.errors import TorquedError
 from torqued.server.cli import (
     bench,
     call,
@@ -117,19 +118,8 @@ def run(command: Command, args: argparse.Namespace) -> int:
             code = command.run(args)
             sys.stdout.flush()
             return code
-    except Exception as error:
-        if not _is_torqueds_own(error):
-            raise
+    except TorquedError as error:
         return _fail(str(error))
-
-
-def _is_torqueds_own(error: Exception) -> bool:
-    """Whether an error is of one of torqued's trees: the kernels' or the client's.
-
-    Only a module that is loaded can have raised it; loading the kernels takes its time.
-    """
-    trees = (sys.modules.get(f"torqued.{package}.errors") for package in ("kernels", "client"))
-    return isinstance(error, tuple(tree.TorquedError for tree in trees if tree is not None))
 
 
 def _fail(message: str) -> int:
@@ -146,7 +136,7 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     """A model's faults as sentences for the user; other warnings as Python prints them."""
-    from torqued.kernels.errors import ModelWarning
+    from torqued.common.errors import ModelWarning
 
     if issubclass(category, ModelWarning):
         text = f"torqued: warning: {message}\n"

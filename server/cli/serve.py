@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from torqued.kernels.compiled import CompileSummary
+    from torqued.kernels.compilation.entries import CompileSummary
     from torqued.server.config import Config
     from torqued.server.daemon import Daemon
-    from torqued.server.transport import TcpDoor
+    from torqued.server.transport.sockets import TcpDoor
 
 HELP = "serve a robot's dynamics and control to other processes"
 EXAMPLE = """\
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.config import load_config
     from torqued.server.daemon import Daemon, Stopped
     from torqued.server.notify import notify
-    from torqued.server.runtime import Endpoints
+    from torqued.server.transport.endpoints import Endpoints
     from torqued.server.worker.source import Source
 
     given = options(args)
@@ -123,7 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line says, as keys of the configuration."""
-    from torqued.kernels.errors import InputError
+    from torqued.common.errors import InputError
     from torqued.server.config import Config
 
     given: dict[str, Any] = {
@@ -143,10 +143,10 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
 
 def tcp_door(config: Config) -> TcpDoor | None:
     """The TCP sockets that the configuration asks for."""
-    from torqued.server.allowed import KeysError
-    from torqued.server.curve import CurveDoor
-    from torqued.server.keys import KeyFolder, default_keys
-    from torqued.server.transport import TcpDoor
+    from torqued.server.access.allow_list import KeysError
+    from torqued.server.access.keys import KeyFolder, default_keys
+    from torqued.server.transport.curve import CurveDoor
+    from torqued.server.transport.sockets import TcpDoor
 
     if config.listen is None:
         return None
@@ -161,8 +161,8 @@ def tcp_door(config: Config) -> TcpDoor | None:
 
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
     """What a person wants to know of a daemon that has become ready."""
-    from torqued.kernels.jit import PROCESSOR
-    from torqued.server.realtime import what_to_add
+    from torqued.kernels.compilation.jit import PROCESSOR
+    from torqued.server.loop.realtime import what_to_add
 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache

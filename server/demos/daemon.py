@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 
 from torqued.client import Client, TimeoutError
-from torqued.client.errors import TorquedError
-from torqued.client.places import request_endpoint
+from torqued.client.endpoints import request_endpoint
+from torqued.common.errors import TorquedError
 from torqued.kernels.model.description import Description
 from torqued.server.demos.models import write_urdf
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.client.frames import SOLVER
+from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.server.demos import humanoid_pushes, results

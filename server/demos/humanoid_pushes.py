@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 from torqued.client import Client
-from torqued.client.frames import SOLVER
 from torqued.client.session import Session
+from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results

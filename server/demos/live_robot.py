@@ -32,7 +32,7 @@ def make_plant(urdf: str, kind: str) -> Any:
         from torqued.server.demos.plant import Plant
 
         return Plant(described(urdf))
-    from torqued.server.demos.own_plant import OwnPlant
+    from torqued.server.demos.native_plant import OwnPlant
 
     return OwnPlant(described(urdf))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 from torqued.kernels.model.description import (
     Array,
     Description,
@@ -25,7 +25,7 @@ from torqued.kernels.model.description import (
 from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.kernels.model.xml_file import read_text
-from torqued.kernels.robot_loading import read_whole
+from torqued.kernels.robot.loading import read_whole
 from torqued.server import catalog
 
 #: The fingers are held by a drive of their own, as on the real arm.

@@ -13,8 +13,8 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.errors import InputError
 from torqued.kernels.model.description import Array, Description, Limits
 from torqued.kernels.model.urdf_writer import to_urdf
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,6 +17,7 @@ import numpy as np
 
 from torqued.client import Client
 from torqued.kernels import Robot
+from torqued.kernels.control.typical_inertia import typical
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
 from torqued.server.demos.lockstep import PERIOD, Log, Loop, energy_balance, run_together
@@ -24,7 +25,6 @@ from torqued.server.demos.models import PANDA_READY, panda, with_payload
 from torqued.server.demos.plant import Plant
 from torqued.server.demos.stage import bar, console_of, served
 from torqued.server.demos.trajectories import Sines, panda_sines
-from torqued.server.laws.typical import typical
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from torqued.client import codec
-from torqued.kernels.layout import BODY, WORLD
 from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
+from torqued.kernels.primitives.layout import BODY, WORLD
 
 
 def pack(model: Model) -> bytes:

@@ -21,9 +21,9 @@ import zmq
 
 from torqued.client import codec
 from torqued.kernels import Robot
-from torqued.server.batch import run_batch
-from torqued.server.operations import WORKER_OPERATIONS, checked_fields
-from torqued.server.replies import answer, as_request_error, refusal
+from torqued.server.requests.batch import run_batch
+from torqued.server.requests.operations import WORKER_OPERATIONS, checked_fields
+from torqued.server.requests.replies import answer, as_request_error, refusal
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from torqued.client import errors
-from torqued.kernels.errors import ModelWarning, TorquedError
+from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels.model.model import Model
 from torqued.server.config import Config, load_config
 

@@ -25,8 +25,8 @@ import zmq
 from torqued.client import codec, errors
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.kernels.model.model import Model
-from torqued.server.replies import Identity
-from torqued.server.waiting import Waiting
+from torqued.server.requests.replies import Identity
+from torqued.server.transport.event_loop import Waiting
 from torqued.server.worker.models import pack
 
 log = logging.getLogger("torqued")

@@ -9,7 +9,7 @@ from torqued.benchmarks.machine import this_machine
 from torqued.benchmarks.results import Figure, Results
 from torqued.benchmarks.robots import DisagreementError
 from torqued.benchmarks.timing import Times
-from torqued.kernels.contact_solvers import SOLVERS
+from torqued.kernels.contacts.solvers import SOLVERS
 
 NAMES = tuple(CONTACTS["talos"])
 

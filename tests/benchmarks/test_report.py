@@ -11,7 +11,7 @@ from torqued.benchmarks.growth import SERIES, Curve
 from torqued.benchmarks.machine import cpu_model, this_machine
 from torqued.benchmarks.results import Figure, Results
 from torqued.benchmarks.timing import Times
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 KERNELS = ("coriolis", "christoffel", "rnea", "crba", "aba")
 

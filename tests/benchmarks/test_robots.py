@@ -6,7 +6,7 @@ import pytest
 
 from torqued.benchmarks import robots
 from torqued.benchmarks.robots import KERNELS, DisagreementError
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 
 
 @pytest.mark.parametrize("name", robots.ROBOTS)

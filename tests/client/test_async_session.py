@@ -7,7 +7,7 @@ import pytest
 from daemons import DaemonProcess
 
 from torqued.client import AsyncClient, AsyncSession, TimeoutError, errors
-from torqued.client.frames import FALLBACK, STALE
+from torqued.common.status import FALLBACK, STALE
 from torqued.kernels import Robot
 
 NV = 20

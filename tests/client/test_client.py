@@ -10,7 +10,7 @@ import pytest
 import zmq
 
 from torqued.client import Client, TimeoutError, VersionError, codec
-from torqued.client.places import request_endpoint
+from torqued.client.endpoints import request_endpoint
 
 
 class Puppet:

@@ -29,9 +29,3 @@ def test_payload_begins_at_byte_8_and_a_library_writes_the_same_bytes(size):
 
 def test_heads_have_the_documents_sizes():
     assert (frames.STATE_HEAD.size, frames.OUTPUT_HEAD.size) == (16, 48)
-
-
-def test_status_bits_have_names():
-    assert frames.status_names(frames.OK) == []
-    assert frames.status_names(frames.STALE | frames.FALLBACK) == ["STALE", "FALLBACK"]
-    assert frames.status_names(31) == list(frames.STATUS.values())

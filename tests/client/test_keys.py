@@ -4,8 +4,8 @@ import pytest
 import zmq
 
 from torqued.client import TorquedError
+from torqued.client.endpoints import control_endpoint, host_and_port, reachable, telemetry_endpoint
 from torqued.client.keys import find_keys
-from torqued.client.places import control_endpoint, host_and_port, reachable, telemetry_endpoint
 
 ENDPOINT = "tcp://robot:5550"
 PUBLIC, SECRET = (half.decode() for half in zmq.curve_keypair())

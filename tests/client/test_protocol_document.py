@@ -6,15 +6,16 @@ from pathlib import Path
 import pytest
 from golden import FRAMES, MESSAGES
 
-from torqued.client import client, codec, errors, frames
-from torqued.server import batch
-from torqued.server.operations import (
+from torqued.client import client, codec, errors
+from torqued.common.status import STATUS
+from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.requests import batch
+from torqued.server.requests.operations import (
     CONTROL_OPERATIONS,
     OPERATIONS,
     SESSION_OPERATIONS,
     WORKER_OPERATIONS,
 )
-from torqued.server.records import MOST_SESSIONS
 from torqued.server.worker.worker import MOST_JOBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
@@ -76,18 +77,18 @@ def test_error_codes_are_the_codes():
 
 
 def test_status_bits_are_the_codes():
-    assert {int(bit): name for bit, name, _ in rows(marked("status"))} == frames.STATUS
+    assert {int(bit): name for bit, name, _ in rows(marked("status"))} == STATUS
 
 
 def test_quantities_are_the_codes():
-    from torqued.kernels.evaluate import WANTS
+    from torqued.kernels.dynamics.selected_quantities import WANTS
 
     section = DOCUMENT.split("### Quantities")[1].split("###")[0]
     assert {row[0] for row in rows(section)} == set(WANTS)
 
 
 def test_laws_are_the_codes():
-    from torqued.server.laws import LAWS
+    from torqued.kernels.control.laws import LAWS
 
     assert {row[0] for row in rows(marked("laws"))} == set(LAWS)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from torqued.kernels.processor import KINDS, VARIABLE
+from torqued.kernels.compilation.target_cpu import KINDS, VARIABLE
 from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 from torqued.kernels.model import families
 from torqued.server import catalog
 

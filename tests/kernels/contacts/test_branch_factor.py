@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from textbook import X, Z, body, chain
 
 from torqued.kernels import Contact, ModelWarning, NumericalError, Robot
-from torqued.kernels.articulated import OK, SINGULAR
-from torqued.kernels.compiled import COMPILED
-from torqued.kernels.contact_solvers import RANGE_SPACE, ContactSpace, contact_space
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.contacts.solvers import RANGE_SPACE, ContactSpace, contact_space
+from torqued.kernels.dynamics.articulated import OK, SINGULAR
 from torqued.kernels.model.description import Array
-from torqued.kernels.workspace import unbranched
+from torqued.kernels.primitives.workspace import unbranched
 
 few = settings(max_examples=40)
 

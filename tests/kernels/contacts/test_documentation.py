@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from torqued.kernels.contact_solvers import SOLVERS
-from torqued.kernels.contacts import KINDS
+from torqued.kernels.contacts.solvers import SOLVERS
+from torqued.kernels.contacts.types import KINDS
 
 TEXT = (Path(__file__).parents[3] / "docs" / "CONTACTS.md").read_text(encoding="utf-8")
 

@@ -25,7 +25,7 @@ from robots import robots_folder
 
 from oracles.contact_kkt import rows_of
 from torqued.kernels import Contact, Robot
-from torqued.kernels.contacts import FrictionSolution
+from torqued.kernels.contacts.types import FrictionSolution
 from torqued.kernels.model.description import Array, Description, Joint, Link
 
 few = settings(max_examples=50)

@@ -13,7 +13,7 @@ from textbook import DoublePendulum
 
 from oracles.contact_kkt import jacobian
 from torqued.kernels import Contact, Robot
-from torqued.kernels.contacts import ImpactSolution
+from torqued.kernels.contacts.types import ImpactSolution
 from torqued.kernels.model.description import Array
 
 few = settings(max_examples=60)

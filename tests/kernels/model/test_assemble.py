@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from random_trees import random_tree
 
 from oracles.literal_tree import LiteralTree, mimic_maps
-from torqued.kernels import layout
 from torqued.kernels.model.assemble import assemble, axis_frame, elementary_joints
 from torqued.kernels.model.description import (
     JOINT_SIZES,
@@ -25,6 +24,7 @@ from torqued.kernels.model.description import (
 )
 from torqued.kernels.model.families import family
 from torqued.kernels.model.model import Model
+from torqued.kernels.primitives import layout
 
 X, Y, Z = np.eye(3)
 NO_GRAVITY = np.zeros(3)

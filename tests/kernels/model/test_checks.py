@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import (
     Description,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torqued.kernels.errors import InputError
+from torqued.common.errors import InputError
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import FAMILIES, family

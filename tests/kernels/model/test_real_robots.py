@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from robots import robot_urdfs
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Inertia, Pose

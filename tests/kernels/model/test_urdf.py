@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torqued.kernels.errors import ModelError
+from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description, Joint, Limits, Mimic
 from torqued.kernels.model.families import family

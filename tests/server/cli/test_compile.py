@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from torqued.kernels import compiled
+from torqued.kernels.compilation import entries as compiled
 from torqued.server.cli import compile as command
 from torqued.server.cli.main import main
 

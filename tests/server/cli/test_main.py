@@ -5,7 +5,7 @@ import warnings
 import pytest
 import zmq
 
-from torqued.kernels.errors import InputError, ModelWarning
+from torqued.common.errors import InputError, ModelWarning
 from torqued.server.cli import main as cli
 from torqued.server.cli import models
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from torqued.kernels import Robot
+from torqued.kernels.control.wholebody.balance import POSTURE_RATE, Balance
 from torqued.server.demos import humanoid, humanoid_pushes
 from torqued.server.demos.humanoid_plan import Change, Hold, Move, Track
 from torqued.server.demos.humanoid_pushes import Recovered, Stander, ankle_limit, run_standing
@@ -18,7 +19,6 @@ from torqued.server.demos.humanoid_robot import (
 )
 from torqued.server.demos.humanoid_story import HEIGHT
 from torqued.server.demos.stage import served
-from torqued.server.wholebody.balance import POSTURE_RATE, Balance
 
 pytestmark = pytest.mark.slow
 

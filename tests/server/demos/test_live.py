@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.errors import InputError
 from torqued.server.demos import live, live_setup, results
 from torqued.server.demos.daemon import ProcessError, demo
 

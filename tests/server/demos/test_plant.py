@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from agreement import assert_agree
 
+from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.errors import InputError
 from torqued.server.demos.models import PANDA_READY, described, panda, with_payload
-from torqued.server.demos.own_plant import OwnPlant
+from torqued.server.demos.native_plant import OwnPlant
 from torqued.server.demos.plant import Plant, Push, Toucher, Wall
 
 

@@ -1,0 +1,1 @@
+"""What the client and the kernels share: errors and status bits. Standard library only."""

@@ -1,0 +1,291 @@
+"""A robot seen through a chart: the methods of `Robot` with all coordinates those of the chart.
+
+Each computes natively and changes coordinates by A ([EW21] section 3.3). What stands in the
+common frame (twists, poses, momenta, wrenches) is the same in every chart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.kernels.charts.chart import Chart
+from torqued.kernels.charts.redundant import RedundantBase, redundant_base
+from torqued.kernels.contacts.types import (
+    Contact,
+    ContactSolution,
+    FrictionSolution,
+    ImpactSolution,
+)
+from torqued.kernels.input_checks import numbers
+from torqued.kernels.model.description import Array
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.base import Wrenches
+    from torqued.kernels.robot.robot import Robot
+
+
+class ChartedRobot:
+    """`robot` in the coordinates of `chart`."""
+
+    def __init__(self, robot: Robot, chart: Chart) -> None:
+        self.robot, self.chart = robot, chart
+
+    def mass_matrix(self, q: Any) -> Array:
+        """M̄ = Aᵀ M A, eq. 23."""
+        q, A = self._at(q)
+        return A.T @ self.robot.mass_matrix(q) @ A
+
+    def mass_matrix_rate(self, q: Any, v: Any) -> Array:
+        """Aᵀ Ṁ A + Ȧᵀ M A + Aᵀ M Ȧ."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        natively = self.robot.dynamics(q, A @ v, ("M", "Mdot"))
+        return _mass_rate(natively["M"], natively["Mdot"], A, self.chart.A_rate(q, v))
+
+    def coriolis_matrix(self, q: Any, v: Any, factorization: str) -> Array:
+        """C̄ = Aᵀ (C A + M Ȧ), eq. 24."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        C, M = self.robot.coriolis_matrix(q, A @ v, factorization), self.robot.mass_matrix(q)
+        return A.T @ (C @ A + M @ self.chart.A_rate(q, v))
+
+    def christoffel(self, q: Any) -> Array:
+        """Γ̄ with C̄_ij = Σ_k Γ̄_ijk v̄_k: eq. 24 for each unit velocity."""
+        q, A = self._at(q)
+        natively = self.robot.dynamics(q, want=("M", "Gamma"))
+        return self._christoffel(q, natively["M"], natively["Gamma"], A)
+
+    def _christoffel(self, q: Array, M: Array, Gamma: Array, A: Array) -> Array:
+        n = self.chart.nv
+        C = np.tensordot(Gamma, A, axes=(2, 0))  # C[:, :, k] at ν = A e_k
+        out = np.empty((n, n, n))
+        for k, e_k in enumerate(np.eye(n)):
+            out[:, :, k] = A.T @ (C[:, :, k] @ A + M @ self.chart.A_rate(q, e_k))
+        return out
+
+    def gravity(self, q: Any) -> Array:
+        """ḡ = Aᵀ g, eq. 25."""
+        q, A = self._at(q)
+        return A.T @ self.robot.gravity(q)
+
+    def bias(self, q: Any, v: Any) -> Array:
+        return self.inverse_dynamics(q, v, np.zeros(self.chart.nv), None)
+
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None) -> Array:
+        """τ̄ = Aᵀ τ, eq. 26."""
+        q, A = self._at(q)
+        v, a = self._velocity("v", v), self._velocity("a", a)
+        acceleration = A @ a + self.chart.A_rate(q, v) @ v
+        return A.T @ self.robot.inverse_dynamics(q, A @ v, acceleration, f_ext)
+
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None) -> Array:
+        """ā = A⁺ ν̇ + (A⁺)˙ ν, in O(N) as natively."""
+        q, A = self._at(q)
+        velocity = A @ self._velocity("v", v)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        a = self.robot.forward_dynamics(q, velocity, torque, f_ext)
+        return self._acceleration(q, velocity, a)
+
+    def solve_mass(self, q: Any, b: Any) -> Array:
+        """x = A⁺ M⁻¹ A⁺ᵀ b: the smallest solution where M̄ is singular (redundant charts)."""
+        q = self.chart.to_native(q)
+        b = np.asarray(b, dtype=np.float64)
+        n = self.chart.nv
+        inverse = self.chart.A_inverse(q)
+        columns = inverse.T @ numbers("b", b, (n,) if b.ndim == 1 else (n, -1))
+        return inverse @ self.robot.solve_mass(q, columns)
+
+    def contact_dynamics(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str
+    ) -> ContactSolution:
+        """Forces are the same in every chart; Ḡ = G A and γ̄ = γ − G Ȧ v̄."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        natively = self.robot.contact_dynamics(q, A @ v, torque, contacts, solver)
+        return replace(
+            natively,
+            a=self._acceleration(q, A @ v, natively.a),
+            G=natively.G @ A,
+            gamma=natively.gamma - natively.G @ self.chart.A_rate(q, v) @ v,
+            M=A.T @ natively.M @ A,
+        )
+
+    def friction_dynamics(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], dt: float, **options: Any
+    ) -> FrictionSolution:
+        q, A = self._at(q)
+        velocity = A @ self._velocity("v", v)
+        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        natively = self.robot.friction_dynamics(q, velocity, torque, contacts, dt, **options)
+        return replace(natively, a=self._acceleration(q, velocity, natively.a))
+
+    def impact(
+        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float
+    ) -> ImpactSolution:
+        q, A = self._at(q)
+        natively = self.robot.impact(q, A @ self._velocity("v", v), contacts, restitution)
+        return replace(natively, v=self.chart.A_inverse(q) @ natively.v)
+
+    def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array:
+        """ā = A⁺ ν̇ + (A⁺)˙ ν at native q, ν, ν̇."""
+        inverse, rate = self.chart.A_inverse(q), self.chart.A_inverse_rate(q, velocity)
+        return inverse @ a + rate @ velocity
+
+    def mass_product(self, q: Any, w: Any) -> Array:
+        q, A = self._at(q)
+        return A.T @ self.robot.mass_product(q, A @ self._velocity("w", w))
+
+    def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
+        q, A = self._at(q)
+        v, w = self._velocity("v", v), self._velocity("w", w)
+        turning = self.robot.mass_product(q, self.chart.A_rate(q, v) @ w)
+        return A.T @ (self.robot.coriolis_product(q, A @ v, A @ w) + turning)
+
+    def coriolis_transposed_product(self, q: Any, v: Any, w: Any) -> Array:
+        """C̄ᵀ w = Aᵀ Cᵀ (A w) + Ȧᵀ M (A w)."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        Aw = A @ (v if w is None else self._velocity("w", w))
+        turning = self.chart.A_rate(q, v).T @ self.robot.mass_product(q, Aw)
+        return A.T @ self.robot.coriolis_transposed_product(q, A @ v, Aw) + turning
+
+    def energy(self, q: Any, v: Any) -> tuple[float, float]:
+        q, A = self._at(q)
+        return self.robot.energy(q, A @ self._velocity("v", v))
+
+    def dynamics(
+        self,
+        q: Any,
+        v: Any,
+        want: tuple[str, ...],
+        frames: tuple[str, ...],
+        representation: str,
+    ) -> dict[str, Any]:
+        """One walk, natively, for all that is wanted and for what changing coordinates needs."""
+        q, A = self._at(q)
+        v = None if v is None else self._velocity("v", v)
+        needed = list(want)
+        if {"Mdot", "C", "Gamma", "bias"} & set(want):
+            needed.append("M")
+        if "Jdot_v" in want:
+            needed.append("J")
+        words = tuple(dict.fromkeys(needed))
+        native_v = None if v is None else A @ v
+        out = self.robot.dynamics(q, native_v, words, frames, representation)
+        if v is not None and {"Mdot", "C", "bias", "Jdot_v"} & set(want):
+            out |= self._moving(out, A, self.chart.A_rate(q, v), v)
+        if "Gamma" in want:
+            out["Gamma"] = self._christoffel(q, out["M"], out["Gamma"], A)
+        if "M" in out:
+            out["M"] = A.T @ out["M"] @ A
+        if "g" in out:
+            out["g"] = A.T @ out["g"]
+        if "J" in out:
+            out["J"] = {name: J @ A for name, J in out["J"].items()}
+        return {word: out[word] for word in want}
+
+    def _moving(self, out: dict[str, Any], A: Array, A_rate: Array, v: Array) -> dict[str, Any]:
+        """Of native results of `dynamics`, those that Ȧ has a part in, in the chart."""
+        changed: dict[str, Any] = {}
+        turning = A_rate @ v
+        if "Mdot" in out:
+            changed["Mdot"] = _mass_rate(out["M"], out["Mdot"], A, A_rate)
+        if "C" in out:
+            changed["C"] = A.T @ (out["C"] @ A + out["M"] @ A_rate)
+        if "bias" in out:
+            changed["bias"] = A.T @ (out["bias"] + out["M"] @ turning)
+        if "Jdot_v" in out:
+            rates = out["Jdot_v"].items()
+            changed["Jdot_v"] = {name: rate + out["J"][name] @ turning for name, rate in rates}
+        return changed
+
+    def integrate(self, q: Any, v: Any, dt: float) -> Array:
+        step = self._velocity("v", v) * float(numbers("dt", dt, ()))
+        native, A = self._at(q)
+        moved = self.robot.integrate(native, A @ step, 1.0)
+        return self.chart.advance(numbers("q", q, (self.chart.nq,)), step, moved)
+
+    def difference(self, q0: Any, q1: Any) -> Array:
+        step = self.robot.difference(self.chart.to_native(q0, "q0"), self.chart.to_native(q1, "q1"))
+        shape = (self.chart.nq,)
+        return self.chart.retreat(numbers("q0", q0, shape), numbers("q1", q1, shape), step)
+
+    def neutral(self) -> Array:
+        return self.chart.from_native(self.robot.neutral())
+
+    def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
+        q, v = self.robot.random_state(rng)
+        return self.chart.from_native(q), self.chart.A_inverse(q) @ v
+
+    def base_constraint(self, q: Any, v: Any) -> RedundantBase:
+        self.chart.to_native(q)
+        return redundant_base(self.chart, numbers("q", q, (self.chart.nq,)), self._velocity("v", v))
+
+    def frame_pose(self, q: Any, frame: str, point: Any) -> Array:
+        return self.robot.frame_pose(self.chart.to_native(q), frame, point)
+
+    def frame_jacobian(self, q: Any, frame: str, representation: str, point: Any) -> Array:
+        """J̄ = J A."""
+        q, A = self._at(q)
+        return self.robot.frame_jacobian(q, frame, representation, point) @ A
+
+    def frame_velocity(self, q: Any, v: Any, frame: str, representation: str, point: Any) -> Array:
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        return self.robot.frame_velocity(q, A @ v, frame, representation, point)
+
+    def frame_acceleration(
+        self, q: Any, v: Any, a: Any, frame: str, representation: str, point: Any
+    ) -> Array:
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        a = A @ self._velocity("a", a) + self.chart.A_rate(q, v) @ v
+        return self.robot.frame_acceleration(q, A @ v, a, frame, representation, point)
+
+    def frame_bias(self, q: Any, v: Any, frame: str, representation: str, point: Any) -> Array:
+        """The rate of J̄, times v̄: J̇ ν + J Ȧ v̄."""
+        rest = np.zeros(self.chart.nv)
+        return self.frame_acceleration(q, v, rest, frame, representation, point)
+
+    def center_of_mass(self, q: Any) -> Array:
+        return self.robot.center_of_mass(self.chart.to_native(q))
+
+    def center_of_mass_jacobian(self, q: Any) -> Array:
+        q, A = self._at(q)
+        return self.robot.center_of_mass_jacobian(q) @ A
+
+    def centroidal_matrix(self, q: Any) -> Array:
+        q, A = self._at(q)
+        return self.robot.centroidal_matrix(q) @ A
+
+    def centroidal_momentum(self, q: Any, v: Any) -> Array:
+        q, A = self._at(q)
+        return self.robot.centroidal_momentum(q, A @ self._velocity("v", v))
+
+    def centroidal_bias(self, q: Any, v: Any) -> Array:
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        turning = self.robot.centroidal_matrix(q) @ (self.chart.A_rate(q, v) @ v)
+        bias: Array = self.robot.centroidal_bias(q, A @ v) + turning
+        return bias
+
+    def _at(self, q: Any) -> tuple[Array, Array]:
+        """The native q and A there."""
+        native = self.chart.to_native(q)
+        return native, self.chart.A(native)
+
+    def _velocity(self, name: str, values: Any) -> Array:
+        """A velocity, acceleration or torque of the chart, checked."""
+        return numbers(name, values, (self.chart.nv,))
+
+
+def _mass_rate(M: Array, Mdot: Array, A: Array, A_rate: Array) -> Array:
+    """The rate of Aᵀ M A."""
+    turning = A.T @ M @ A_rate
+    rate: Array = A.T @ Mdot @ A + turning + turning.T
+    return rate

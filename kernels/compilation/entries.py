@@ -1,0 +1,123 @@
+"""The compiled entries under one name, ready to call from Python without dispatch.
+
+    compiled = Compiled.load()
+    compiled.mass_matrix(work, q, M)       # in place, no allocation, no checks
+
+The caller keeps the promises that `Robot` keeps: contiguous float64 arrays of the right shape.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
+from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
+from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
+    articulated,
+    centroidal,
+    christoffel,
+    coriolis,
+    crba,
+    frames,
+    manifold,
+    mimic,
+    momentum,
+    products,
+    rnea,
+    selected_quantities,
+    tracking,
+)
+from torqued.kernels.primitives import dense  # noqa: F401  (registers its entries)
+
+
+class Compiled:
+    """One attribute per entry; compiled (or read from the cache) when first asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ENTRIES:
+            raise AttributeError(f"no kernel {name!r}; there are {', '.join(sorted(ENTRIES))}")
+        function = bind(ENTRIES[name][0])
+        setattr(self, name, function)
+        return function
+
+
+#: Machine code does not depend on the robot, so one instance serves the process.
+COMPILED = Compiled()
+
+
+#: So many kernels missing in the cache take longer than another process takes to start.
+WORTH_A_HELPER = 4
+
+
+@dataclass(frozen=True)
+class CompileSummary:
+    """What `compile_all` did."""
+
+    kernels: int
+    from_cache: int
+    seconds: float
+    cache: str  # the folder, or why there is none
+
+
+def compile_all(report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
+    """Make every kernel ready; `report(name, done, total)` is called before each and at the end.
+
+    A second process helps where much is missing: it begins at the other end of the list, and what
+    one has put into the cache the other only reads.
+    """
+    start = time.perf_counter()
+    missing = [name for name in ENTRIES if not is_cached(name)]
+    from_cache = len(ENTRIES) - len(missing)
+    with _helper() if len(missing) > WORTH_A_HELPER else contextlib.nullcontext():
+        for done, name in enumerate(ENTRIES):
+            if report:
+                report(name, done, len(ENTRIES))
+            getattr(COMPILED, name)
+    if report:
+        report("", len(ENTRIES), len(ENTRIES))
+    seconds = time.perf_counter() - start
+    return CompileSummary(
+        len(ENTRIES), from_cache, seconds, str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM
+    )
+
+
+def compile_backwards() -> None:
+    """What the second process does: the last kernel first, until it meets what is there.
+
+    However the first process ends, the pipe to it ends with it, and so does this one.
+    """
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    for name in reversed(ENTRIES):
+        if not is_cached(name):
+            getattr(COMPILED, name)
+
+
+def _end_with_parent() -> None:
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
+
+
+@contextlib.contextmanager
+def _helper() -> Iterator[subprocess.Popen[bytes] | None]:
+    """A process that compiles as well, as long as this one does."""
+    if CACHE_FOLDER is None or not os.access(CACHE_FOLDER, os.W_OK) or (os.cpu_count() or 1) < 2:
+        yield None
+        return
+    modules = sorted({dispatcher.py_func.__module__ for dispatcher, _ in ENTRIES.values()})
+    program = (
+        f"import importlib; [importlib.import_module(name) for name in {modules}]; "
+        "from torqued.kernels.compilation.entries import compile_backwards; compile_backwards()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

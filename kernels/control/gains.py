@@ -1,0 +1,45 @@
+"""Gains as users give them: checked, and as matrices for compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.control.law import Array
+from torqued.kernels.input_checks import numbers
+
+#: How far from symmetric a matrix of gains may be, relative to its largest number.
+ASYMMETRY = 1e-9
+
+
+def known(given: Mapping[str, Any], allowed: Collection[str]) -> None:
+    """Refuse gains that a law does not have."""
+    for name in given:
+        if name not in allowed:
+            listed = ", ".join(allowed) or "none"
+            raise InputError(f"gains: {name!r} is unknown, allowed: {listed}", "gains", name)
+
+
+def matrix(
+    given: Mapping[str, Any], name: str, default: Any, size: int, definite: bool = True
+) -> Array:
+    """A gain as a symmetric positive matrix (size, size), from a number, a diagonal or a matrix.
+
+    Definite: eigenvalues are positive; otherwise zero is allowed.
+    """
+    field = f"gains.{name}"
+    value = numbers(field, given.get(name, default), (), (size,), (size, size))
+    if value.ndim < 2:
+        value = np.diag(np.broadcast_to(value, (size,)))
+    if np.abs(value - value.T).max(initial=0.0) > ASYMMETRY * np.abs(value).max(initial=1.0):
+        raise InputError(f"{field} is not symmetric", "gains", None, "a symmetric matrix")
+    least = float(np.linalg.eigvalsh(value).min(initial=np.inf))
+    if least < 0.0 or (definite and least == 0.0):
+        allowed = "positive" if definite else "zero or positive"
+        raise InputError(
+            f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least
+        )
+    return np.ascontiguousarray(0.5 * (value + value.T))

@@ -1,0 +1,219 @@
+"""What a law tells Python about itself, and how compiled laws reach state, tree and results.
+
+A law's results are its torque, and what its passivity can be watched by:
+
+    d storage / dt = − dissipation + reference_power + portᵀ τ_ext
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, types
+from numpy.typing import NDArray
+
+from torqued.common.errors import InputError
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.session_arrays import numbers_of, sizes_of
+from torqued.kernels.dynamics.manifold import fill_difference
+from torqued.kernels.primitives.layout import FRAME, WORK
+from torqued.kernels.primitives.workspace import open_work, pointer
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+Array = NDArray[np.float64]
+Fields = Mapping[str, Any]
+Shape = tuple[int, ...]
+
+#: What the loop calls through its address: takes a workspace's handle and the address of a
+#: controller's record, returns status bits. Each is compiled by itself, and the loop without them.
+law = entry(WORK, types.uint64)
+
+
+@dataclass
+class Prepared:
+    """A law for one robot, checked and laid out for compiled code."""
+
+    gains: Array
+    references: dict[str, Array] = field(default_factory=dict)  # by name, with default values
+    outputs: dict[str, Shape] = field(default_factory=dict)  # by name, in order
+    memory: Array = field(default_factory=lambda: np.zeros(0))
+    frames: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, FRAME).view(np.recarray))
+    want: int = 0  # of a stream
+    representation: int = 0
+    own: int = 0  # address of memory of the law's own
+    owner: Any = None  # who keeps that memory alive
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law as sessions see it."""
+
+    entry: str  # name of its compiled function
+    prepare: Callable[[Robot, Fields], Prepared]  # from the fields of a request
+    gains: Callable[[Robot, Fields, Fields], Array]  # packed, from the map of gains and all fields
+    options: tuple[str, ...] = ()  # fields that it takes beside its gains
+    is_torque: bool = True
+
+
+def watched(robot: Robot) -> dict[str, Shape]:
+    """The outputs that every torque law has."""
+    return {
+        "tau": (robot.nv,),
+        "storage": (),
+        "dissipation": (),
+        "reference_power": (),
+        "port": (robot.nv,),
+    }
+
+
+def fixed_base(robot: Robot, law: str) -> None:
+    """Refuse robots whose base nothing holds."""
+    if robot.model.base != "fixed":
+        raise InputError(
+            f"law: {law!r} needs a fixed base, {robot.name!r} has a floating one; "
+            "'wholebody' and 'balance' are for robots that stand on contacts",
+            "law",
+            law,
+        )
+
+
+def joint_references(robot: Robot) -> dict[str, Array]:
+    """Where joints are to be, how fast, and with which acceleration."""
+    nv = robot.nv
+    return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
+
+
+@kernel
+def open_control(handle, address):
+    """What a law works on: the tree, the controller's record (1,), sizes and numbers."""
+    control = carray(pointer(address), 1, CONTROL)
+    return open_work(handle), control, sizes_of(control[0]), numbers_of(control[0])
+
+
+@kernel
+def q_ref(sizes, data):
+    start = sizes.nq + sizes.nv
+    return data.state[start : start + sizes.nq]
+
+
+@kernel
+def v_ref(sizes, data):
+    start = 2 * sizes.nq + sizes.nv
+    return data.state[start : start + sizes.nv]
+
+
+@kernel
+def a_ref(sizes, data):
+    start = 2 * sizes.nq + 2 * sizes.nv
+    return data.state[start : start + sizes.nv]
+
+
+@kernel
+def velocity(sizes, data):
+    return data.state[sizes.nq : sizes.nq + sizes.nv]
+
+
+@kernel
+def row(sizes, data, k):
+    """One of eight scratch vectors (nv,)."""
+    return data.rows[k * sizes.nv : (k + 1) * sizes.nv]
+
+
+@kernel
+def square(sizes, data, k, n):
+    """One of five scratch matrices (n, n), n at most nv_free."""
+    start = k * sizes.nv_free * sizes.nv_free
+    return data.square[start : start + n * n].reshape(n, n)
+
+
+@kernel
+def expand_q(data, q, q_free):
+    """q of the free tree: mimic joints follow their leaders."""
+    for k in range(len(q_free)):
+        q_free[k] = data.q_multiplier[k] * q[data.q_index[k]] + data.q_offset[k]
+
+
+@kernel
+def expand_v(data, v, v_free):
+    """The same for velocities and accelerations."""
+    for k in range(len(v_free)):
+        v_free[k] = data.v_multiplier[k] * v[data.v_index[k]]
+
+
+@kernel
+def expand_state(sizes, data):
+    expand_q(data, data.state, data.q_free)
+    expand_v(data, velocity(sizes, data), data.v_free)
+
+
+@kernel
+def project(data, x_free, x):
+    """x = Gᵀ x_free."""
+    x[:] = 0.0
+    for k in range(len(x_free)):
+        x[data.v_index[k]] += data.v_multiplier[k] * x_free[k]
+
+
+@kernel
+def project_square(data, M_free, M):
+    """M = Gᵀ M_free G."""
+    M[:, :] = 0.0
+    for i in range(M_free.shape[0]):
+        for j in range(M_free.shape[0]):
+            weight = data.v_multiplier[i] * data.v_multiplier[j]
+            M[data.v_index[i], data.v_index[j]] += weight * M_free[i, j]
+
+
+@kernel
+def joint_error(work, sizes, data, reference, e):
+    """e = q − reference, along the manifold where joints have quaternions; needs expand_state."""
+    expand_q(data, reference, data.q_other)
+    fill_difference(work, data.q_other, data.q_free, data.s_free)
+    for k in range(sizes.nv):
+        e[k] = data.s_free[data.leaders[k]]
+
+
+@kernel
+def times(gains, start, x, y):
+    """y = K x with the square matrix K that begins at `start` of the gains."""
+    n = len(x)
+    for i in range(n):
+        total = 0.0
+        for k in range(n):
+            total += gains[start + n * i + k] * x[k]
+        y[i] = total
+
+
+@kernel
+def copy(x, y):
+    """y = x. An assignment of arrays would allocate, should they overlap."""
+    for k in range(len(x)):
+        y[k] = x[k]
+
+
+@kernel
+def inner(x, y):
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] * y[k]
+    return total
+
+
+@kernel
+def port(sizes, data):
+    """Where a law puts the velocity that external torques do work at."""
+    return data.out[sizes.nv + 3 : 2 * sizes.nv + 3]
+
+
+@kernel
+def watch(sizes, data, storage, dissipation, reference_power):
+    """Put the numbers of the power balance behind the torque."""
+    data.out[sizes.nv] = storage
+    data.out[sizes.nv + 1] = dissipation
+    data.out[sizes.nv + 2] = reference_power

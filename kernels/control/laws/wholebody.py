@@ -1,0 +1,104 @@
+"""Whole-body control and balancing as laws; kernels/control/wholebody/ has what they do.
+
+Tasks, contacts and limits come with the opening of a session; each tick brings references for all
+tasks, and which contacts are active.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.control.law import Array, Fields, Law, Prepared, law, open_control
+from torqued.kernels.control.wholebody.balance import Balance
+from torqued.kernels.control.wholebody.balance_law import balance_torque
+from torqued.kernels.control.wholebody.law import whole_body_torque
+from torqued.kernels.control.wholebody.whole_body import WholeBody
+from torqued.kernels.input_checks import mapping
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+#: What both take beside gains; `tasks` only the first.
+OPTIONS = ("contacts", "limits", "iterations")
+
+
+def list_of_maps(fields: Fields, name: str) -> list[dict[str, Any]]:
+    """A field that is a list of maps, empty where it is absent."""
+    value = fields.get(name, [])
+    if not isinstance(value, list | tuple) or not all(isinstance(item, dict) for item in value):
+        raise InputError(f"{name}: expected a list of maps", name, None, "a list of maps")
+    return list(value)
+
+
+def make_whole_body(robot: Robot, fields: Fields) -> WholeBody:
+    return WholeBody(
+        robot,
+        list_of_maps(fields, "tasks"),
+        list_of_maps(fields, "contacts"),
+        fields.get("limits"),
+        mapping(fields, "gains"),
+        fields.get("iterations", 200),
+    )
+
+
+def make_balance(robot: Robot, fields: Fields) -> Balance:
+    return Balance(
+        robot,
+        list_of_maps(fields, "contacts"),
+        fields.get("limits"),
+        mapping(fields, "gains"),
+        fields.get("iterations", 200),
+    )
+
+
+def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields], Prepared]:
+    """References that hold the neutral configuration are the defaults."""
+
+    def prepare(robot: Robot, fields: Fields) -> Prepared:
+        control = make(robot, fields)
+        hold = control.hold(robot.neutral())
+        references = {name: np.asarray(hold[name]) for name in control.references}
+        return Prepared(
+            control.gains, references, control.outputs, own=control.address, owner=control
+        )
+
+    return prepare
+
+
+def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fields], Array]:
+    """Gains of a session that is made anew with others: all checks are made again."""
+
+    def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+        packed: Array = make(robot, {**fields, "gains": given}).gains
+        return packed
+
+    return gains
+
+
+WHOLE_BODY = Law(
+    "whole_body_session",
+    preparing(make_whole_body),
+    packing(make_whole_body),
+    options=("tasks", *OPTIONS),
+)
+BALANCE = Law("balance_session", preparing(make_balance), packing(make_balance), options=OPTIONS)
+
+
+@law
+def whole_body_session(handle, address):
+    """Returns status bits."""
+    work, control, sizes, data = open_control(handle, address)
+    own = np.int64(control[0].own)
+    return whole_body_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)
+
+
+@law
+def balance_session(handle, address):
+    """Returns status bits."""
+    work, control, sizes, data = open_control(handle, address)
+    own = np.int64(control[0].own)
+    return balance_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)

@@ -1,0 +1,116 @@
+"""Generalized-momentum observer: external torques without a force sensor, beside any law.
+
+    r = K_o (p − ∫ (τ + Cᵀ v − g + r) dt − p_0)        p = M v
+
+r follows the external torque like a first-order filter with the rate K_o. It needs C only as Cᵀ v,
+in O(N), and no accelerations. A contact is detected where a joint's |r| exceeds its threshold, and
+ends where all are below their release. On a serial arm a force on a link is felt by the joints
+before it and by no other: the last joint that feels it moves the touched link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.control.law import (
+    Array,
+    Shape,
+    copy,
+    expand_state,
+    law,
+    open_control,
+    project,
+    row,
+)
+from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.momentum import fill_momentum
+from torqued.kernels.input_checks import numbers
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+# In memory: blocks of nv numbers (gain, threshold, release, integral, residual), started, contact.
+
+DEFAULT_GAIN = 50.0  # 1/s
+#: Thresholds where none are given: this share of the joint's effort limit, or of its weight.
+DEFAULT_SHARE = 0.05
+NAMES = ("gain", "threshold", "release")
+
+
+def observer_numbers(robot: Robot, given: Any) -> Array:
+    """`gain` 1/s, `threshold` and `release` N m: number or (nv,), checked and laid out."""
+    if given is None or given is False:
+        return np.zeros(0)
+    if given is True:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise InputError(f"observer: {given!r}, expected a map", "observer", None, "a map")
+    for name in given:
+        if name not in NAMES:
+            raise InputError(
+                f"observer: {name!r} is unknown, allowed: {', '.join(NAMES)}", "observer", name
+            )
+    threshold = positive(robot, given, "threshold", default_threshold(robot))
+    release = positive(robot, given, "release", 0.5 * threshold)
+    if (release > threshold).any():
+        raise InputError("observer.release is above observer.threshold", "observer")
+    gain = positive(robot, given, "gain", DEFAULT_GAIN)
+    return np.concatenate([gain, threshold, release, np.zeros(2 * robot.nv + 2)])
+
+
+def default_threshold(robot: Robot) -> Array:
+    limits = robot.limits.effort
+    weight = np.abs(robot.gravity(robot.neutral())).max(initial=1.0)
+    share: Array = DEFAULT_SHARE * np.where(np.isfinite(limits) & (limits > 0), limits, weight)
+    return share
+
+
+def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> Array:
+    values = numbers(f"observer.{name}", given.get(name, default), (), (robot.nv,))
+    if (values <= 0.0).any():
+        worst = float(values.min())
+        raise InputError(f"observer.{name} has {worst}, expected positive numbers", name, worst)
+    return np.broadcast_to(values, (robot.nv,))
+
+
+def observer_outputs(robot: Robot) -> dict[str, Shape]:
+    """External torques; 1 while in contact; which joint moves the touched link, -1 for none."""
+    return {"external": (robot.nv,), "contact": (), "link": ()}
+
+
+@law
+def observe(handle, address):
+    """Update the observer with this tick's state and the torque that was sent last."""
+    work, control, sizes, data = open_control(handle, address)
+    n = sizes.nv
+    gain, threshold, release = data.observer[:n], data.observer[n : 2 * n], data.observer[2 * n :]
+    integral, residual = data.observer[3 * n : 4 * n], data.observer[4 * n : 5 * n]
+    flags = data.observer[5 * n :]
+    p, rate = row(sizes, data, 0), row(sizes, data, 1)
+    expand_state(sizes, data)
+    place(work, data.q_free)
+    move(work, data.v_free)
+    fill_momentum(work, data.v_free, data.s_free, data.tau_free)
+    project(data, data.s_free, p)
+    project(data, data.tau_free, rate)
+    if flags[0] == 0.0:
+        flags[0] = 1.0
+        copy(p, integral)
+    touched, felt, last = False, False, -1
+    for k in range(n):
+        integral[k] += control[0].elapsed * (data.last[k] + rate[k] + residual[k])
+        residual[k] = gain[k] * (p[k] - integral[k])
+        size = abs(residual[k])
+        touched = touched or size > threshold[k]
+        if size > release[k]:
+            felt, last = True, k
+    flags[1] = 1.0 if touched or (felt and flags[1] == 1.0) else 0.0
+    out = data.out[len(data.out) - n - 2 :]
+    copy(residual, out)
+    out[n] = flags[1]
+    out[n + 1] = float(last) if flags[1] == 1.0 else -1.0
+    return 0

@@ -1,0 +1,78 @@
+"""How heavy a robot feels, for gains that nobody has given.
+
+A joint's inertia depends on where the others are, by a factor of ten and more, and an arm that is
+stretched out at q = 0 is not typical. Joints that act together answer faster than each by itself:
+the smallest eigenvalues of M are far below its diagonal. Default gains go by both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from torqued.kernels.control.law import Array
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+#: Configurations within limits that are looked at; always the same ones.
+SAMPLES = 24
+#: 1/s, of the fastest motion that damping by default makes: a loop of 1 kHz with one or two
+#: milliseconds of delay on its way has a wide margin then.
+FASTEST = 250.0
+#: What an eigenvalue of J M⁻¹ Jᵀ counts at least, relative to the largest.
+SMALLEST = 1e-4
+
+
+@dataclass(frozen=True)
+class Typical:
+    """Of one robot."""
+
+    inertia: Array  # (nv,) mean of M's diagonal
+    #: How much faster than single joints the fastest combination of joints answers to gains in
+    #: proportion to `inertia`; the median over configurations.
+    spread: float
+
+    def rate(self, wanted: float) -> float:
+        """1/s, the wanted rate of damping D = rate · inertia, or less where that is too fast."""
+        return min(wanted, FASTEST / self.spread)
+
+
+_KNOWN: WeakKeyDictionary[Robot, Typical] = WeakKeyDictionary()
+
+
+def typical(robot: Robot) -> Typical:
+    """Computed once for each robot."""
+    if robot not in _KNOWN:
+        matrices = [robot.mass_matrix(q) for q in configurations(robot)]
+        inertia = np.mean([np.diag(M) for M in matrices], axis=0)
+        scale = 1.0 / np.sqrt(inertia)
+        spreads = [1.0 / np.linalg.eigvalsh(scale[:, None] * M * scale)[0] for M in matrices]
+        _KNOWN[robot] = Typical(inertia, float(np.median(spreads)))
+    return _KNOWN[robot]
+
+
+def frame_inertia(robot: Robot, frame: str) -> Array:
+    """(6,) what a frame's rotations and translations weigh, kg m² and kg; medians.
+
+    Translations as long as the frame does not turn (Λ). For rotations the geometric mean of that
+    and of what they weigh where all else gives way: about the axis of its last joint a hand is
+    light as a feather, and damping that suits its other axes is too much there for a late torque.
+    """
+    diagonals = []
+    for q in configurations(robot):
+        J = robot.frame_jacobian(q, frame)
+        mobility = J @ robot.solve_mass(q, J.T)
+        held = np.diag(np.linalg.pinv(mobility, rcond=SMALLEST, hermitian=True))
+        free = 1.0 / np.maximum(np.diag(mobility), SMALLEST * mobility.max())
+        diagonals.append(np.concatenate([np.sqrt(free * held)[:3], held[3:]]))
+    median: Array = np.median(diagonals, axis=0)
+    return median
+
+
+def configurations(robot: Robot) -> list[Array]:
+    rng = np.random.default_rng(0)
+    return [robot.random_state(rng)[0] for _ in range(SAMPLES)]

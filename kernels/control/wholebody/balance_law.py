@@ -1,0 +1,295 @@
+"""Passivity-based balancing of a floating base in contact ([ORH11]: Ott, Roa, Hirzinger 2011).
+
+The wrench that the ground should exert on the robot, taken about the centre of mass c,
+
+    F = −m gravity + K_c (c_ref − c) + D_c (ċ_ref − ċ)
+    T = K_R · (rotation from the base's orientation to the wanted one) + D_R (ω_ref − ω)
+
+is shared out over the contacts within their friction pyramids, and joints exert what passes these
+forces on: τ = −(J_p − J_c)ᵀ f + posture stiffness · error − posture damping · v. No inverse of the
+inertia and no acceleration enters: what the law adds to the robot is springs and dampers.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.common.status import SOLVER
+from torqued.kernels.compilation.jit import entry, kernel, routine
+from torqued.kernels.contacts.rows import rotation_vector
+from torqued.kernels.control.wholebody.assemble import fill_com_rows, posture_error, project
+from torqued.kernels.control.wholebody.contacts import EDGES, activate, fill_contact
+from torqued.kernels.control.wholebody.daqp import UNBOUNDED
+from torqued.kernels.control.wholebody.law import all_finite, fade_torque, keep_torque, put_forces
+from torqued.kernels.control.wholebody.layout import FRICTION, INPUT, NOTHING, open_plan
+from torqued.kernels.control.wholebody.rows import finish_row, invert_factor, product
+from torqued.kernels.control.wholebody.solve import solve_rows
+from torqued.kernels.control.wholebody.tasks import at, whole_momentum
+from torqued.kernels.dynamics.composite import composite_inertias
+from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
+from torqued.kernels.primitives.spatial import (
+    ZERO3,
+    ZERO6,
+    add,
+    angular,
+    compose,
+    cross,
+    join,
+    linear,
+    quaternion_rotation,
+    rotate,
+    scale,
+    sub,
+    transpose,
+)
+from torqued.kernels.primitives.tuples import load3, load6, load9
+from torqued.kernels.primitives.workspace import open_work
+
+#: Gains: stiffness and damping of the centre of mass, of the orientation, weight of moments
+#: against forces, weight of forces; then stiffness (nv) and damping (nv) of the posture.
+COMMON_GAINS = 6
+
+
+@routine
+def wanted_wrench(work, plan, state, first, gains):
+    """Moment and force about the centre of mass, and where that is relative to the origin."""
+    mass, c, h, _ = whole_momentum(work, plan.v_free, plan.momentum)
+    inverse = 1.0 / mass if mass > 0.0 else 0.0
+    e = sub(at(state, first), add(c, load3(work.world[0].origin)))
+    slower = sub(at(state, first + 3), scale(linear(h), inverse))
+    force = add(scale(e, gains[0]), scale(slower, gains[1]))
+    force = sub(force, scale(load3(work.world[0].gravity), mass))
+    R = load9(work.states[0].R)
+    k = first + 6
+    target = quaternion_rotation(state[k], state[k + 1], state[k + 2], state[k + 3])
+    turn = rotation_vector(compose(target, transpose(R)))
+    spin = sub(at(state, first + 10), angular(load6(work.states[0].v)))
+    moment = add(scale(turn, gains[2]), scale(spin, gains[3]))
+    return mass, c, join(moment, force)
+
+
+@kernel
+def wrench_column(work, plan, k, point, axis, c):
+    """[moment about c; force] of a unit force of a contact's point along one of its axes."""
+    contact = plan.contact[k]
+    E = load9(plan.axes[k])
+    force = (E[axis], E[3 + axis], E[6 + axis])
+    R, p = load9(contact.frame.R), load3(contact.frame.p)
+    if contact.frame.body >= 0:
+        state = work.states[contact.frame.body]
+        p = add(load3(state.p), rotate(load9(state.R), p))
+        R = compose(load9(state.R), R)
+    r = add(p, rotate(R, load3(plan.offset[point])))
+    return join(cross(sub(r, c), force), force)
+
+
+@routine
+def fill_distribution(work, sizes, plan, c, wrench, moment_weight, force_weight):
+    """H and g of ½ ‖G f − wrench‖² + ½ force_weight ‖f‖²; G in the first rows of `distribution`."""
+    n = 0
+    for k in range(sizes.contacts):
+        contact = plan.contact[k]
+        if contact.variable < 0:
+            continue
+        for i in range(contact.point, contact.point + contact.points):
+            for axis in range(3):
+                x = wrench_column(work, plan, k, i, axis, c)
+                for r in range(6):
+                    plan.distribution[r, n] = x[r]
+                n += 1
+    for i in range(n):
+        gradient = 0.0
+        for r in range(6):
+            weight = moment_weight if r < 3 else 1.0
+            gradient -= weight * plan.distribution[r, i] * wrench[r]
+        plan.g[i] = gradient
+        for j in range(i + 1):
+            x = force_weight if i == j else 0.0
+            for r in range(6):
+                weight = moment_weight if r < 3 else 1.0
+                x += weight * plan.distribution[r, i] * plan.distribution[r, j]
+            plan.H[i, j] = x
+    return n
+
+
+@kernel
+def sparse_row(L, n, first, x, out):
+    """out = L row, where the row has three numbers x from `first` on. Returns its square sum."""
+    total = 0.0
+    for i in range(n):
+        y = 0.0
+        for j in range(min(3, max(0, i + 1 - first))):
+            y += L[i, first + j] * x[j]
+        out[i] = y
+        total += y * y
+    return total
+
+
+@routine
+def fill_friction(sizes, plan, n):
+    """Rows of all active contacts. Returns their number."""
+    r = 0
+    for k in range(sizes.contacts):
+        contact = plan.contact[k]
+        if contact.variable < 0:
+            continue
+        mu = contact.friction
+        for i in range(contact.points):
+            for edge in range(EDGES):
+                sign = 1.0 if edge % 2 == 0 else -1.0
+                x = (sign, 0.0, -mu) if edge < 2 else (0.0, sign, -mu)
+                out = plan.A[r * n : (r + 1) * n]
+                total = sparse_row(plan.L, n, contact.variable + 3 * i, x, out)
+                shift = product(plan.w, out, n)
+                identity = EDGES * (contact.point + i) + edge
+                finish_row(plan, r, out, total, n, shift, -UNBOUNDED, 0.0, identity, FRICTION)
+                r += 1
+        if contact.most < UNBOUNDED:
+            out = plan.A[r * n : (r + 1) * n]
+            total = 0.0
+            for i in range(n):
+                y = 0.0
+                for j in range(contact.points):
+                    y += plan.L[i, contact.variable + 3 * j + 2]
+                out[i] = y
+                total += y * y
+            shift = product(plan.w, out, n)
+            identity = EDGES * sizes.points + k
+            most = max(0.0, contact.most)
+            finish_row(plan, r, out, total, n, shift, -UNBOUNDED, most, identity, FRICTION)
+            r += 1
+    return r
+
+
+@kernel
+def distribute(work, sizes, plan, c, wrench, gains):
+    """Forces of all points. Returns the class that could not be met and the iterations."""
+    plan.force[:, :] = 0.0
+    n = fill_distribution(work, sizes, plan, c, wrench, gains[4], gains[5])
+    if n == 0:
+        return NOTHING, 0
+    L = plan.L[:n, :n]
+    if not gains[5] > 0.0 or not invert_factor(plan.H[:n, :n], L):
+        return INPUT, 0
+    sense = 0.0
+    for i in range(n):
+        plan.w[i] = product(L[i], plan.g, i + 1)
+        sense += plan.w[i]
+    if not math.isfinite(sense):
+        return INPUT, 0
+    rows = fill_friction(sizes, plan, n)
+    violated, iterations = solve_rows(plan, rows, n)
+    if violated != NOTHING:
+        return violated, iterations
+    for i in range(n):
+        plan.y[i] = 0.0
+    for i in range(n):
+        x = plan.u[i] - plan.w[i]
+        for k in range(i + 1):
+            plan.y[k] += L[i, k] * x
+    for k in range(sizes.contacts):
+        contact = plan.contact[k]
+        if contact.variable >= 0:
+            for i in range(contact.points):
+                for axis in range(3):
+                    f = plan.y[contact.variable + 3 * i + axis]
+                    plan.force[contact.point + i, axis] = f
+    return violated, iterations
+
+
+@kernel
+def pass_on(sizes, plan, state, posture, gains):
+    """τ = −(J_p − J_c)ᵀ f + posture."""
+    nq, nv = sizes.nq, sizes.nv
+    total = ZERO3
+    for k in range(sizes.contacts):
+        contact = plan.contact[k]
+        for i in range(contact.point, contact.point + contact.points):
+            f = (plan.force[i, 0], plan.force[i, 1], plan.force[i, 2])
+            total = add(total, rotate(load9(plan.axes[k]), f))
+    for i in range(nv):
+        plan.tau[i] = 0.0
+    for i in range(sizes.nv_free):
+        j = int(plan.v_index[i])
+        if plan.leader[i] != 0.0 and j >= sizes.base:
+            plan.tau[j] += gains[COMMON_GAINS + j] * plan.error_free[i]
+    for j in range(sizes.base, nv):
+        slower = state[posture + nq + j] - state[nq + j]
+        plan.tau[j] += gains[COMMON_GAINS + nv + j] * slower
+        for r in range(3):
+            plan.tau[j] += plan.com[r, j] * total[r]
+    for k in range(sizes.contacts):
+        contact = plan.contact[k]
+        if contact.variable < 0:
+            continue
+        for i in range(contact.point, contact.point + contact.points):
+            for axis in range(3):
+                f = plan.force[i, axis]
+                row = plan.J[sizes.contact_rows + 3 * i + axis]
+                for j in range(sizes.base, nv):
+                    plan.tau[j] -= row[j] * f
+
+
+@kernel
+def prepare(work, sizes, plan, state, first, gains):
+    """One walk over the tree: Jacobians, centre of mass, wanted wrench. Returns the latter two."""
+    nq = sizes.nq
+    for k in range(sizes.nq_free):
+        plan.q_free[k] = plan.q_multiplier[k] * state[int(plan.q_index[k])] + plan.q_offset[k]
+    for k in range(sizes.nv_free):
+        plan.v_free[k] = plan.v_multiplier[k] * state[nq + int(plan.v_index[k])]
+    place(work, plan.q_free)
+    move(work, plan.v_free)
+    composite_inertias(work)
+    last = first + sizes.references
+    active = state[last - 2 * sizes.contacts : last - sizes.contacts]
+    activate(plan, active, state[last - sizes.contacts : last])
+    for k in range(sizes.contacts):
+        if plan.contact[k].variable >= 0:
+            fill_contact(work, plan, k, sizes.contact_rows, 0.0)
+    project(sizes, plan)
+    mass, c, wrench = wanted_wrench(work, plan, state, first, gains)
+    fill_com_rows(sizes, plan, mass)
+    return c, wrench
+
+
+@routine
+def balance_torque(work, address, state, nq, nv, gains, out):
+    """Torques and what led to them into `out`. Returns status bits."""
+    plan = open_plan(address)
+    sizes = plan.record[0]
+    first = nq + nv
+    posture = first + 13
+    violated, iterations, wrench = INPUT, 0, ZERO6
+    if all_finite(state):
+        c, wrench = prepare(work, sizes, plan, state, first, gains)
+        posture_error(work, sizes, plan, state, posture)
+        violated, iterations = distribute(work, sizes, plan, c, wrench, gains)
+    if violated == NOTHING:
+        pass_on(sizes, plan, state, posture, gains)
+        keep_torque(sizes, plan)
+    else:
+        fade_torque(sizes, plan, state)
+    for i in range(nv):
+        out[i] = plan.tau[i]
+    place_out = put_forces(sizes, plan, out, nv)
+    for r in range(6):
+        reached = 0.0
+        for k in range(sizes.contacts):
+            contact = plan.contact[k]
+            if contact.variable >= 0:
+                for j in range(3 * contact.points):
+                    f = plan.force[contact.point + j // 3, j % 3]
+                    reached += plan.distribution[r, contact.variable + j] * f
+        out[place_out + r] = wrench[r] if math.isfinite(wrench[r]) else 0.0
+        out[place_out + 6 + r] = reached if math.isfinite(reached) else 0.0
+    out[place_out + 12] = violated
+    out[place_out + 13] = iterations
+    return 0 if violated == NOTHING else SOLVER
+
+
+@entry(WORK, INTEGER, VECTOR, INTEGER, INTEGER, VECTOR, VECTOR)
+def balance(handle, address, state, nq, nv, gains, out):
+    """balance_torque for Python."""
+    return balance_torque(open_work(handle), address, state, nq, nv, gains, out)

@@ -1,0 +1,176 @@
+"""What whole-body controllers have in common: memory, names, packing, one tick in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.control.wholebody.daqp import UNBOUNDED, LeastDistance, require_daqp
+from torqued.kernels.control.wholebody.layout import CLASSES, Array, Memory
+from torqued.kernels.control.wholebody.parsing import parse_limits
+from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.robot.contacts import nonnegative
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def count(shapes: Shapes) -> int:
+    """Numbers in arrays of these shapes."""
+    return sum(int(np.prod(shape)) for shape in shapes.values())
+
+
+class ContactController:
+    """Holds the memory that compiled code works in; one tick at a time.
+
+    references   name → shape of what each tick brings after q and v, in order
+    outputs      name → shape of what each tick gives, in order
+    gains        weights and gains as one array, may change while running; `gain_names` its parts
+    address      of the record that the compiled law takes, valid as long as this object lives
+    """
+
+    ENTRY = ""  # name of the compiled entry
+
+    robot: Robot
+    memory: Memory
+    references: Shapes
+    outputs: Shapes
+    gains: Array
+    gain_names: dict[str, slice]
+
+    @property
+    def address(self) -> int:
+        return self.memory.address
+
+    def _allocate(self, sizes: dict[str, int], task: Any, contact: Any, iterations: Any) -> None:
+        """Memory for everything, with what is known of the robot filled in."""
+        require_daqp()
+        if not isinstance(iterations, int) or not 1 <= iterations <= 10000:
+            raise InputError(
+                f"iterations is {iterations!r}, expected a whole number from 1 to 10000",
+                "iterations",
+                iterations,
+            )
+        robot, mimics = self.robot, self.robot.model.mimics
+        sizes |= {
+            "nq": robot.nq,
+            "nv": robot.nv,
+            "nq_free": robot.nq_free,
+            "nv_free": robot.nv_free,
+            "base": 6 if robot.model.base == "floating" else 0,
+            "follows": int(mimics.present),
+            "references": count(self.references),
+        }
+        solver = LeastDistance(sizes["variables"], sizes["most_rows"], iterations)
+        self.memory = Memory(sizes, task, contact, solver)
+        plan = self.memory.plan
+        plan.q_multiplier[:], plan.q_offset[:] = mimics.q_multiplier, mimics.offset
+        plan.q_index[:], plan.v_index[:] = mimics.q_index, mimics.v_index
+        plan.v_multiplier[:] = mimics.multiplier
+        plan.leader[mimics.leaders_v] = 1.0
+
+    def _set_limits(self, limits: Any, period: Any, fade: Any, damping: Any) -> None:
+        plan = self.memory.plan
+        for name, values in parse_limits(self.robot, limits).items():
+            getattr(plan, name)[:] = values
+        plan.options[:] = (
+            nonnegative("period", period),
+            nonnegative("fade", fade),
+            nonnegative("fallback_damping", damping),
+        )
+
+    def _name_gains(self, parts: Mapping[str, Any]) -> None:
+        """Lay out gains: a number or an array for each name."""
+        self.gain_names, start = {}, 0
+        for name, value in parts.items():
+            size = np.size(value)
+            self.gain_names[name] = slice(start, start + size)
+            start += size
+        self.gains = np.concatenate([np.ravel(value) for value in parts.values()]).astype(float)
+
+    #: Gains without which there is no unique solution.
+    POSITIVE: tuple[str, ...] = ()
+
+    def pack_gains(self, changes: Mapping[str, Any]) -> Array:
+        """The present gains with some changed, by name; one number sets all of an array."""
+        gains = self.gains.copy()
+        for name, value in changes.items():
+            part = self.gain_names[choice("gains", name, self.gain_names)]
+            size = part.stop - part.start
+            given = numbers(f"gains.{name}", value, (), (size,))
+            if (given < 0.0).any():
+                field = f"gains.{name}"
+                raise InputError(f"{field} is {given.min()}, expected no negative number", field)
+            gains[part] = given
+        for name in self.POSITIVE:
+            if not gains[self.gain_names[name]].all():
+                raise InputError(f"gains.{name} is 0, expected a positive number", f"gains.{name}")
+        return gains
+
+    def pack(self, q: Any, v: Any, references: Mapping[str, Any]) -> Array:
+        """The flat state [q, v, references].
+
+        Velocities and accelerations may be left out (zero), as may `active` (all are) and
+        `max_force` (no limit).
+        """
+        self.robot._free_q(q)
+        parts = [numbers("q", q, (self.robot.nq,)), numbers("v", v, (self.robot.nv,))]
+        for name in references:
+            choice("references", name, self.references)
+        for name, shape in self.references.items():
+            value = references.get(name)
+            if value is None:
+                value = self._default(name, shape)
+            parts.append(numbers(f"references.{name}", value, shape))
+        return np.concatenate(parts)
+
+    def _default(self, name: str, shape: tuple[int, ...]) -> Array:
+        if name in ("active", "max_force"):
+            return np.full(shape, 1.0 if name == "active" else UNBOUNDED)
+        if name.rsplit(".", 1)[-1] in ("position", "orientation"):
+            raise InputError(f"references.{name}: missing", f"references.{name}", None, "present")
+        return np.zeros(shape)
+
+    def torque(self, q: Any, v: Any, references: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """One tick in this process: `outputs` by name, and `status` bits.
+
+        `violated` is a word: the class of constraints that could not be met, or "nothing".
+        """
+        return self.tick(self.pack(q, v, references or {}))
+
+    def tick(self, state: Array) -> dict[str, Any]:
+        """The same from a packed state."""
+        out, robot = np.zeros(count(self.outputs)), self.robot
+        law = getattr(COMPILED, self.ENTRY)
+        status = law(robot.work.handle, self.address, state, robot.nq, robot.nv, self.gains, out)
+        answer: dict[str, Any] = {"status": int(status)}
+        at = 0
+        for name, shape in self.outputs.items():
+            size = int(np.prod(shape))
+            answer[name] = out[at : at + size].reshape(shape)
+            at += size
+        answer["violated"] = CLASSES[int(answer["violated"][0])]
+        answer["iterations"] = int(answer["iterations"][0])
+        return answer
+
+
+def quaternion(R: Array) -> Array:
+    """x y z w of a rotation matrix."""
+    (a, b, c), (d, e, f), (g, h, i) = R
+    # Each row is the quaternion times four of its parts; the largest loses no digits.
+    rows = np.array(
+        [
+            [1 + a - e - i, b + d, c + g, h - f],
+            [b + d, 1 - a + e - i, f + h, c - g],
+            [c + g, f + h, 1 - a - e + i, d - b],
+            [h - f, c - g, d - b, 1 + a + e + i],
+        ]
+    )
+    best: Array = rows[np.argmax(np.diag(rows))]
+    return best / np.linalg.norm(best)

@@ -1,0 +1,211 @@
+"""The outward sweeps that every algorithm starts with: where bodies are and how they move.
+
+Everything is expressed in one world-aligned frame whose origin is the anchor body's position:
+composite quantities simply add, and numbers stay small however far the robot has travelled.
+"""
+
+from __future__ import annotations
+
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.primitives.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE
+from torqued.kernels.primitives.spatial import (
+    IDENTITY,
+    ZERO3,
+    ZERO6,
+    add,
+    add_scaled6,
+    column,
+    compose,
+    cross,
+    cross_motion,
+    join,
+    quaternion_rotation,
+    rotate,
+    scale,
+    sub,
+    turn_about_z,
+)
+from torqued.kernels.primitives.trigonometry import cos_sin
+from torqued.kernels.primitives.tuples import load3, load6, load9, store3, store6, store9
+from torqued.kernels.primitives.workspace import block_of, lane_of
+
+
+@kernel
+def joint_rotation(body, q, R):
+    """Rotation of the body, given that of its joint frame at q = 0."""
+    k = body.q
+    if body.kind == REVOLUTE or body.kind == HELICAL:
+        return turn_about_z(R, *cos_sin(q[k]))
+    if body.kind == PRISMATIC:
+        return R
+    if body.kind == FLOATING:
+        k += 3
+    return compose(R, quaternion_rotation(q[k], q[k + 1], q[k + 2], q[k + 3]))
+
+
+@kernel
+def joint_position(body, q, R, p):
+    """Position of the body, given rotation and position of its joint frame at q = 0."""
+    k = body.q
+    if body.kind == PRISMATIC:
+        return add(p, scale(column(R, 2), q[k]))
+    if body.kind == HELICAL:
+        return add(p, scale(column(R, 2), body.pitch * q[k]))
+    if body.kind == FLOATING:
+        return add(p, rotate(R, (q[k], q[k + 1], q[k + 2])))
+    return p
+
+
+@kernel
+def anchor_position(work, q):
+    """World position of the anchor. Bodies before it are massless and all its ancestors."""
+    if len(work.bodies) == 0:
+        return ZERO3
+    body = work.bodies[0]
+    if work.world[0].anchor == 0:
+        return joint_position(body, q, load9(body.R), load3(body.p))
+    R, p = IDENTITY, ZERO3
+    for i in range(work.world[0].anchor + 1):
+        body = work.bodies[i]
+        p = add(p, rotate(R, load3(body.p)))
+        R = compose(R, load9(body.R))
+        p = joint_position(body, q, R, p)
+        R = joint_rotation(body, q, R)
+    return p
+
+
+@kernel
+def place_revolute(body, q, columns, R, p):
+    """Rotation of a revolute body; stores its motion column."""
+    R = turn_about_z(R, *cos_sin(q[body.q]))
+    z = column(R, 2)
+    store6(columns[body.column].S, join(z, cross(p, z)))
+    return R
+
+
+@kernel
+def place_other(body, q, columns, R, p):
+    """Rotation and position of a body of any other kind; stores its motion columns."""
+    p = joint_position(body, q, R, p)
+    R = joint_rotation(body, q, R)
+    c = body.column
+    z = column(R, 2)
+    if body.kind == PRISMATIC:
+        store6(columns[c].S, join(ZERO3, z))
+    elif body.kind == HELICAL:
+        store6(columns[c].S, join(z, add(cross(p, z), scale(z, body.pitch))))
+    else:
+        for k in range(3):
+            axis = column(R, k)
+            store6(columns[c + k].S, join(axis, cross(p, axis)))
+            if body.kind == FLOATING:
+                store6(columns[c + 3 + k].S, join(ZERO3, axis))
+    return R, p
+
+
+@kernel
+def place(work, q):
+    """Rotation, position and motion columns of every body."""
+    origin = anchor_position(work, q)
+    store3(work.world[0].origin, origin)
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        if body.parent < 0:
+            R, p = IDENTITY, sub(ZERO3, origin)
+        else:
+            parent = work.states[body.parent]
+            R, p = load9(parent.R), load3(parent.p)
+        p = add(p, rotate(R, load3(body.p)))
+        R = compose(R, load9(body.R))
+        # Nearly all joints are revolute: their way is kept free of the others' branches.
+        if body.kind == REVOLUTE:
+            R = place_revolute(body, q, work.columns, R, p)
+        else:
+            R, p = place_other(body, q, work.columns, R, p)
+        state = work.states[i]
+        store9(state.R, R)
+        store3(state.p, p)
+
+
+@kernel
+def parent_twist(work, body):
+    if body.parent < 0:
+        return ZERO6
+    return load6(work.states[body.parent].v)
+
+
+@kernel
+def parent_acceleration(work, body, world_acceleration):
+    if body.parent < 0:
+        return world_acceleration
+    return load6(work.states[body.parent].a)
+
+
+@kernel
+def move(work, v):
+    """Twist of every body and rate of every column: [EW21] eq. 5 and Φ̇ = v × Φ."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        for c in range(body.column, body.column + body.columns):
+            twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
+        store6(work.states[i].v, twist)
+        # Axes are fixed in their own body (Euler joints are chains of bodies), so S̊ = 0.
+        for c in range(body.column, body.column + body.columns):
+            store6(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
+
+
+@kernel
+def drift(work, v, world_acceleration):
+    """move, and the acceleration of every body when v stays constant; needs place."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        acceleration = parent_acceleration(work, body, world_acceleration)
+        for c in range(body.column, body.column + body.columns):
+            twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
+        for c in range(body.column, body.column + body.columns):
+            rate = cross_motion(twist, load6(work.columns[c].S))
+            acceleration = add_scaled6(acceleration, rate, v[c])
+            store6(work.columns[c].Sdot, rate)
+        store6(work.states[i].v, twist)
+        store6(work.states[i].a, acceleration)
+
+
+@kernel
+def accelerate(work, v, a, world_acceleration):
+    """Twist and spatial acceleration of every body ([EW21] eq. 12); needs place."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        twist = parent_twist(work, body)
+        acceleration = parent_acceleration(work, body, world_acceleration)
+        for c in range(body.column, body.column + body.columns):
+            S = load6(work.columns[c].S)
+            twist = add_scaled6(twist, S, v[c])
+            acceleration = add_scaled6(acceleration, S, a[c])
+        for c in range(body.column, body.column + body.columns):
+            rate = cross_motion(twist, load6(work.columns[c].S))
+            acceleration = add_scaled6(acceleration, rate, v[c])
+        store6(work.states[i].v, twist)
+        store6(work.states[i].a, acceleration)
+
+
+@kernel
+def enter_path(work, body):
+    """Put the body's columns S onto the path, where its ancestors' columns precede them."""
+    for k in range(body.columns):
+        block = work.path[block_of(body.depth + k)]
+        lane = lane_of(body.depth + k)
+        block.column[lane] = body.column + k
+        for r in range(6):
+            block.S[r, lane] = work.columns[body.column + k].S[r]
+
+
+@kernel
+def enter_path_rates(work, body):
+    """The same for Ṡ."""
+    for k in range(body.columns):
+        block = work.path[block_of(body.depth + k)]
+        lane = lane_of(body.depth + k)
+        for r in range(6):
+            block.Sdot[r, lane] = work.columns[body.column + k].Sdot[r]

@@ -1,0 +1,56 @@
+"""Generalized momentum and what changes it without torques: what a disturbance observer needs.
+
+p = M v,     ṗ = τ + τ_ext + β,     β = Cᵀ v − g        (Ṁ = C + Cᵀ)
+"""
+
+from __future__ import annotations
+
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.dynamics.composite import world_inertia
+from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.rnea import add_armature, rest_acceleration
+from torqued.kernels.primitives.layout import VECTOR, WORK
+from torqued.kernels.primitives.spatial import (
+    ZERO3,
+    add_scaled6,
+    coriolis_factor,
+    dot6,
+    factor_transposed_times,
+    inertia_times,
+    join,
+)
+from torqued.kernels.primitives.tuples import accumulate6, load6, store6
+from torqued.kernels.primitives.workspace import open_work
+
+
+@kernel
+def fill_momentum(work, v, p, rate):
+    """p = M v and rate = β; needs move. Momenta are kept where articulated inertias would be."""
+    rest = rest_acceleration(work)
+    for i in range(len(work.bodies)):
+        state = work.states[i]
+        twist, inertia = load6(state.v), world_inertia(work.bodies[i], state)
+        factor = coriolis_factor(inertia, twist)
+        f = join(factor_transposed_times(factor, twist), ZERO3)
+        store6(state.f, add_scaled6(f, inertia_times(inertia, rest), -1.0))
+        store6(state.IA, inertia_times(inertia, twist))
+    for i in range(len(work.bodies) - 1, -1, -1):
+        body = work.bodies[i]
+        f, momentum = load6(work.states[i].f), load6(work.states[i].IA)
+        for c in range(body.column, body.column + body.columns):
+            S = load6(work.columns[c].S)
+            p[c] = dot6(S, momentum)
+            rate[c] = dot6(S, f) + dot6(load6(work.columns[c].Sdot), momentum)
+        if body.parent >= 0:
+            accumulate6(work.states[body.parent].f, f)
+            accumulate6(work.states[body.parent].IA, momentum)
+    add_armature(work, v, p)
+
+
+@entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
+def generalized_momentum(handle, q, v, p, rate):
+    """p = M v and rate = Cᵀ v − g."""
+    work = open_work(handle)
+    place(work, q)
+    move(work, v)
+    fill_momentum(work, v, p, rate)

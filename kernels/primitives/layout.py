@@ -1,0 +1,146 @@
+"""The arrays that kernels work on: the model (constant) and the workspace (scratch).
+
+Each is an array of records, so that a kernel reads `state.R` and not column 17 of a table. The
+record types are the same for every robot; only the lengths differ, and code compiled once
+serves all robots.
+
+Every joint is reduced to one of five kinds, and to motion *columns*: one per degree of freedom.
+A body's frame is turned at load time so that its joint's axis is its z axis. Planar, translation
+and Euler-angle joints are chains of one-DoF joints with massless bodies between them. After the
+position sweep nothing depends on the kind of a joint any more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import typeof, types
+from numpy.typing import NDArray
+
+from torqued.kernels.primitives.lanes import LANES
+
+REVOLUTE = 0  # turns about z by q
+PRISMATIC = 1  # slides along z by q
+HELICAL = 2  # turns about z by q and slides along z by pitch * q
+SPHERICAL = 3  # unit quaternion x y z w; v is the angular velocity in body axes
+FLOATING = 4  # position, then unit quaternion; v is the twist in body axes
+
+
+WORLD = np.dtype(
+    [
+        ("gravity", "f8", (3,)),  # constant: acceleration of free fall, world axes
+        ("anchor", "i8"),  # constant: the body whose position is the frame's origin
+        ("branched", "i8"),  # constant: 1 where some pairs of columns are not on one path
+        ("origin", "f8", (3,)),  # world position of the frame's origin; written by place
+    ],
+    align=True,
+)
+
+BODY = np.dtype(
+    [
+        ("parent", "i8"),  # -1 for the fixed world
+        ("kind", "i8"),  # REVOLUTE … FLOATING
+        ("q", "i8"),  # index of the first coordinate
+        ("column", "i8"),  # index of the first motion column
+        ("columns", "i8"),  # how many motion columns
+        ("depth", "i8"),  # motion columns of all ancestors together
+        ("end", "i8"),  # one past the last motion column of the subtree
+        ("run", "i8"),  # columns run … column + columns are one unbroken stretch of the path;
+        ("above", "i8"),  # the body above that stretch (-1: none)
+        ("R", "f8", (9,)),  # rotation of the joint frame in the parent body's frame
+        ("p", "f8", (3,)),  # its position
+        ("pitch", "f8"),  # HELICAL only, m/rad
+        ("mass", "f8"),
+        ("com", "f8", (3,)),  # centre of mass in the body's frame
+        ("inertia", "f8", (6,)),  # rotational inertia about it, body axes
+        ("armature", "f8", (6,)),  # rotor inertia per motion column
+    ],
+    align=True,
+)
+
+STATE = np.dtype(
+    [
+        ("R", "f8", (9,)),  # rotation body → world; place
+        ("p", "f8", (3,)),  # position relative to the origin; place
+        ("v", "f8", (6,)),  # twist at the origin; move
+        ("a", "f8", (6,)),  # spatial acceleration at the origin; rnea
+        ("f", "f8", (6,)),  # force on the subtree at the origin; rnea
+        ("I", "f8", (10,)),  # composite inertia (m, h, Ī) about the origin; composite.py
+        ("B", "f8", (12,)),  # composite Coriolis factor, or inertia rate (10); composite.py
+        ("N", "f8", (15,)),  # what [EW21] eq. 9 adds to B: skew-symmetric; composite.py
+        ("IA", "f8", (21,)),  # articulated inertia; articulated
+    ],
+    align=True,
+)
+
+COLUMN = np.dtype(
+    [
+        ("body", "i8"),  # constant: the body that the column moves
+        ("S", "f8", (6,)),  # motion column at the origin; place
+        ("Sdot", "f8", (6,)),  # its rate; move
+        ("U", "f8", (6,)),  # IA S; articulated
+        ("D", "f8"),  # 1 / (Sᵀ IA S + armature); articulated
+        ("x", "f8"),  # one number per column; solve
+    ],
+    align=True,
+)
+
+FRAME = np.dtype(
+    [
+        ("body", "i8"),  # -1: fixed in the world
+        ("R", "f8", (9,)),  # rotation of the frame in the body's frame
+        ("p", "f8", (3,)),  # its position
+    ],
+    align=True,
+)
+
+#: Columns of the path from the root to the current body, four side by side. Bodies are in
+#: depth-first order, so writing column c at position depth(c) leaves exactly its ancestors before.
+PATH = np.dtype(
+    [
+        ("S", "f8", (6, LANES)),
+        ("Sdot", "f8", (6, LANES)),
+        ("column", "i8", (LANES,)),  # index of the column at each place; unsigned needs no wrapping
+        ("out", "f8", (4, LANES)),  # results per column, before they are scattered
+    ],
+    align=True,
+)
+
+
+class Work(NamedTuple):
+    """What every kernel takes first: the model and its scratch memory."""
+
+    world: NDArray[np.void]  # (1,) WORLD
+    bodies: NDArray[np.void]  # (n,) BODY, read only
+    states: NDArray[np.void]  # (n,) STATE
+    columns: NDArray[np.void]  # (nv,) COLUMN
+    path: NDArray[np.void]  # (blocks,) PATH
+    pair: NDArray[np.float64]  # (nv, nv, 4) a 3-vector per pair of columns; christoffel
+
+
+#: Where the arrays of a `Work` are in memory; workspace.py.
+ADDRESSES = np.dtype(
+    [
+        ("world", "u8"),
+        ("bodies", "u8"),
+        ("states", "u8"),
+        ("columns", "u8"),
+        ("path", "u8"),
+        ("pair", "u8"),
+        ("body_count", "i8"),
+        ("column_count", "i8"),
+        ("block_count", "i8"),
+    ],
+    align=True,
+)
+
+
+#: Argument types of entries.
+WORK = types.int64  # a workspace's handle
+VECTOR = types.Array(types.float64, 1, "C")
+MATRIX = types.Array(types.float64, 2, "C")
+TENSOR = types.Array(types.float64, 3, "C")
+FRAMES = typeof(np.zeros(1, FRAME).view(np.recarray))
+INDICES = types.Array(types.int64, 1, "C")
+INTEGER = types.int64

@@ -1,0 +1,116 @@
+"""The allow-list: whose keys may connect over TCP, and with which rights.
+
+It is read anew whenever its file has changed, so that a daemon follows `torqued keys` at once. A
+file that is gone allows nobody. One that cannot be read leaves things as they were, and says so in
+the log: a slip of an editor must not take the torque away from a robot.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import os
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torqued.client.keys import Z85
+from torqued.common.errors import TorquedError
+from torqued.server.access.rights import RIGHTS
+
+log = logging.getLogger("torqued")
+
+
+class KeysError(TorquedError):
+    """Keys that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """One line of the allow-list."""
+
+    name: str
+    public: str
+    rights: str
+    since: datetime.date
+
+    def to_toml(self) -> str:
+        return (
+            f'\n[{self.name}]\npublic = "{self.public}"\nrights = "{self.rights}"\n'
+            f"since = {self.since}\n"
+        )
+
+
+def checked(name: str) -> str:
+    """A name that can name a file and is not the daemon's."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name == "server":
+        raise KeysError(
+            f"{name!r} cannot name a key, allowed: letters, digits, - and _, but not 'server'"
+        )
+    return name
+
+
+class AllowList:
+    """Clients by their public keys."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: tuple[Any, dict[bytes, Client]] = (None, {})
+
+    def read(self) -> dict[bytes, Client]:
+        """The file as it is now; `KeysError` where it makes no sense."""
+        try:
+            info, folder = self.path.stat(), self.path.parent.stat()
+            text = self.path.read_text(encoding="utf-8")
+            table = tomllib.loads(text)
+        except FileNotFoundError:
+            return {}
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise KeysError(f"allow-list {self.path} cannot be read: {error}") from None
+        if not text:  # as editors leave it for a moment when they save
+            raise KeysError(f"allow-list {self.path} is empty, not even a comment is in it")
+        for path, found in ((self.path, info), (self.path.parent, folder)):
+            if found.st_mode & 0o022 or found.st_uid not in (0, os.getuid()):
+                raise KeysError(
+                    f"{path} has mode {found.st_mode & 0o777:04o} and owner {found.st_uid}: "
+                    "others could allow themselves; only its owner, this user or root, may write"
+                )
+        clients = {}
+        for name, entry in table.items():
+            client = self._client(name, entry)
+            clients[client.public.encode()] = client
+        if len(clients) != len(table):
+            raise KeysError(f"allow-list {self.path}: a public key has two names")
+        return clients
+
+    def _client(self, name: str, entry: Any) -> Client:
+        if not isinstance(entry, dict) or set(entry) != {"public", "rights", "since"}:
+            raise KeysError(f"allow-list {self.path}: {name!r} needs public, rights and since")
+        if not isinstance(entry["public"], str) or not Z85.fullmatch(entry["public"]):
+            raise KeysError(f"allow-list {self.path}: {name!r} has no public key of 40 letters")
+        if entry["rights"] not in RIGHTS:
+            raise KeysError(
+                f"allow-list {self.path}: {name!r} has rights {entry['rights']!r}, "
+                f"allowed: {', '.join(RIGHTS)}"
+            )
+        if type(entry["since"]) is not datetime.date:
+            raise KeysError(f"allow-list {self.path}: {name!r} has no date in 'since'")
+        return Client(checked(name), **entry)
+
+    def clients(self) -> dict[bytes, Client]:
+        """The clients of now; the very same map as long as the file does not change."""
+        try:
+            info = self.path.stat()
+            seen: Any = (info.st_ino, info.st_mtime_ns, info.st_ctime_ns, info.st_size)
+        except OSError:
+            seen = "gone"
+        before, clients = self._known
+        if seen != before:
+            try:
+                clients = self.read()
+            except KeysError as error:
+                log.error("%s; the list of before stays in force", error)
+            self._known = (seen, clients)
+        return clients

@@ -1,0 +1,163 @@
+"""The folder of keys: the daemon's own, those made here for clients, and the allow-list.
+
+server.key      the daemon's key pair, mode 0600; made when it is first needed
+server.pub      its public half, for clients whose keys were made elsewhere
+NAME.key        a client's key pair and the daemon's public key: all that the client needs
+allowed.toml    who may connect: name, public key, rights, date
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import zmq
+
+from torqued.client.keys import read_key_file
+from torqued.common.errors import TorquedError
+from torqued.server.access.allow_list import AllowList, Client, KeysError, checked
+
+HEAD = "# Who may connect over TCP. `torqued keys` writes this file; running daemons follow it.\n"
+
+
+def default_keys() -> Path:
+    """$TORQUED_KEYS, else ~/.config/torqued/keys."""
+    configured = os.environ.get("TORQUED_KEYS")
+    return Path(configured).absolute() if configured else Path.home() / ".config/torqued/keys"
+
+
+@dataclass(frozen=True, repr=False)
+class KeyPair:
+    """Two halves, 40 characters each."""
+
+    public: str
+    secret: str
+
+    @classmethod
+    def new(cls) -> KeyPair:
+        return cls.of(zmq.curve_keypair()[1].decode())
+
+    @classmethod
+    def of(cls, secret: str) -> KeyPair:
+        return cls(zmq.curve_public(secret.encode()).decode(), secret)
+
+
+class KeyFolder:
+    """Keys on disk. Every change of the allow-list is one rename: no reader sees half of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.allowed = AllowList(folder / "allowed.toml")
+
+    def server(self, renew: bool = False) -> KeyPair:
+        """The daemon's own key pair, made where there is none."""
+        path = self.folder / "server.key"
+        if renew or not path.exists():
+            with self._changing():
+                if renew or not path.exists():  # nobody else was faster
+                    pair = KeyPair.new()
+                    text = key_text("the daemon's key pair: keep it secret", pair)
+                    self._write("server.key", text)
+                    self._write("server.pub", f'public = "{pair.public}"\n')
+        try:
+            return KeyPair.of(read_key_file(path, "secret")["secret"])
+        except TorquedError as error:
+            raise KeysError(str(error)) from None
+
+    def new(self, name: str, rights: str | None, renew: bool = False) -> Client:
+        """Make a key pair for a client and put it on the allow-list.
+
+        `renew` replaces a client's key, and leaves its rights where no others are given.
+        """
+        server = self.server().public
+        checked(name)
+        with self._changing():
+            clients = self._by_name()
+            if name in clients and not renew:
+                raise KeysError(f"{name!r} has a key already; --renew replaces it")
+            if renew and name not in clients:
+                raise KeysError(f"{name!r} has no key, so there is none to renew")
+            pair = KeyPair.new()
+            rights = rights or (clients[name].rights if renew else "read")
+            client = Client(name, pair.public, rights, datetime.date.today())
+            self._write(f"{name}.key", key_text(f"key of {name!r}: keep it secret", pair, server))
+            self._save(clients | {name: client})
+        return client
+
+    def new_for(self, server: str, name: str) -> KeyPair:
+        """Make a key pair for a daemon elsewhere, by its public key; its secret never travels."""
+        path = self.folder / f"{checked(name)}.key"
+        with self._changing():
+            if path.exists():
+                raise KeysError(f"{path} is there already; take it away to make another")
+            pair = KeyPair.new()
+            self._write(path.name, key_text(f"key of {name!r}: keep it secret", pair, server))
+        return pair
+
+    def allow(self, name: str, public: str | None, rights: str) -> Client:
+        """Allow a public key that was made elsewhere, or change the rights of a known name."""
+        with self._changing():
+            clients = self._by_name()
+            if public is None and name not in clients:
+                raise KeysError(f"{name!r} is not on the allow-list: give its public key")
+            public = public or clients[name].public
+            for other in clients.values():
+                if other.public == public and other.name != name:
+                    raise KeysError(f"this public key is allowed already, as {other.name!r}")
+            client = Client(checked(name), public, rights, datetime.date.today())
+            self._save(clients | {name: client})
+        return client
+
+    def revoke(self, name: str) -> None:
+        """Take a client off the allow-list, and away its key where it was made here."""
+        with self._changing():
+            clients = self._by_name()
+            if name not in clients:
+                known = ", ".join(sorted(clients)) or "nobody"
+                raise KeysError(f"{name!r} is not on the allow-list; there are: {known}")
+            del clients[name]
+            self._save(clients)
+            (self.folder / f"{name}.key").unlink(missing_ok=True)
+
+    def _by_name(self) -> dict[str, Client]:
+        return {client.name: client for client in self.allowed.read().values()}
+
+    def _save(self, clients: dict[str, Client]) -> None:
+        entries = (clients[name].to_toml() for name in sorted(clients))
+        self._write("allowed.toml", HEAD + "".join(entries))
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """One change at a time, by whichever process."""
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise KeysError(f"folder of keys {self.folder}: {error.strerror}") from None
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _write(self, name: str, text: str) -> None:
+        """Put a file of mode 0600 in place, whole and on the disk."""
+        path = self.folder / name
+        draft = path.with_name(f".{name}.new")
+        draft.unlink(missing_ok=True)
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+
+
+def key_text(what: str, pair: KeyPair, server: str | None = None) -> str:
+    """The content of a key file."""
+    keys = {"public": pair.public, "secret": pair.secret} | ({"server": server} if server else {})
+    return f"# torqued: {what}\n" + "".join(f'{name} = "{key}"\n' for name, key in keys.items())

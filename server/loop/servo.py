@@ -1,0 +1,324 @@
+"""Sessions: opened and closed from Python, served by the compiled loop."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import zmq
+from numpy.typing import NDArray
+
+from torqued.client import errors
+from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
+from torqued.common.status import status_names
+from torqued.kernels import InputError, Robot
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.input_checks import mapping, numbers, text
+from torqued.server.access.rights import Caller, check_owner
+from torqued.server.loop import records
+from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
+from torqued.server.loop.records import CLOSED, CLOSING, FREE, MOST_SESSIONS, OPEN
+
+#: Outputs that wait for a slow reader before new ones are dropped.
+QUEUE = 8
+#: s over which changed gains come into effect, and the longest that may be asked for.
+DEFAULT_RAMP = 0.1
+LONGEST_RAMP = 60.0
+
+
+@dataclass
+class Safety:
+    """What happens when states stop coming, in seconds."""
+
+    stale_after: float = 0.003
+    hold: float = 0.02  # the last torque is held
+    fade: float = 0.1  # and fades out
+    abandoned: float = 10.0  # from then on another client may have the session's place
+
+
+@dataclass
+class Session:
+    """Python's side of a session: what keeps its memory alive."""
+
+    number: int  # how clients name it
+    slot: int  # where the servo has it
+    opened: int  # ns, monotonic
+    endpoint: str
+    caller: Caller  # who opened it
+    socket: zmq.Socket[bytes]
+    controller: Controller
+    receive: NDArray[np.uint8]
+    send: NDArray[np.uint8]
+
+
+class Servo:
+    """The loop's thread and its sessions."""
+
+    def __init__(
+        self,
+        robot: Robot,
+        context: zmq.Context[Any],
+        rate: float,
+        safety: Safety,
+        most_per_client: int = MOST_SESSIONS,
+    ) -> None:
+        self.robot = robot.copy()  # the loop has a workspace of its own
+        self.context = context
+        self.safety = safety
+        self.most_per_client = most_per_client
+        self.shared = records.shared_memory(round(1e9 / rate))
+        self.sessions: dict[int, Session] = {}  # by number
+        self.thread: threading.Thread | None = None
+        #: Asks for realtime settings, in the loop's own thread; and what was granted.
+        self.settings: Callable[[], dict[str, str]] = dict
+        self.granted: dict[str, str] = {}
+        self._asked = threading.Event()
+        self._left: int | None = None  # ns, when the loop was left to be entered again
+
+    def start(self) -> None:
+        """Enter the loop; compiles it first where the cache has no copy."""
+        loop = COMPILED.run_servo
+        self.shared.loop["running"] = 1
+        robot, left = self.robot, self._left
+
+        def enter() -> None:
+            self.granted = self.settings()
+            self._asked.set()
+            if left is not None:  # deadlines that passed meanwhile; of a fraction, a whole one
+                out = time.monotonic_ns() - left
+                self.shared.loop["missed"] += -(-out // int(self.shared.loop["period"][0]))
+            loop(robot.work.handle, self.shared)
+
+        self.thread = threading.Thread(target=enter, name="servo", daemon=True)
+        self.thread.start()
+
+    def wait_for_settings(self) -> dict[str, str]:
+        """The realtime settings that were asked for, and whether they were granted."""
+        self._asked.wait(1.0)
+        return self.granted
+
+    def stop(self, linger: int) -> None:
+        """Leave the loop. Every open session gets a last frame with zero torque.
+
+        `linger` ms are given to clients that are slow to take it.
+        """
+        self.shared.loop["running"] = 0
+        if self.thread is not None:
+            self.thread.join()
+        for session in self.sessions.values():
+            session.socket.close(linger=linger)
+        self.sessions.clear()
+
+    def require_unused(self) -> None:
+        """Refuse as `in_use` where a session depends on the robot; abandoned ones are ended."""
+        for session in list(self.sessions.values()):
+            if self._idle(session) > self.safety.abandoned:
+                self._end(session)
+        if self.sessions:
+            opened = ", ".join(map(str, self.sessions))
+            raise errors.error("in_use", f"sessions are open: {opened}; close them first")
+
+    def swap(self, robot: Robot) -> None:
+        """Go on with another robot. Counters go on as well, and count the ticks that this takes."""
+        self.require_unused()
+        self.shared.loop["running"] = 0
+        if self.thread is not None:
+            self.thread.join()
+        self._left = time.monotonic_ns()
+        self.robot = robot.copy()
+        self.start()
+
+    def open(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Open a session: a law with its gains and options, limits, an observer."""
+        settings = {name: value for name, value in fields.items() if name != "law"}
+        controller = Controller(self.robot, text(fields, "law", ""), **settings)
+        receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
+        send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
+        slot = self._free_slot(caller)
+        number = self._unused_number()
+        socket = self.context.socket(zmq.PAIR)
+        socket.set_hwm(QUEUE)
+        socket.maxmsgsize = LARGEST_MESSAGE
+        socket.linger = 0
+        reached_by = caller.door.bind_session(socket, number, caller)
+        session = Session(
+            number=number,
+            slot=slot,
+            opened=time.monotonic_ns(),
+            endpoint=reached_by["endpoint"],
+            caller=caller,
+            socket=socket,
+            controller=controller,
+            receive=receive,
+            send=send,
+        )
+        self.sessions[number] = session
+        self._hand_over(session)
+        references = controller.references
+        return {
+            "session": number,
+            **reached_by,
+            "state_bytes": len(receive),
+            "output_bytes": len(send),
+            "references": {name: list(value.shape) for name, value in references.items()},
+            "defaults": {name: value.copy() for name, value in references.items()},
+            "outputs": {name: list(shape) for name, shape in controller.outputs.items()},
+            "period": self.period,
+        }
+
+    @property
+    def period(self) -> float:
+        """Seconds between ticks."""
+        return float(self.shared.loop["period"][0]) * 1e-9
+
+    def _free_slot(self, caller: Caller) -> int:
+        """A slot that nobody has, or that its owner has abandoned the longest."""
+        own = [s for s in self.sessions.values() if s.caller.key == caller.key]
+        if len(own) >= self.most_per_client:
+            return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
+        taken = {session.slot for session in self.sessions.values()}
+        for slot in range(MOST_SESSIONS):
+            if slot not in taken:
+                return slot
+        return self._abandoned(self.sessions.values(), f"all {MOST_SESSIONS} sessions are open")
+
+    def _abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
+        """The slot of the session that was abandoned the longest; that session is ended."""
+        idlest = max(sessions, key=self._idle)
+        if self._idle(idlest) <= self.safety.abandoned:
+            raise errors.error("busy", f"{refusal}; close one first")
+        self._end(idlest)
+        return idlest.slot
+
+    def _idle(self, session: Session) -> float:
+        """Seconds since a session's last state, or since it was opened."""
+        last = max(session.opened, int(self.shared.sessions[session.slot].received))
+        return (time.monotonic_ns() - last) * 1e-9
+
+    def _unused_number(self) -> int:
+        """Drawn at random, so that no client of an earlier daemon names another's session."""
+        while (number := secrets.randbits(31)) in self.sessions:
+            pass
+        return number
+
+    def _hand_over(self, session: Session) -> None:
+        self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
+        record = self.shared.sessions[session.slot]
+        record.sequence = -1
+        record.control = session.controller.record.ctypes.data
+        record.socket = session.socket.underlying
+        record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
+        record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
+        record.send, record.send_size = session.send.ctypes.data, len(session.send)
+        record.stale_after = round(self.safety.stale_after * 1e9)
+        record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
+        record.state = OPEN  # from here on the loop owns record and socket
+
+    def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Change gains of an open session, gradually over `over` seconds."""
+        session = self._session(fields, caller)
+        over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
+        if not 0.0 <= over <= LONGEST_RAMP:
+            raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
+        target = session.controller.gains(mapping(fields, "gains"))
+        record = self.shared.sessions[session.slot]
+        record.ramp = 0
+        self._wait_for_tick()  # the loop may be in the middle of a step towards the old target
+        session.controller.data.target[:] = target
+        record.ramp = max(1, round(over / self.period))
+        return {"session": session.number, "over": over}
+
+    def _wait_for_tick(self) -> None:
+        tick = int(self.shared.loop["tick"][0])
+        while int(self.shared.loop["tick"][0]) == tick and self._runs():
+            time.sleep(1e-4)
+
+    def _runs(self) -> bool:
+        return self.thread is not None and self.thread.is_alive()
+
+    def _session(self, fields: Mapping[str, Any], caller: Caller) -> Session:
+        """The open session that a request names; of the caller's own, or of an administrator."""
+        number = fields["session"]
+        session = self.sessions.get(number) if type(number) is int else None
+        if session is None:
+            opened = ", ".join(map(str, self.sessions)) or "none"
+            raise InputError(
+                f"session: {number!r} is not open, open are: {opened}", "session", number, opened
+            )
+        check_owner(caller, session.caller, session.number)
+        return session
+
+    def close(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Close a session; its last frame has zero torque."""
+        session = self._session(fields, caller)
+        self._end(session)
+        return {"session": session.number}
+
+    def end_where(self, unwanted: Callable[[Session], bool]) -> None:
+        """End all sessions of a kind; their last frames have zero torque."""
+        for session in [s for s in self.sessions.values() if unwanted(s)]:
+            self._end(session)
+
+    def _end(self, session: Session) -> None:
+        record = self.shared.sessions[session.slot]
+        record.state = CLOSING
+        # The loop answers at its next tick.
+        while record.state != CLOSED and self._runs():
+            time.sleep(1e-4)
+        session.socket.close(linger=200)
+        del self.sessions[session.number]
+        record.state = FREE
+        session.caller.door.end_session(session.number)
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Every open session and its counters."""
+        counters = ("states", "bad_states", "outputs", "dropped", "stale", "clamped")
+        out = []
+        for session in list(self.sessions.values()):
+            record = self.shared.sessions[session.slot]
+            out.append(
+                {
+                    "session": session.number,
+                    "law": session.controller.name,
+                    "endpoint": session.endpoint,
+                    "client": session.caller.name,
+                    "status": status_names(int(record.status)),
+                    "sequence": int(record.sequence),
+                    **{name: int(record[name]) for name in counters},
+                }
+            )
+        return out
+
+    def statistics(self) -> dict[str, Any]:
+        """Ticks, misses and percentiles of lateness, compute time and age, µs."""
+        loop = self.shared.loop[0]
+        out: dict[str, Any] = {
+            "tick": int(loop.tick),
+            "missed": int(loop.missed),
+            "rate": 1e9 / float(loop.period),
+        }
+        for name in ("lateness", "compute", "age"):
+            histogram = np.array(loop[name])
+            out[name] = {
+                "p50_us": records.percentile(histogram, 0.5),
+                "p99_us": records.percentile(histogram, 0.99),
+                "count": int(histogram.sum()),
+            }
+        out["lateness"]["max_us"] = float(loop.latest) * 1e-3
+        out["compute"]["max_us"] = float(loop.longest) * 1e-3
+        return out
+
+
+def frame_buffer(payload: int) -> NDArray[np.uint8]:
+    """A whole frame with its prefix, aligned for 8-byte access."""
+    words = np.zeros(-(-(PAYLOAD + payload) // 8))
+    buffer = words.view(np.uint8)[: PAYLOAD + payload]
+    buffer[:PAYLOAD] = np.frombuffer(prefix(payload), np.uint8)
+    return buffer

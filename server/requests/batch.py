@@ -1,0 +1,240 @@
+"""`batch`: one operation for many states, in a worker process.
+
+    stacked fields → fields of each state → the operation → stacked results
+
+Numbers that belong to a state (`STACKED`) come with one more dimension in front, as long as there
+are states; everything else is common to all. Results are stacked in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from torqued.client import errors
+from torqued.client.codec import LARGEST_MESSAGE
+from torqued.kernels import InputError, Robot
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE, Fields, mapping, text, texts
+from torqued.kernels.model.description import Array
+from torqued.server.requests.operations import (
+    BATCHED,
+    OPERATIONS,
+    Refusals,
+    checked_fields,
+    wrenches,
+)
+
+#: Fields with one more dimension in front; so have what is in `f_ext` and `references`.
+STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
+
+#: Told how many states are done, and of how many.
+Report = Callable[[int, int], None]
+
+
+def run_batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
+    """The stacked results of a batch; raises `errors.RequestError` that names the wrong state."""
+    name, own = checked_batch(fields)
+    with Refusals():
+        states = States(own)
+    result_of = _each(robot, OPERATIONS[name].run, states)
+    first = result_of(0)
+    size = states.count * size_of(first)
+    if size > LARGEST_MESSAGE:
+        raise errors.error(
+            "too_large",
+            f"batch: results of {states.count} states take {size} bytes, at most "
+            f"{LARGEST_MESSAGE} are allowed: ask for fewer at a time",
+        )
+    stacked = {key: empty_stack(value, states.count) for key, value in first.items()}
+    put(stacked, 0, first)
+    if name == "dynamics":
+        result_of = native_dynamics(robot, own, states) or result_of
+    for k in range(1, states.count):
+        report(k, states.count)
+        put(stacked, k, result_of(k))
+    report(states.count, states.count)
+    return stacked
+
+
+def checked_batch(fields: Fields) -> tuple[str, dict[str, Any]]:
+    """The operation of a batch and the fields that it takes."""
+    name = fields["operation"]
+    if not isinstance(name, str) or name not in BATCHED:
+        raise errors.error(
+            "bad_field",
+            f"operation: {name!r} is unknown, allowed: {', '.join(BATCHED)}",
+            field="operation",
+            value=name,
+            expected=f"one of {', '.join(BATCHED)}",
+        )
+    rest = {key: value for key, value in fields.items() if key != "operation"}
+    operation = OPERATIONS[name]
+    return name, checked_fields({"op": name, **rest}, operation.required, operation.optional)
+
+
+class States:
+    """The fields of a batch, state by state."""
+
+    def __init__(self, fields: Fields) -> None:
+        self.stacks = {
+            key: rows(key, fields[key]) for key in STACKED if fields.get(key) is not None
+        }
+        self.wrenches = {
+            frame: rows(f"f_ext[{frame!r}]", value)
+            for frame, value in (wrenches(fields) or {}).items()
+        }
+        self.references = {
+            name: rows(f"references[{name!r}]", value)
+            for name, value in mapping(fields, "references").items()
+        }
+        self.common = {key: value for key, value in fields.items() if key not in self.stacks}
+        if "q" not in self.stacks:
+            raise InputError("q: nil, expected a row for each state", "q", None, "(N, nq)")
+        self.count = len(self.stacks["q"])
+        if self.count == 0:
+            raise InputError("q: no states, expected at least one", "q", 0, "at least one state")
+        for key, stack in {**self.stacks, **self.wrenches, **self.references}.items():
+            if len(stack) != self.count:
+                message = f"{key}: {len(stack)} states, but q has {self.count}"
+                raise InputError(message, key, len(stack), f"{self.count} states")
+
+    def fields(self, k: int) -> dict[str, Any]:
+        """The fields of one state, as a request for it alone would have them."""
+        own = {key: stack[k] for key, stack in self.stacks.items()}
+        if self.wrenches:
+            own["f_ext"] = {frame: stack[k] for frame, stack in self.wrenches.items()}
+        if self.references:
+            own["references"] = {name: stack[k] for name, stack in self.references.items()}
+        return self.common | own
+
+
+def rows(name: str, value: Any) -> Array:
+    """A stacked field as an array with at least one dimension; what is in it is checked later."""
+    try:
+        array = np.ascontiguousarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        wanted = "numbers, stacked state by state"
+        raise InputError(f"{name}: expected {wanted}: {error}", name, None, wanted) from None
+    if np.ndim(value) == 0:
+        message = f"{name}: one number, expected one for each state"
+        raise InputError(message, name, None, "one more dimension in front")
+    return array
+
+
+def _each(
+    robot: Robot, run: Callable[[Robot, Fields], dict[str, Any]], states: States
+) -> Callable[[int], dict[str, Any]]:
+    """The operation for one state after the other, with errors that name it."""
+
+    def result_of(k: int) -> dict[str, Any]:
+        try:
+            with Refusals():
+                return run(robot, states.fields(k))
+        except errors.RequestError as error:
+            raise of_state(error, k) from error
+
+    return result_of
+
+
+def of_state(error: errors.RequestError, k: int) -> errors.RequestError:
+    """The same error, which names the state where it is not a field common to all."""
+    field = error.field
+    if field is not None and field not in STACKED and not field.startswith("f_ext"):
+        return error
+    return errors.error(
+        error.code,
+        f"state {k}: {error}",
+        field=field,
+        value=error.value,
+        expected=error.expected,
+        state=k,
+    )
+
+
+def native_dynamics(
+    robot: Robot, fields: Fields, states: States
+) -> Callable[[int], dict[str, Any]] | None:
+    """`dynamics` by its kernel alone, in native coordinates and where all states are good.
+
+    Checks are made for all states at once, and each state's results go where the last one's were.
+    None where a state is wrong: checking them one by one finds which. Common fields have been
+    found good with the first state.
+    """
+    q, v = states.stacks["q"], states.stacks.get("v")
+    v = np.zeros((states.count, robot.nv)) if v is None else v
+    if text(fields, "coordinates", "native") != "native" or not all_good(robot, q, v):
+        return None
+    want = texts(fields, "want", ("M", "C", "g"))
+    frames = texts(fields, "frames", ())
+    flags = 0
+    for word in want:
+        flags |= WANTS[word]
+    places = robot._frames(frames)
+    kind = REPRESENTATIONS[text(fields, "representation", "hybrid")]
+    out = quantities(flags, robot.nv_free, len(frames))
+    evaluate, handle = COMPILED.evaluate, robot.work.handle
+    mimics = robot.model.mimics
+    if mimics.present:
+        q = np.ascontiguousarray(mimics.q_multiplier * q[:, mimics.q_index] + mimics.offset)
+        v = np.ascontiguousarray(mimics.multiplier * v[:, mimics.v_index])
+
+    def results() -> dict[str, Any]:
+        return {word: robot._reduced(word, getattr(out, word), frames) for word in want}
+
+    always_here = None if mimics.present else results()
+
+    def result_of(k: int) -> dict[str, Any]:
+        evaluate(handle, q[k], v[k], flags, places, kind, out)
+        return always_here or results()
+
+    return result_of
+
+
+def all_good(robot: Robot, q: Array, v: Array) -> bool:
+    """Whether all states have the right size, finite numbers and unit quaternions."""
+    if q.shape[1:] != (robot.nq,) or v.shape[1:] != (robot.nv,):
+        return False
+    quaternions = (q[:, start : start + 4] for _, start in robot._quaternions)
+    norms = (np.linalg.norm(quaternion, axis=1) for quaternion in quaternions)
+    return bool(
+        np.isfinite(q).all()
+        and np.isfinite(v).all()
+        and all((np.abs(norm - 1.0) <= QUATERNION_TOLERANCE).all() for norm in norms)
+    )
+
+
+def size_of(value: Any) -> int:
+    """Bytes that a result takes in a reply, without the heads of arrays."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, float):
+        return 8
+    if isinstance(value, Mapping):
+        return sum(size_of(item) for item in value.values())
+    return len(msgpack.packb(value))
+
+
+def empty_stack(value: Any, count: int) -> Any:
+    """Where results go: arrays and numbers in arrays, maps by key, all else in lists."""
+    if isinstance(value, np.ndarray):
+        return np.empty((count, *value.shape))
+    if isinstance(value, float):
+        return np.empty(count)
+    if isinstance(value, Mapping):
+        return {key: empty_stack(item, count) for key, item in value.items()}
+    return [None] * count
+
+
+def put(stacked: Mapping[str, Any], k: int, result: Mapping[str, Any]) -> None:
+    """One state's results into their places."""
+    for key, value in result.items():
+        if isinstance(value, Mapping):
+            put(stacked[key], k, value)
+        else:
+            stacked[key][k] = value

@@ -1,0 +1,185 @@
+"""Templates of familiar requests: learnt from those that Python has answered; see answering.py.
+
+Where things are in a message is found by encoding it once more with random numbers in the places
+of its arrays. So the codec is asked, and nothing here knows how it writes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import zmq
+from numpy.typing import NDArray
+
+from torqued.client import codec
+from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
+from torqued.kernels import Robot
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE, texts
+from torqued.server.requests.fast_path_loop import (
+    DESK,
+    LONGEST_NUMBER,
+    LONGEST_ROUTE,
+    MESSAGE,
+    POLL_ITEM,
+    PREFIX,
+    REST,
+    TEMPLATE,
+)
+
+#: Requests that are remembered; the oldest is forgotten for a new one.
+MOST_TEMPLATES = 32
+#: Larger replies take so long to compute that nothing is gained.
+LARGEST_REPLY = 256 * 1024
+
+#: Between a request's first byte and its id.
+BEFORE_ID = codec.encode({"protocol": PROTOCOL_VERSION, "id": 0})[1:-1]
+
+
+class Familiar:
+    """Waits for messages, and has familiar requests answered by compiled code meanwhile."""
+
+    def __init__(self, robot: Robot, *sockets: zmq.Socket[bytes]) -> None:
+        self._route = np.zeros(LONGEST_ROUTE, np.uint8)
+        self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
+        self._desk = np.zeros(1, DESK).view(np.recarray)
+        desk = self._desk[0]
+        desk.route, desk.data = self._route.ctypes.data, self._data.ctypes.data
+        desk.capacity, desk.tolerance = len(self._data), QUATERNION_TOLERANCE
+        self._more = self._desk.ctypes.data + DESK.fields["more"][1]  # type: ignore[index]
+        self.watch(sockets)
+        self.forget(robot)
+
+    def watch(
+        self,
+        sockets: Sequence[zmq.Socket[bytes]],
+        others: Sequence[zmq.Socket[bytes] | int] = (),
+    ) -> None:
+        """Take requests from these sockets; others, or files, only end a wait."""
+        self._sockets = list(sockets)
+        self._items = np.zeros(len(sockets) + len(others), POLL_ITEM)
+        for item, source in zip(self._items, (*sockets, *others), strict=True):
+            if isinstance(source, int):
+                item["fd"] = source
+            else:
+                item["socket"] = source.underlying
+        self._items["events"] = zmq.POLLIN
+        desk = self._desk[0]
+        desk.items, desk.item_count = self._items.ctypes.data, len(self._items)
+        desk.socket_count = len(sockets)
+
+    def forget(self, robot: Robot) -> None:
+        """Begin anew, with another robot."""
+        self.robot = robot
+        self._templates = np.zeros(MOST_TEMPLATES, TEMPLATE).view(np.recarray)
+        self._kept: list[Any] = [None] * MOST_TEMPLATES  # what the templates point to
+        self._next = 0
+
+    @property
+    def answered(self) -> int:
+        """Requests that compiled code has answered."""
+        return int(self._desk.answered[0])
+
+    def wait(self, timeout: int) -> tuple[zmq.Socket[bytes], list[bytes]] | None:
+        """The next message that is not familiar: its socket and its parts.
+
+        None after `timeout` ms without a message, when something else has come, or now and then.
+        """
+        desk = self._desk[0]
+        desk.timeout = timeout
+        found = COMPILED.answer_familiar(
+            self.robot.work.handle, self._desk, self._templates, self._more
+        )
+        if found != MESSAGE:
+            return None
+        socket = self._sockets[desk.index]
+        route, data = self._route[: desk.route_size], self._data[: desk.data_size]
+        rest = socket.recv_multipart() if desk.more else []
+        return socket, [route.tobytes(), data.tobytes(), *rest]
+
+    def learn(self, data: bytes, message: Mapping[str, Any], reply: bytes) -> None:
+        """Remember a request that was answered, if it is one that comes again and again."""
+        if (
+            message["op"] == "dynamics"
+            and len(reply) <= LARGEST_REPLY
+            and self._can_learn(data, message)
+        ):
+            self._kept[self._next] = self._learn(self._templates[self._next], data, message)
+            self._next = (self._next + 1) % MOST_TEMPLATES
+
+    def _can_learn(self, data: bytes, message: Mapping[str, Any]) -> bool:
+        """Whether the request has the form that the loop looks for."""
+        return (
+            data[1:PREFIX] == BEFORE_ID
+            and type(message["id"]) is int
+            and not self.robot.model.mimics.present
+            and message.get("coordinates", "native") == "native"
+            and all(is_vector(message[name]) for name in ("q", "v") if name in message)
+            and len(data) >= PREFIX + LONGEST_NUMBER
+            and codec.encode(message) == data
+        )
+
+    def _learn(self, template: Any, data: bytes, message: Mapping[str, Any]) -> tuple[Any, ...]:
+        """Fill a template; what has to be kept as long as it is used."""
+        robot = self.robot
+        start = PREFIX + len(codec.encode({"": message["id"]})) - 2  # after the id
+        want, frames = texts(message, "want", ("M", "C", "g")), texts(message, "frames", ())
+        plan = robot._plan(want, frames, message.get("representation", "hybrid"))
+        places = {name: np.empty(len(message[name])) for name in ("q", "v") if name in message}
+        marked = encode_marked({**message, **places}, places.values())
+        out = plan.allocate()
+        envelope = {"protocol": PROTOCOL_VERSION, "id": message["id"], "ok": True}
+        result = robot._named(plan, want, frames, out)
+        reply = encode_marked({**envelope, **result}, out)
+        copies = np.array(
+            [
+                (array.ctypes.data, reply.index(array.tobytes()) - start, array.nbytes)
+                for array in arrays_in(result)
+            ],
+            np.int64,
+        ).reshape(-1, 3)
+        for array in out:
+            array[...] = 0.0
+        request = np.frombuffer(data[:PREFIX] + data[start:], np.uint8).copy()
+        buffer = np.zeros(REST + len(reply) - start, np.uint8)
+        buffer[REST:] = np.frombuffer(reply, np.uint8)[start:]
+        state = np.zeros(robot.nq + robot.nv)
+        quaternions = np.array([k for _, k in robot._quaternions], np.int64)
+
+        template.request_size = 0  # while it is being filled, it fits nothing
+        template.request = request.ctypes.data
+        template.q = marked.index(places["q"].tobytes()) - start
+        template.v = marked.index(places["v"].tobytes()) - start if "v" in places else -1
+        template.state, template.nq, template.nv = state.ctypes.data, robot.nq, robot.nv
+        template.quaternions, template.quaternion_count = quaternions.ctypes.data, len(quaternions)
+        template.want, template.representation = plan.flags, plan.representation
+        template.frames, template.frame_count = plan.frames.ctypes.data, len(plan.frames)
+        template.out = [array.ctypes.data for array in out]
+        template.reply, template.reply_size = buffer.ctypes.data, len(buffer) - REST
+        template.reply_first = reply[0]
+        template.copies, template.copy_count = copies.ctypes.data, len(copies)
+        template.request_size = len(data) - start
+        return plan, out, request, buffer, state, quaternions, copies
+
+
+def is_vector(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == np.float64 and value.ndim == 1
+
+
+def encode_marked(message: Mapping[str, Any], arrays: Any) -> bytes:
+    """The message with random bytes in these arrays of its own, which so can be found in it."""
+    for array in arrays:
+        array.reshape(-1).view(np.uint8)[:] = np.frombuffer(os.urandom(array.nbytes), np.uint8)
+    return codec.encode(message)
+
+
+def arrays_in(value: Any) -> Iterator[NDArray[np.float64]]:
+    """All arrays of a result, those of frames included."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from arrays_in(item)
+    elif value.size:
+        yield value

@@ -1,0 +1,117 @@
+"""The TCP door with keys: CURVE on every socket, the gate before it, rights per message.
+
+The key of a message's sender comes with the message itself, from ZeroMQ's handshake. Routing ids
+are chosen by clients and say nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import suppress
+from typing import Any
+
+import zmq
+
+from torqued.server.access.allow_list import AllowList
+from torqued.server.access.keys import KeyPair
+from torqued.server.access.rights import Caller
+from torqued.server.access.zap import EVERYONE, Gate
+from torqued.server.transport.endpoints import EndpointError
+from torqued.server.transport.sockets import Arrival, Socket, TcpDoor
+
+log = logging.getLogger("torqued")
+
+
+class CurveDoor(TcpDoor):
+    """TCP for those whose keys are on the allow-list."""
+
+    all_are_equal = False
+
+    def __init__(
+        self,
+        listen: str,
+        session_ports: tuple[int, int] | None,
+        pair: KeyPair,
+        allowed: AllowList,
+    ) -> None:
+        super().__init__(listen, session_ports)
+        self.pair = pair
+        self.allowed = allowed
+        self._followed = allowed.clients()
+
+    def bind(self, context: zmq.Context[Any]) -> None:
+        self.context = context
+        self.gate = Gate(context, self.allowed)
+        try:
+            super().bind(context)
+        except EndpointError:
+            self.gate.close()
+            raise
+
+    def close(self, linger: int) -> None:
+        super().close(linger)
+        self.gate.close()
+
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        protect(socket, self.pair, EVERYONE)
+        super()._bind(socket, endpoint)
+
+    def receive(self, socket: Socket) -> Arrival:
+        *route, data = socket.recv_multipart(copy=False)
+        key = b""
+        with suppress(zmq.ZMQError):  # without a key there are no rights
+            key = str(data.get("User-Id")).encode()
+        client = self.allowed.clients().get(key)
+        name, right = (client.name, client.rights) if client else (key.decode(), None)
+        caller = Caller(key, name, right, self)
+        return Arrival(socket, [frame.bytes for frame in route], data.bytes, caller)
+
+    def right_of(self, caller: Caller) -> str | None:
+        client = self.allowed.clients().get(caller.key)
+        return client.rights if client else None
+
+    def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
+        """A session has a key pair of its own: an old connection of the same client, to a port
+        that is used again, does not pass as the new one."""
+        pair = KeyPair.new()
+        self.gate.sessions[domain(number)] = caller.key
+        protect(socket, pair, domain(number))
+        return super()._bind_session(socket, number, caller) | {"server_key": pair.public}
+
+    def end_session(self, number: int) -> None:
+        self.gate.sessions.pop(domain(number), None)
+
+    def refresh(self) -> bool:
+        """Cut subscribers that are no longer allowed: the others come back by themselves."""
+        if self.telemetry.closed:
+            self._publish_anew()
+        clients = self.allowed.clients()
+        if clients is self._followed:
+            return False
+        if self._followed.keys() - clients.keys():
+            self.telemetry.close(linger=0)
+            self._publish_anew()
+        self._followed = clients
+        return True
+
+    def _publish_anew(self) -> None:
+        """Bind telemetry once more; later where the port is not given back yet."""
+        try:
+            self._open("telemetry", self.context)
+        except EndpointError as error:
+            self.telemetry.close(linger=0)
+            log.debug("%s; once more soon", error)
+
+
+def protect(socket: Socket, pair: KeyPair, zap_domain: str) -> None:
+    """Make the server's side of CURVE; without an answer of the gate nobody passes."""
+    socket.curve_server = True
+    socket.curve_secretkey = pair.secret.encode()
+    socket.curve_publickey = pair.public.encode()
+    socket.zap_domain = zap_domain.encode()
+    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+
+def domain(number: int) -> str:
+    """The ZAP domain of a session."""
+    return f"session-{number}"

@@ -1,0 +1,159 @@
+"""Where sockets live, and who may use them."""
+
+from __future__ import annotations
+
+import fcntl
+import grp
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from torqued.client.endpoints import control_endpoint, default_folder, telemetry_endpoint
+from torqued.common.errors import TorquedError
+
+__all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
+
+#: Longest path of a local socket, bytes; the operating system's limit.
+LONGEST_PATH = 107
+
+
+class EndpointError(TorquedError):
+    """A socket that cannot be had."""
+
+
+def private_folder(folder: Path, group: str | None = None) -> Path:
+    """The folder, made for this user alone (mode 0700), or for a group as well (mode 0750).
+
+    One that is there already is taken only with that very mode, owner and group: nobody who was
+    not named can command the robot.
+    """
+    number = group_number(group) if group else None
+    try:
+        is_new = not folder.exists()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise EndpointError(f"folder {folder} cannot be made: {error.strerror}") from None
+    if is_new and number is not None:
+        try:
+            os.chown(folder, -1, number)
+        except OSError as error:
+            folder.rmdir()
+            raise EndpointError(
+                f"folder {folder} cannot be given to group {group!r}: {error.strerror}; "
+                "is this user a member?"
+            ) from None
+        folder.chmod(0o750)
+    info = folder.stat()
+    if info.st_uid != os.getuid():
+        raise EndpointError(f"folder {folder} belongs to user {info.st_uid}, not to this one")
+    mode, expected = info.st_mode & 0o777, 0o700 if number is None else 0o750
+    if mode & ~expected or (number is not None and mode != expected):
+        raise EndpointError(
+            f"folder {folder} has mode {mode:04o}, expected {expected:04o}: "
+            + ("others could command the robot" if mode & ~expected else "the group cannot enter")
+        )
+    if number is not None and info.st_gid != number:
+        raise EndpointError(f"folder {folder} belongs to group {info.st_gid}, not to {group!r}")
+    return folder
+
+
+def group_number(name: str) -> int:
+    """The number of a group by its name; a number stands for itself.
+
+    A container has the groups of its image, and the machine around it knows others.
+    """
+    if name.isdecimal():
+        return int(name)
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise EndpointError(f"group {name!r} is unknown to this machine") from None
+
+
+@dataclass
+class Endpoints:
+    """The sockets of one daemon: files in a folder, all named after the robot."""
+
+    folder: Path
+    name: str
+    group: str | None = None  # whose members may connect, beside the user
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.name):
+            raise EndpointError(
+                f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
+            )
+        longest = str(self._session_file("f" * 8))
+        if len(os.fsencode(longest)) > LONGEST_PATH:
+            raise EndpointError(
+                f"path {longest} has {len(os.fsencode(longest))} bytes, at most {LONGEST_PATH} "
+                "are possible for a socket: choose a shorter folder"
+            )
+
+    @property
+    def request(self) -> str:
+        return f"ipc://{self.folder / self.name}.sock"
+
+    @property
+    def control(self) -> str:
+        return control_endpoint(self.request)
+
+    @property
+    def telemetry(self) -> str:
+        return telemetry_endpoint(self.request)
+
+    @property
+    def worker(self) -> str:
+        """Between the daemon and its worker process alone."""
+        return self.request.removesuffix(".sock") + ".worker.sock"
+
+    def session(self, number: int) -> str:
+        """Of one session. Numbers do not repeat, so that no client meets another's session."""
+        return f"ipc://{self._session_file(f'{number:08x}')}"
+
+    def _session_file(self, number: str) -> Path:
+        return self.folder / f"{self.name}.session-{number}.sock"
+
+    def protect(self, endpoint: str) -> None:
+        """Let the user, and the group where there is one, connect to a socket; nobody else."""
+        path = endpoint.removeprefix("ipc://")
+        if self.group:
+            os.chown(path, -1, group_number(self.group))
+        os.chmod(path, 0o660 if self.group else 0o600)
+
+    def lock(self) -> IO[str]:
+        """A lock that dies with the process: a second daemon is refused, a stale socket is not."""
+        path = self.folder / f"{self.name}.lock"
+        while True:
+            file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                file.seek(0)
+                owner = file.read().strip() or "unknown"
+                file.close()
+                raise EndpointError(
+                    f"a daemon for {self.name!r} already runs on {self.request} (process {owner})"
+                ) from None
+            if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                break
+            file.close()  # a daemon that was just stopping took this file away
+        file.seek(0)
+        file.truncate()
+        file.write(str(os.getpid()))
+        file.flush()
+        return file
+
+    def remove_sockets(self) -> None:
+        """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
+        for endpoint in (self.request, self.control, self.telemetry, self.worker):
+            Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+        for path in self.folder.glob(f"{self.name}.session-*.sock"):
+            path.unlink(missing_ok=True)
+
+    def remove(self) -> None:
+        """Take away socket files and then the lock: until the end nobody else has any."""
+        self.remove_sockets()
+        (self.folder / f"{self.name}.lock").unlink(missing_ok=True)

@@ -1,0 +1,80 @@
+"""`reload`: the robot loaded anew from its files, and taken between two ticks of the loop.
+
+    control thread → main thread: is it in use? → worker: load and check → main thread: swap → reply
+
+A robot whose files have faults, or that sessions depend on, goes on as it is.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import zmq
+
+from torqued.client import codec, errors
+from torqued.kernels import Robot
+from torqued.server.requests.replies import Envelope, as_request_error, success
+from torqued.server.worker.models import unpack
+from torqued.server.worker.worker import Job
+
+if TYPE_CHECKING:
+    from torqued.server.daemon import Daemon
+
+log = logging.getLogger("torqued")
+
+
+class Reload:
+    """One request to load the robot anew. To be used in the main thread."""
+
+    def __init__(self, daemon: Daemon, envelope: Envelope) -> None:
+        self.daemon = daemon
+        self.envelope = envelope
+
+    def begin(self) -> None:
+        """Have the worker load the robot, unless it is plain that it could not be taken."""
+        envelope, source = self.envelope, self.daemon.source
+        try:
+            if source is None:
+                raise errors.error("bad_model", "this daemon's robot does not come from a file")
+            self.daemon.servo.require_unused()
+            body = codec.encode(asdict(source))
+            self.daemon.worker.submit(
+                Job("reload", "load", envelope.identity, body, self._finish, envelope.refuse)
+            )
+        except Exception as error:
+            self._refuse(error)
+
+    def _finish(self, head: Mapping[str, Any], body: zmq.Frame) -> None:
+        """Take the robot that the worker has loaded; pass on why there is none."""
+        if not head["ok"]:
+            self.daemon.refused += 1
+            self.envelope.send(body)
+            return
+        try:
+            result = self._take(Robot(unpack(body.bytes)))
+            self.envelope.send(
+                success(self.envelope.identity, result | {"restart": head["restart"]})
+            )
+        except Exception as error:
+            self._refuse(error)
+
+    def _take(self, robot: Robot) -> dict[str, Any]:
+        self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
+        self.daemon.robot = robot
+        self.daemon.familiar.forget(robot)
+        self.daemon.worker.use(robot.model)
+        log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
+        return {
+            "name": robot.name,
+            "base": robot.model.base,
+            "nq": robot.nq,
+            "nv": robot.nv,
+            "warnings": list(robot.warnings),
+        }
+
+    def _refuse(self, error: Exception) -> None:
+        self.daemon.refused += 1
+        self.envelope.refuse(as_request_error(error))

@@ -1,0 +1,140 @@
+"""Every law's own account of energy, against the motion that its torque causes.
+
+d storage / dt = − dissipation + reference_power + portᵀ τ_ext is tested on the derivative of the
+storage along the motion of the robot under the law's torque and a random external one. The oracle
+is forward dynamics and a difference quotient: nothing of it is the law's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import assert_agree
+
+from torqued.kernels import Robot
+from torqued.kernels.control.controller import Controller
+from torqued.server.catalog import find_urdf
+
+STEP = 1e-6
+
+#: By law, what it needs beside gains.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "gravity": {"gains": {"damping": 2.0}},
+    "pd": {},
+    "pd_plus": {},
+    "computed_torque": {},
+    "passivity": {},
+    "impedance": {"frame": "tip"},
+    "impedance-position": {"frame": "tip", "axes": "position"},
+    "impedance-orientation": {"frame": "tip", "axes": "orientation"},
+}
+
+
+def robots() -> dict[str, Robot]:
+    """A chain with joints in all directions, and an arm whose second finger follows the first."""
+    both = {
+        "chain": Robot.family("chain", 7, seed=2),
+        "panda": Robot.from_urdf(find_urdf("panda")),
+    }
+    for robot in both.values():
+        robot.model.dofs.effort.setflags(write=True)
+        robot.model.dofs.effort[:] = np.inf  # the balance holds where nothing is cut
+    return both
+
+
+ROBOTS = robots()
+
+
+def make(robot: Robot, name: str) -> Controller:
+    law, options = name.partition("-")[0], dict(OPTIONS[name])
+    if "frame" in options:
+        options["frame"] = "panda_hand" if "panda" in robot.name else robot.frame_names[-1]
+    return Controller(robot, law, **options)
+
+
+def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarray]]:
+    """References that belong together at each time: of joints, and of a frame that turns."""
+    rng = np.random.default_rng(seed)
+    q0 = robot.random_state(rng)[0]
+    amplitude, phase = 0.3 * rng.normal(size=robot.nv), rng.uniform(0, 6, robot.nv)
+    place, swing, axis, rate = *rng.normal(size=(3, 3)), 1.3
+    axis /= np.linalg.norm(axis)
+
+    def at(t: float) -> dict[str, np.ndarray]:
+        angle = rate * t
+        zero = np.zeros(3)
+        return {
+            "q_ref": robot.integrate(q0, amplitude * np.sin(t + phase), 1.0),
+            "v_ref": amplitude * np.cos(t + phase),
+            "a_ref": -amplitude * np.sin(t + phase),
+            "position": place + swing * np.sin(t),
+            "orientation": np.append(axis * np.sin(0.5 * angle), np.cos(0.5 * angle)),
+            "velocity": np.concatenate([rate * axis, swing * np.cos(t)]),
+            "acceleration": np.concatenate([zero, -swing * np.sin(t)]),
+            "posture": q0,
+        }
+
+    return at
+
+
+@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+@pytest.mark.parametrize("law", OPTIONS)
+@pytest.mark.parametrize("seed", range(3))
+def test_storage_changes_by_what_the_law_accounts_for(robot, law, seed):
+    controller = make(robot, law)
+    wanted = trajectory(robot, seed)
+    rng = np.random.default_rng(100 + seed)
+    q, v = robot.random_state(rng)
+    external = rng.normal(size=robot.nv)
+
+    def outputs(t: float, q: np.ndarray, v: np.ndarray) -> Any:
+        references = {name: x for name, x in wanted(t).items() if name in controller.references}
+        return controller.torque(q, v, **references)
+
+    now = outputs(0.0, q, v)
+    assert now.status == []
+    a = robot.forward_dynamics(q, v, now.tau + external)
+    before, after = (
+        float(outputs(h, robot.integrate(q, v + 0.5 * h * a, h), v + h * a).storage)
+        for h in (-STEP, STEP)
+    )
+    expected = -now.dissipation + now.reference_power + now.port @ external
+    parts = abs(now.dissipation) + abs(now.reference_power) + np.abs(now.port * external).sum()
+    # A difference quotient loses digits.
+    size = 1e4 * (float(parts) + float(now.storage) + 1.0)
+    assert_agree((after - before) / (2 * STEP), float(expected), size=size)
+    assert now.dissipation >= 0.0
+
+
+@pytest.mark.parametrize("robot", ROBOTS.values(), ids=ROBOTS)
+def test_adaptive_law_accounts_for_what_it_has_learned(robot):
+    """Its storage has a part for the load it believes in, which learning moves."""
+    frame = "panda_hand" if "panda" in robot.name else robot.frame_names[-1]
+    wide = np.full(10, 100.0)  # at a bound it would lose more
+    controller = Controller(
+        robot,
+        "adaptive",
+        frame=frame,
+        gains={"adaptation": 0.2},
+        load_lower=-wide,
+        load_upper=wide,
+    )
+    wanted = trajectory(robot, 0)
+    q, v = robot.random_state(np.random.default_rng(1))
+    names = ("q_ref", "v_ref", "a_ref")
+
+    def outputs(t: float, q: np.ndarray, v: np.ndarray, elapsed: float) -> Any:
+        references = {name: wanted(t)[name] for name in names}
+        return controller.torque(q, v, elapsed, **references)
+
+    for _ in range(20):  # so that it believes in some load
+        outputs(0.0, q, v, 1e-5)
+    now = outputs(0.0, q, v, 0.0)
+    assert np.abs(now.load).max() > 1e-3
+    a = robot.forward_dynamics(q, v, now.tau)
+    after = outputs(STEP, robot.integrate(q, v + 0.5 * STEP * a, STEP), v + STEP * a, STEP)
+    expected = float(-now.dissipation)
+    assert abs((after.storage - now.storage) / STEP - expected) < 2e-3 * abs(expected)

@@ -1,0 +1,65 @@
+"""Default gains: what they make of robots that are light in some directions and heavy in others."""
+
+import numpy as np
+import pytest
+
+from torqued.kernels import Robot
+from torqued.kernels.control.laws import passivity, pd
+from torqued.kernels.control.typical_inertia import (
+    FASTEST,
+    SAMPLES,
+    configurations,
+    frame_inertia,
+    typical,
+)
+from torqued.server.catalog import find_urdf
+
+ROBOTS = {
+    "panda": lambda: Robot.from_urdf(find_urdf("panda")),
+    "chain7": lambda: Robot.family("chain", 7),
+    "chain20": lambda: Robot.family("chain", 20),
+}
+
+
+def fastest(robot, D):
+    """Median over configurations of the largest rate of M⁻¹ D, 1/s."""
+    rates = []
+    for q in configurations(robot):
+        L = np.linalg.cholesky(robot.mass_matrix(q))
+        half = np.linalg.solve(L, np.linalg.solve(L, D).T)
+        rates.append(np.linalg.eigvalsh(half).max())
+    return np.median(rates)
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+@pytest.mark.parametrize("law", [pd, passivity])
+def test_default_damping_is_never_too_fast_for_the_loop(name, law):
+    robot = ROBOTS[name]()
+    D = law.gains(robot, {}, {}).reshape(2, robot.nv, robot.nv)[1]
+    assert fastest(robot, D) < 1.001 * FASTEST
+
+
+def test_damping_suits_a_robot_that_is_stretched_out_at_zero():
+    """The Panda's first joint turns a mast at q = 0, and a crane where it works."""
+    robot = ROBOTS["panda"]()
+    at_zero = robot.mass_matrix(robot.neutral())[0, 0]
+    assert typical(robot).inertia[0] > 5 * at_zero
+
+
+def test_typical_values_are_computed_once():
+    robot = ROBOTS["chain7"]()
+    assert typical(robot) is typical(robot)
+
+
+def test_frame_weighs_between_what_it_does_free_and_held():
+    robot = ROBOTS["chain7"]()
+    free, held = [], []
+    for q in configurations(robot):
+        J = robot.frame_jacobian(q, robot.frame_names[-1])
+        mobility = J @ np.linalg.solve(robot.mass_matrix(q), J.T)
+        free.append(1 / np.diag(mobility))
+        held.append(np.diag(np.linalg.inv(mobility)))
+    assert len(free) == SAMPLES
+    mine = frame_inertia(robot, robot.frame_names[-1])
+    assert (mine > 0.99 * np.min(free, axis=0)).all()
+    assert (mine < 1.01 * np.max(held, axis=0)).all()

@@ -1,0 +1,102 @@
+"""Ticks allocate nothing, and no robot needs code of its own."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba.core.runtime import _nrt_python, rtsys
+from wholebody_cases import FEET, STANDING, biped, random_state
+
+from torqued.kernels import Robot
+from torqued.kernels.compilation import jit
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.jit import ENTRIES
+from torqued.kernels.compilation.sources import digest
+from torqued.kernels.control.wholebody.balance import Balance
+from torqued.kernels.control.wholebody.controller import count
+from torqued.kernels.control.wholebody.whole_body import WholeBody
+
+ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
+
+#: Arrays among the arguments, each with a small handle at the border to Python.
+HANDLES = 3
+
+
+def controllers():
+    robot = biped(0)
+    return {"whole_body": WholeBody(robot, STANDING, FEET), "balance": Balance(robot, FEET)}
+
+
+def call_of(control, q, v):
+    robot = control.robot
+    state, out = control.pack(q, v, control.hold(q)), np.zeros(count(control.outputs))
+    law = getattr(COMPILED, control.ENTRY)
+    arguments = (robot.work.handle, control.address, state, robot.nq, robot.nv, control.gains, out)
+    return law, arguments
+
+
+@pytest.mark.parametrize("name", ["whole_body", "balance"])
+def test_tick_allocates_nothing(name):
+    control = controllers()[name]
+    law, arguments = call_of(control, *random_state(control.robot, 0))
+    before_stats = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    try:
+        law(*arguments)
+        before = rtsys.get_allocation_stats().alloc
+        law(*arguments)
+        assert rtsys.get_allocation_stats().alloc - before == HANDLES
+    finally:
+        if not before_stats:
+            _nrt_python.memsys_disable_stats()
+
+
+@pytest.mark.parametrize("name", ["whole_body", "balance"])
+def test_machine_code_refers_to_no_allocator(name):
+    if jit.CACHE_FOLDER is None:
+        pytest.skip(f"machine code is read from the cache: {jit.CACHE_PROBLEM}")
+    getattr(COMPILED, name)
+    dispatcher = ENTRIES[name][0]
+    folder = Path(dispatcher.stats.cache_path)
+    sources = digest(dispatcher.__module__)
+    files = list(folder.glob(f"*.{dispatcher.py_func.__qualname__}-*{sources}*.nbc"))
+    assert files
+    code = b"".join(file.read_bytes() for file in files)
+    assert not [allocator for allocator in ALLOCATORS if allocator in code]
+
+
+def resident_kb():
+    """Memory of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1])
+
+
+@pytest.mark.parametrize("name", ["whole_body", "balance"])
+def test_memory_does_not_grow_with_ticks(name):
+    control = controllers()[name]
+    law, arguments = call_of(control, *random_state(control.robot, 0))
+    state = arguments[2]
+    for _ in range(200):
+        law(*arguments)
+    before = resident_kb()
+    for k in range(3000):
+        state[-2 * len(FEET)] = k % 3 > 0  # the solver changes its size
+        law(*arguments)
+    assert resident_kb() - before < 256
+
+
+def test_controllers_that_are_gone_give_their_memory_back():
+    robot = biped(0)
+    for _ in range(20):
+        WholeBody(robot, STANDING, FEET)
+    before = resident_kb()
+    for _ in range(200):
+        WholeBody(robot, STANDING, FEET)
+    assert resident_kb() - before < 4096  # one is some 300 kB
+
+
+def test_all_robots_share_their_code():
+    for robot in (biped(0), Robot.family("quadruped", 12), Robot.family("chain", 5)):
+        control = WholeBody(robot, [{"kind": "posture"}, {"kind": "com"}])
+        control.torque(*random_state(robot, 0), control.hold(robot.neutral()))
+    assert len(ENTRIES["whole_body"][0].overloads) == 1

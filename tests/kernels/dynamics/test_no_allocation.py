@@ -1,0 +1,128 @@
+"""Compiled kernels allocate nothing, shown in two ways that a kernel which allocates fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from kernel_calls import example_robot, kernel_calls
+from numba.core import types
+from numba.core.runtime import _nrt_python, rtsys
+
+from torqued.kernels.compilation import jit
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.jit import ENTRIES
+from torqued.kernels.compilation.sources import digest
+from torqued.kernels.primitives.layout import VECTOR
+
+#: Numba's runtime functions that compiled code allocates arrays with.
+ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
+
+
+#: Entries of the dynamics; those of control and of the server have tests of their own.
+KERNELS = [
+    name
+    for name, (dispatcher, _) in ENTRIES.items()
+    if dispatcher.__module__.startswith("torqued.kernels.")
+    and not dispatcher.__module__.startswith("torqued.kernels.control.")
+]
+
+
+def allocating(x):
+    """A kernel as it must not be."""
+    y = x + 1.0
+    for k in range(len(x)):
+        x[k] = y[k]
+
+
+def frugal(x):
+    """The same as it should be."""
+    for k in range(len(x)):
+        x[k] = x[k] + 1.0
+
+
+@pytest.fixture
+def statistics() -> Iterator[None]:
+    """Numba's runtime counts its allocations."""
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not before:
+        _nrt_python.memsys_disable_stats()
+
+
+@pytest.fixture(scope="module")
+def calls() -> Iterator[dict[str, Any]]:
+    robot = example_robot()  # its workspace is what the calls work in
+    yield kernel_calls(robot, np.random.default_rng(0))
+    del robot
+
+
+def arrays_in(kind: Any) -> int:
+    """Arrays among the arguments of a type. Each costs a small handle at the border to Python."""
+    if isinstance(kind, types.Array):
+        return 1
+    return sum(map(arrays_in, kind)) if isinstance(kind, types.BaseTuple) else 0
+
+
+def allocations(function: Callable[..., Any], arguments: tuple[Any, ...]) -> int:
+    before = rtsys.get_allocation_stats().alloc
+    function(*arguments)
+    return int(rtsys.get_allocation_stats().alloc - before)
+
+
+def compiled_for_test(function: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A dispatcher with the product's options, cached in a folder of its own."""
+    folder.mkdir(exist_ok=True)
+    monkeypatch.setattr(jit, "CACHE_FOLDER", folder)
+    dispatcher = jit._compile(function, from_python=True)
+    dispatcher.compile((VECTOR,))
+    return dispatcher
+
+
+def machine_code(dispatcher: Any) -> bytes:
+    """What the cache holds for a function: object code and the names that it refers to."""
+    folder = Path(dispatcher.stats.cache_path)
+    sources = digest(dispatcher.__module__)
+    files = list(folder.glob(f"*.{dispatcher.py_func.__qualname__}-*{sources}*.nbc"))
+    assert files
+    return b"".join(file.read_bytes() for file in files)
+
+
+def test_every_entry_is_called_here(calls):
+    assert set(calls) == set(KERNELS)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_allocates_nothing(name, calls, statistics):
+    handles = sum(arrays_in(kind) for kind in ENTRIES[name][1])
+    kernel, arguments = getattr(COMPILED, name), calls[name].arguments
+    assert [allocations(kernel, arguments) for _ in range(3)] == [handles] * 3
+
+
+@pytest.mark.parametrize(("function", "expected"), [(allocating, 2), (frugal, 1)])
+def test_counter_sees_an_array_made_in_a_kernel(
+    function, expected, tmp_path, monkeypatch, statistics
+):
+    dispatcher = compiled_for_test(function, tmp_path, monkeypatch)
+    entry_point = dispatcher.overloads[(VECTOR,)].entry_point
+    assert allocations(entry_point, (np.zeros(3),)) == expected
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_kernel_refers_to_no_allocator(name):
+    if jit.CACHE_FOLDER is None:
+        pytest.skip(f"machine code is read from the cache: {jit.CACHE_PROBLEM}")
+    getattr(COMPILED, name)
+    code = machine_code(ENTRIES[name][0])
+    assert not [allocator for allocator in ALLOCATORS if allocator in code]
+
+
+def test_allocator_is_seen_in_the_code_of_a_kernel_that_allocates(tmp_path, monkeypatch):
+    seen = machine_code(compiled_for_test(allocating, tmp_path / "a", monkeypatch))
+    assert any(allocator in seen for allocator in ALLOCATORS)
+    unseen = machine_code(compiled_for_test(frugal, tmp_path / "b", monkeypatch))
+    assert not any(allocator in unseen for allocator in ALLOCATORS)

@@ -1,0 +1,118 @@
+"""Many quantities from one walk: each as its own method computes it, alone or with others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from agreement import assert_agree, largest
+from cases import Case, cases, random_case
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from torqued.kernels import InputError, Robot
+from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
+
+PER_FRAME = ("J", "Jdot_v", "pose")
+
+
+def alone(case: Case, word: str, frames: tuple[str, ...], representation: str) -> Any:
+    """A quantity by its own method."""
+    robot, q, v = case.robot, case.q, case.v
+    if word in PER_FRAME:
+        method = {
+            "J": lambda frame: robot.frame_jacobian(q, frame, representation),
+            "Jdot_v": lambda frame: robot.frame_bias(q, v, frame, representation),
+            "pose": lambda frame: robot.frame_pose(q, frame),
+        }[word]
+        return {frame: method(frame) for frame in frames}
+    return {
+        "M": lambda: robot.mass_matrix(q),
+        "Mdot": lambda: robot.mass_matrix_rate(q, v),
+        "C": lambda: robot.coriolis_matrix(q, v),
+        "Gamma": lambda: robot.christoffel(q),
+        "g": lambda: robot.gravity(q),
+        "bias": lambda: robot.bias(q, v),
+        "energy": lambda: robot.energy(q, v),
+        "com": lambda: robot.center_of_mass(q),
+        "momentum": lambda: robot.centroidal_momentum(q, v),
+    }[word]()
+
+
+def assert_same(actual: Any, expected: Any, size: float) -> None:
+    if isinstance(expected, dict):
+        assert list(actual) == list(expected)
+        for name in expected:
+            assert_agree(actual[name], expected[name], size=size)
+    else:
+        assert_agree(actual, expected, size=size)
+
+
+@settings(max_examples=60)
+@given(
+    case=cases(most=8),
+    want=st.lists(st.sampled_from(sorted(WANTS)), unique=True),
+    representation=st.sampled_from(sorted(REPRESENTATIONS)),
+    count=st.integers(0, 3),
+)
+def test_any_combination_is_what_the_methods_give_one_by_one(case, want, representation, count):
+    robot, q, v = case.robot, case.q, case.v
+    frames = tuple(dict.fromkeys(case.frame() for _ in range(count)))
+    found = robot.dynamics(q, v, tuple(want), frames, representation)
+    assert list(found) == want
+    size = (1.0 + largest(robot.mass_matrix(q))) * (1.0 + largest(v)) ** 2
+    for word in want:
+        assert_same(found[word], alone(case, word, frames, representation), size)
+
+
+@pytest.mark.parametrize("word", WANTS)
+def test_results_do_not_depend_on_what_the_workspace_held(word):
+    case, other = (random_case(7, 6, "floating") for _ in range(2))
+    frames = case.robot.frame_names[:2]
+    fresh = other.robot.dynamics(other.q, other.v, (word,), frames)[word]
+    for at in (case.robot.neutral(), case.q + 0.0):
+        case.robot.dynamics(at, 5.0 * case.v, tuple(WANTS), frames)
+        case.robot.forward_dynamics(at, case.v, case.a)
+    assert_same(case.robot.dynamics(case.q, case.v, (word,), frames)[word], fresh, size=0.0)
+
+
+def test_arrays_that_nobody_wants_are_not_made():
+    made = quantities(WANTS["g"], 10, 3)
+    assert [name for name, array in made._asdict().items() if array.size] == ["g"]
+
+
+def test_energy_is_kinetic_and_potential_as_one_array():
+    case = random_case(1, 5, "floating")
+    energy = case.robot.dynamics(case.q, case.v, ("energy",))["energy"]
+    assert_agree(energy, case.robot.energy(case.q, case.v))
+
+
+def test_velocities_may_be_left_out_where_nothing_depends_on_them():
+    robot = Robot.family("biped", 4)
+    q, _ = robot.random_state(np.random.default_rng(0))
+    found = robot.dynamics(q, want=("M", "g", "com", "Gamma", "J", "pose"), frames=("body",))
+    assert_agree(found["M"], robot.mass_matrix(q))
+    assert_agree(found["g"], robot.gravity(q))
+
+
+@pytest.mark.parametrize("word", ["C", "Mdot", "bias", "energy", "momentum", "Jdot_v"])
+def test_velocities_left_out_are_missed_where_something_depends_on_them(word):
+    robot = Robot.family("biped", 4)
+    with pytest.raises(InputError, match=f"^v: missing, but '{word}' depends on it"):
+        robot.dynamics(robot.neutral(), want=("M", word), frames=("body",))
+
+
+def test_unknown_quantity_is_refused_with_those_that_exist():
+    robot = Robot.family("chain", 2)
+    with pytest.raises(InputError) as caught:
+        robot.dynamics([0.0, 0.0], [0.0, 0.0], ("M", "H"))
+    words = ", ".join(map(repr, WANTS))
+    assert str(caught.value) == f"want: 'H' is unknown, allowed: {words}"
+
+
+def test_unknown_frame_is_refused():
+    robot = Robot.family("chain", 2)
+    with pytest.raises(InputError, match="frame 'hand' is unknown"):
+        robot.dynamics([0.0, 0.0], [0.0, 0.0], ("J",), ("hand",))

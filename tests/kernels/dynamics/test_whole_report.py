@@ -1,0 +1,80 @@
+"""All faults of a file in one report: what cannot be read beside what makes no sense."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torqued.kernels import ModelError, Robot
+from torqued.kernels.model.families import family
+from torqued.kernels.model.urdf_writer import to_urdf
+from torqued.kernels.robot.loading import read_whole
+
+FAULTY = """
+<robot name="x">
+  <link name="a"><inertial><mass value="-1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <link name="b"><inertial><mass value="heavy"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>
+  <link name="c"><inertial><mass value="1"/><inertia ixx="-1" iyy="1" izz="1"/></inertial></link>
+  <joint name="j" type="bent"><parent link="a"/><child link="b"/></joint>
+  <joint name="k" type="revolute"><parent link="a"/><child link="c"/>
+    <axis xyz="0 0 0"/><limit lower="2" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="l" type="revolute"><parent link="nowhere"/><child link="d"/></joint>
+</robot>
+"""
+
+EXPECTED = [
+    ("link 'a'", "mass -1.0"),
+    ("link 'b'", "'heavy'"),
+    ("link 'c'", "negative eigenvalue -1"),
+    ("joint 'j'", "'bent' is unknown"),
+    ("joint 'k'", "axis is zero"),
+    ("joint 'k'", "lower limit 2.0 is above upper limit 1.0"),
+    ("joint 'l'", "parent link 'nowhere'"),
+    ("joint 'l'", "child link 'd'"),
+]
+
+
+@pytest.fixture(scope="module")
+def problems():
+    with pytest.raises(ModelError) as caught:
+        Robot.from_xml(FAULTY)
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(("subject", "words"), EXPECTED)
+def test_fault_is_in_the_report(problems, subject, words):
+    assert any(problem.startswith(subject) and words in problem for problem in problems)
+
+
+def test_nothing_else_is_in_the_report(problems):
+    assert len(problems) == len(EXPECTED)
+
+
+def test_what_stands_in_for_an_unreadable_value_is_no_fault():
+    text = to_urdf(family("chain", 2)).replace('<mass value="', '<mass value="x', 1)
+    with pytest.raises(ModelError) as caught:
+        Robot.from_xml(text)
+    assert len(caught.value.problems) == 1
+
+
+def test_tree_is_not_judged_where_a_joint_does_not_say_what_it_connects():
+    text = to_urdf(family("chain", 2)).replace("<child ", "<ch ", 1)
+    with pytest.raises(ModelError) as caught:
+        Robot.from_xml(text)
+    assert len(caught.value.problems) == 1
+
+
+SOUND = to_urdf(family("biped", 3))
+WORDS = st.sampled_from(["0", "-1", "x", "nan", "1e308", "", "revolute", "bent", "body", "0 0 0"])
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), WORDS), min_size=1, max_size=6))
+def test_any_values_give_a_description_or_a_model_error(changes):
+    pieces = SOUND.split('"')
+    for index, word in changes:
+        pieces[2 * index % (len(pieces) - 1) + 1] = word
+    try:
+        read_whole('"'.join(pieces))
+    except ModelError as error:
+        assert error.problems

@@ -1,0 +1,141 @@
+"""Laws as clients meet them: sessions of a daemon in another process, and one-shot requests."""
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+
+from torqued.client import errors
+from torqued.common.status import CLAMPED, FALLBACK, SOLVER
+from torqued.kernels import Robot
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.laws import LAWS
+from torqued.server.catalog import find_urdf
+
+#: Of the laws that need a word more.
+OPTIONS = {"adaptive": {"frame": "panda_hand"}, "impedance": {"frame": "panda_hand"}}
+#: For robots with a fixed base.
+ARM_LAWS = [name for name in LAWS if name not in ("stream", "balance")]
+PATIENCE = 10.0
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "panda", "--robot", "panda").start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.from_urdf(find_urdf("panda"))
+
+
+@pytest.fixture(scope="module")
+def state(robot):
+    """At rest in the middle of the limits, a little off: no torque is cut."""
+    q = 0.5 * (robot.limits.lower + robot.limits.upper)
+    return q, np.full(robot.nv, 0.01)
+
+
+def options_of(law, robot):
+    if law == "wholebody":
+        return {"tasks": [{"kind": "posture"}]}
+    return OPTIONS.get(law, {})
+
+
+@pytest.mark.parametrize("law", ARM_LAWS)
+def test_session_request_and_process_give_the_same_torque(client, robot, state, law):
+    q, v = state
+    options = options_of(law, robot)
+    here = Controller(robot, law, **options)
+    references = {name: value.copy() for name, value in here.references.items()}
+    for name in ("q_ref", "posture", "posture.position"):
+        if name in references:
+            references[name] = q + 0.02
+    expected = here.torque(q, v, **references)
+    asked = client.control(law, q, v, references=references, **options)
+    with client.session(law, **options) as session:
+        output = session.step(q, v, **references, timeout=PATIENCE)
+    assert output.status & ~CLAMPED == 0
+    assert np.allclose(output.tau, expected.tau, rtol=1e-9, atol=1e-9)
+    assert np.allclose(asked.tau, expected.tau, rtol=1e-9, atol=1e-9)
+    assert output.tau.any()
+    assert set(session.outputs) == set(here.outputs)
+
+
+def test_references_keep_their_values_and_come_in_order_or_by_name(client, robot, state):
+    q, v = state
+    with client.session("pd") as session:
+        named = session.step(q, v, q_ref=q + 0.01, timeout=PATIENCE).tau
+        kept = session.step(q, v, timeout=PATIENCE).tau
+        in_order = session.step(q, v, q + 0.01, timeout=PATIENCE).tau
+        assert np.array_equal(named, kept) and np.array_equal(named, in_order)
+        with pytest.raises(ValueError, match="no reference 'x_ref'"):
+            session.send(q, v, x_ref=q)
+        with pytest.raises(ValueError, match="3 references, this session has: q_ref, v_ref"):
+            session.send(q, v, q, v, v)
+
+
+def test_gains_move_evenly_to_what_they_are_tuned_to(client, robot, state):
+    q = state[0]
+    still = np.zeros(robot.nv)
+    g = robot.gravity(q)
+    with client.session("pd", gains={"stiffness": 10.0, "damping": 1.0}) as session:
+        before = session.step(q, still, q_ref=q - 0.01, timeout=PATIENCE).tau
+        assert np.allclose(before, g - 0.1)
+        session.tune({"stiffness": 30.0}, over=0.2)
+        seen = []
+        while not seen or seen[-1] < 29.999:
+            output = session.step(q, still, timeout=PATIENCE)
+            seen.append(float((g - output.tau)[0] / 0.01))
+    assert seen == sorted(seen)
+    assert len({round(x) for x in seen}) > 5  # no jump
+    with client.session("pd") as session, pytest.raises(errors.FieldError, match="eigenvalue"):
+        session.tune({"stiffness": -1.0})
+
+
+def test_gains_that_are_not_tuned_stay(client, robot, state):
+    q = state[0]
+    moving = np.full(robot.nv, 0.1)
+    with client.session("pd", gains={"stiffness": 10.0, "damping": 1.0}) as session:
+        session.tune({"stiffness": 20.0}, over=0.0)
+        output = session.step(q, moving, q_ref=q, timeout=PATIENCE)
+        assert np.allclose(output.tau, robot.gravity(q) - 0.1)
+
+
+def test_streams_of_robots_with_mimic_joints_are_what_requests_give(client, robot, state):
+    frame = "panda_hand"
+    want = ["M", "Mdot", "C", "Gamma", "g", "bias", "energy", "com", "momentum", "J", "pose"]
+    asked = client.dynamics(*state, want=want, frames=[frame])
+    with client.session("stream", want=want, frames=[frame]) as session:
+        output = session.step(*state, timeout=PATIENCE)
+    assert robot.model.mimics.present
+    for name in want:
+        expected = asked[name][frame] if name in ("J", "pose") else asked[name]
+        actual = output.values[name]
+        assert np.allclose(actual[0] if name in ("J", "pose") else actual, expected, atol=1e-12)
+
+
+def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be_met(
+    client, robot, state
+):
+    weak = {"torque": 1e-3, "acceleration": 1e-3}  # too weak to hold still, and told to
+    q, v = state
+    with client.session("wholebody", tasks=[{"kind": "posture"}], limits=weak) as session:
+        output = session.step(q, v, timeout=PATIENCE)
+    assert output.status & (SOLVER | FALLBACK) == SOLVER | FALLBACK
+    assert not output.tau.any()  # nothing was feasible before
+    assert output.violated[0] in (5, 6)  # torque and limits of joints contradict each other
+
+
+def test_stream_is_no_law_for_one_torque(client, state):
+    with pytest.raises(errors.FieldError, match="a stream is no law"):
+        client.control("stream", *state)

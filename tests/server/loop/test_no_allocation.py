@@ -1,0 +1,149 @@
+"""The compiled loops allocate nothing: neither in their code nor, as counted, while they run.
+
+ZeroMQ's own messages are another matter: the library allocates and frees them. That nothing is
+kept of them is what `torqued bench soak` measures.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import zmq
+from numba.core.runtime import _nrt_python, rtsys
+
+from torqued.client import codec
+from torqued.client.session import Session
+from torqued.common.status import CLAMPED, FALLBACK, SOLVER
+from torqued.kernels import Robot
+from torqued.kernels.compilation import jit
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.jit import ENTRIES
+from torqued.kernels.compilation.sources import digest
+from torqued.kernels.control.laws import LAWS
+from torqued.server.access.rights import Caller
+from torqued.server.loop.servo import Safety, Servo
+from torqued.server.requests.fast_path import Familiar
+from torqued.server.requests.operations import run_operation
+from torqued.server.transport.sockets import Door, LocalDoor
+
+ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
+LOOPS = ("run_servo", "answer_familiar", "observe", *(law.entry for law in LAWS.values()))
+
+
+@pytest.fixture
+def statistics():
+    """Numba's runtime counts its allocations."""
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not before:
+        _nrt_python.memsys_disable_stats()
+
+
+def allocations():
+    return int(rtsys.get_allocation_stats().alloc)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("tree", 8)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loop_refers_to_no_allocator(name):
+    if jit.CACHE_FOLDER is None:
+        pytest.skip(f"machine code is read from the cache: {jit.CACHE_PROBLEM}")
+    getattr(COMPILED, name)
+    dispatcher = ENTRIES[name][0]
+    sources = digest(dispatcher.__module__)
+    files = list(Path(dispatcher.stats.cache_path).glob(f"*.{name}-*{sources}*.nbc"))
+    assert files
+    code = b"".join(file.read_bytes() for file in files)
+    assert name.encode() in code  # so names are to be seen in it
+    assert not [allocator for allocator in ALLOCATORS if allocator in code]
+
+
+class Inside(LocalDoor):
+    """A door to this process alone."""
+
+    def __init__(self) -> None:
+        Door.__init__(self, "inproc://requests")
+
+    def _bind_session(self, socket, number, caller):
+        socket.bind(f"inproc://{number}")
+        return {"endpoint": f"inproc://{number}"}
+
+    def end_session(self, number):
+        pass
+
+
+FEET = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]
+#: By law, what it takes beside gains.
+OPTIONS = {
+    "stream": {"want": ["M", "C", "Gamma", "g", "bias", "energy", "com", "momentum"]},
+    "adaptive": {"frame": "link_5"},
+    "impedance": {"frame": "link_5"},
+    "wholebody": {"tasks": [{"kind": "posture"}, {"kind": "com"}], "contacts": FEET},
+    "balance": {"contacts": FEET},
+}
+#: These stand on their feet.
+STANDING = ("wholebody", "balance")
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_ticks_allocate_nothing(robot, statistics, law):
+    robot = Robot.family("biped", 8) if law in STANDING else robot
+    q, v = robot.random_state(np.random.default_rng(0))
+    fields = {"law": law, **OPTIONS.get(law, {})}
+    if LAWS[law].is_torque:
+        fields["observer"] = True
+    with zmq.Context() as context:
+        servo = Servo(robot, context, 1000.0, Safety(stale_after=60.0))
+        servo.start()
+        try:
+            opened = servo.open(fields, Caller(b"me", "me", "administrate", Inside()))
+            with Session(context, opened, robot.nq, robot.nv, lambda *_, **__: None) as session:
+                session.step(q, v, timeout=10.0)
+                before, first = allocations(), int(servo.shared.loop.tick[0])
+                while int(servo.shared.loop.tick[0]) < first + 200:
+                    session.send(q, v)
+                    output = session.receive(10.0)
+                assert output.status & ~(CLAMPED | SOLVER | FALLBACK) == 0
+                assert allocations() == before
+        finally:
+            servo.stop(0)
+
+
+def test_familiar_requests_allocate_nothing(robot, statistics):
+    q, v = robot.random_state(np.random.default_rng(0))
+    data = codec.request(1, "dynamics", {"q": q, "v": v, "want": ["M", "C"]})
+    message = codec.decode(data)
+    with (
+        zmq.Context() as context,
+        context.socket(zmq.ROUTER) as server,
+        context.socket(zmq.DEALER) as client,
+    ):
+        server.bind("inproc://requests")
+        client.connect("inproc://requests")
+        familiar = Familiar(robot, server)
+        reply = codec.encode(run_operation(robot, "dynamics", message))
+        familiar.learn(data, message, reply)
+
+        def used(requests):
+            for _ in range(requests):
+                client.send(data)
+            before = allocations()
+            familiar.wait(0)
+            for _ in range(requests):
+                client.recv()
+            return allocations() - before
+
+        # What a call costs at the border to Python does not depend on how much it does.
+        assert used(1) == used(100)
+        assert familiar.answered == 101
+
+
+def test_counter_sees_an_allocation(robot, statistics):
+    n, before = robot.nv, allocations()
+    COMPILED.mass_matrix(robot.work.handle, robot.neutral(), np.zeros((n, n)))
+    assert allocations() > before  # the handles of the arrays, at the border to Python

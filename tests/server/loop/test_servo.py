@@ -1,0 +1,258 @@
+"""Sessions with the loop of a daemon in a process of its own."""
+
+import time
+
+import numpy as np
+import pytest
+import zmq
+from daemons import DaemonProcess
+
+from torqued.client import errors
+from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
+from torqued.kernels import Robot
+from torqued.server.loop.records import MOST_SESSIONS
+
+NV = 20
+#: Of the daemon: s.
+STALE_AFTER, HOLD, FADE = 0.003, 0.02, 0.1
+#: Frames after which a test gives up waiting for something.
+MOST_FRAMES = 3000
+#: Seconds until a frame has to come: no measure of the loop, only an end of waiting.
+PATIENCE = 5.0
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    settings = {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MOST_SESSIONS}
+    environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("chain", NV)
+
+
+@pytest.fixture(scope="module")
+def state(robot):
+    return robot.random_state(np.random.default_rng(0))
+
+
+def counters(client, session):
+    listed = client.call("sessions", client.control_endpoint).sessions
+    (found,) = [item for item in listed if item["session"] == session.number]
+    return found
+
+
+def test_gravity_law_is_gravity_minus_damping(client, robot, state):
+    q, v = state
+    damping = np.linspace(0.0, 2.0, NV)
+    with client.session("gravity", gains={"damping": damping}) as session:
+        output = session.step(q, v)
+    assert output.status == 0
+    assert np.allclose(output.tau, robot.gravity(q) - damping * v, rtol=1e-12)
+
+
+def test_stream_is_what_requests_give(client, robot, state):
+    frame = robot.frame_names[-1]
+    want = ["M", "C", "Gamma", "g", "bias", "energy", "com", "momentum", "J", "Jdot_v", "pose"]
+    asked = client.dynamics(*state, want=want, frames=[frame])
+    with client.session("stream", want=want, frames=[frame]) as session:
+        output = session.step(*state)
+    assert output.status == 0
+    for name in want:
+        per_frame = name in ("J", "Jdot_v", "pose")
+        expected = asked[name][frame] if per_frame else asked[name]
+        got = output.values[name][0] if per_frame else output.values[name]
+        assert np.allclose(got, expected, rtol=1e-12, atol=1e-12), name
+
+
+def test_outputs_name_the_state_that_they_used(client, state):
+    with client.session("gravity") as session:
+        before = session.receive(PATIENCE)
+        assert before.sequence == -1
+        assert before.status_names == ["STALE", "FALLBACK"]
+        assert not before.tau.any()
+        first, second = session.step(*state), session.step(*state)
+    assert (first.sequence, second.sequence) == (1, 2)
+    assert second.tick > first.tick
+    assert second.age < STALE_AFTER
+
+
+def test_newest_of_several_states_counts(client, robot, state):
+    q, v = state
+    with client.session("gravity") as session:
+        for scale in (0.1, 0.2):
+            session.send(scale * q, v)
+        output = session.step(q, v)
+    assert np.allclose(output.tau, robot.gravity(q), rtol=1e-12)
+
+
+def test_stale_torque_is_held_then_fades_then_is_zero(client, state):
+    with client.session("gravity") as session:
+        held = session.step(*state).tau
+        seen = set()
+        for _ in range(MOST_FRAMES):
+            output = session.receive(PATIENCE)
+            over = output.age - STALE_AFTER - HOLD
+            stale = output.age > STALE_AFTER
+            assert output.status == (STALE | FALLBACK if stale else 0)
+            share = 1.0 if over <= 0.0 else max(0.0, 1.0 - over / FADE)
+            assert np.allclose(output.tau, share * held, rtol=1e-6, atol=1e-9)
+            if stale:
+                seen.add({1.0: "hold", 0.0: "zero"}.get(share, "fade"))
+            if "zero" in seen:
+                break
+        assert seen == {"hold", "fade", "zero"}
+        assert counters(client, session)["stale"] > 0
+        assert session.step(*state).status == 0  # and it comes back
+
+
+def test_state_that_is_not_finite_gives_the_fallback_and_never_nan(client, robot, state):
+    q, v = state
+    with client.session("gravity") as session:
+        held = session.step(q, v).tau
+        for bad in (np.nan, np.inf, -np.inf):
+            wrong = v.copy()
+            wrong[3] = bad
+            session.send(q, wrong)
+            for _ in range(MOST_FRAMES):
+                output = session.receive(PATIENCE)
+                assert np.isfinite(output.tau).all()
+                assert (np.abs(output.tau) <= np.abs(held) + 1e-9).all()
+                if output.status & NONFINITE:
+                    break
+                session.send(q, wrong)
+            assert output.status & (NONFINITE | FALLBACK) == NONFINITE | FALLBACK
+            assert session.step(q, v).status == 0
+        assert counters(client, session)["bad_states"] >= 3
+
+
+def test_state_that_overflows_never_gives_nan(client, robot):
+    with client.session("stream", want=["M", "C", "bias", "energy"]) as session:
+        output = session.step(np.zeros(NV), np.full(NV, 1e300))
+        assert output.status_names == ["NONFINITE"]
+        assert all(not values.any() for values in output.values.values())
+
+
+def test_torques_are_cut_to_their_limits(client, robot, state):
+    limit = np.full(NV, 0.25)
+    with client.session("gravity", effort_limit=limit) as session:
+        output = session.step(*state)
+        expected = np.clip(robot.gravity(state[0]), -limit, limit)
+        assert np.allclose(output.tau, expected, rtol=1e-12)
+        assert output.status == CLAMPED
+        assert counters(client, session)["clamped"] > 0
+
+
+def test_torques_change_no_faster_than_their_limit(client, robot, state):
+    rate = np.full(NV, 50.0)
+    with client.session("gravity", rate_limit=rate) as session:
+        last = np.zeros(NV)
+        tick = None
+        for _ in range(100):
+            session.send(*state)
+            output = session.receive(PATIENCE)
+            if tick is not None and output.tick == tick + 1:
+                assert (np.abs(output.tau - last) <= rate * session.period * (1 + 1e-9)).all()
+            last, tick = output.tau, output.tick
+
+
+def test_frames_of_wrong_size_or_form_are_counted_and_ignored(client, state):
+    with client.session("gravity") as session:
+        session.step(*state)
+        whole = bytes(session._frame)
+        for wrong in (b"", whole[:-8], whole + bytes(8), bytes(len(whole)), b"\x93" + whole[1:]):
+            session._socket.send(wrong)
+        session._socket.send(whole[:15] + b"\x80" + whole[16:])  # a sequence number of 2⁶³
+        assert session.step(*state).status == 0
+        found = counters(client, session)
+    assert (found["states"], found["bad_states"]) == (2, 6)
+
+
+def test_sixteen_sessions_are_served_and_one_more_is_refused(client, robot, state):
+    sessions = [client.session("gravity") for _ in range(MOST_SESSIONS)]
+    with pytest.raises(errors.OperationError) as caught:
+        client.session("gravity")
+    assert caught.value.code == "busy"
+    tau = robot.gravity(state[0])
+    for session in sessions:
+        assert np.allclose(session.step(*state).tau, tau, rtol=1e-12)
+    sessions[5].close()
+    with client.session("gravity") as session:
+        assert session.step(*state).status == 0
+    for session in sessions:
+        session.close()
+    assert client.call("sessions", client.control_endpoint).sessions == []
+
+
+def test_session_numbers_are_not_used_twice(client):
+    first = client.session("gravity")
+    first.close()
+    with client.session("gravity") as second:
+        assert second.number != first.number
+        with pytest.raises(errors.FieldError):
+            client.call("close", session=first.number)
+
+
+def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    environment = {"TORQUED_ABANDONED": "0.1", "TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    process = DaemonProcess(folder, "c", "--robot", "chain2", **environment).start()
+    try:
+        with process.client() as gone, process.client() as client:
+            for _ in range(MOST_SESSIONS):
+                gone.session("gravity")
+            for _ in range(100):
+                try:
+                    session = client.session("gravity")
+                    break
+                except errors.OperationError:
+                    time.sleep(0.05)
+            assert session.step(np.zeros(2), np.zeros(2)).status == 0
+            assert len(client.call("sessions", client.control_endpoint).sessions) == MOST_SESSIONS
+    finally:
+        process.stop()
+
+
+def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
+    opened = client.call("open", law="stream", want=["Gamma"])
+    with zmq.Context() as context, context.socket(zmq.PAIR) as lazy:
+        lazy.linger = 0
+        lazy.rcvhwm = 1
+        lazy.connect(opened.endpoint)
+        with client.session("gravity") as session:
+            for _ in range(MOST_FRAMES):
+                assert session.step(*state, timeout=PATIENCE).status == 0
+                listed = client.call("sessions", client.control_endpoint).sessions
+                (found,) = [item for item in listed if item["session"] == opened.session]
+                # Frames also go nowhere before the reader has connected.
+                if found["outputs"] and found["dropped"] > 100:
+                    break
+            assert found["dropped"] > 100
+        assert lazy.poll(1000 * PATIENCE)
+        assert len(lazy.recv()) == opened.output_bytes
+    client.call("close", session=opened.session)
+
+
+def test_closing_sends_a_last_frame_without_torque(client, state):
+    with client.session("gravity") as session:
+        assert session.step(*state).tau.any()
+        client.call("close", session=session.number)
+        for _ in range(MOST_FRAMES):
+            output = session.receive(PATIENCE)
+            if output.status_names == ["FALLBACK"]:
+                break
+        assert output.status_names == ["FALLBACK"]
+        assert not output.tau.any()

@@ -1,0 +1,229 @@
+"""A batch is its states' requests, one by one."""
+
+import numpy as np
+import pytest
+
+from torqued.client import codec, errors
+from torqued.kernels import Robot
+from torqued.server.catalog import find_urdf
+from torqued.server.requests import batch as batch_module
+from torqued.server.requests.batch import STACKED, run_batch
+from torqued.server.requests.operations import BATCHED, OPERATIONS, run_operation
+
+COUNT = 7
+
+
+def quadruped():
+    return Robot.family("quadruped", 20)
+
+
+def panda():
+    """Its second finger follows the first."""
+    return Robot.from_urdf(find_urdf("panda"))
+
+
+@pytest.fixture(scope="module", params=[quadruped, panda])
+def robot(request):
+    robot = request.param()
+    assert robot.model.mimics.present == (request.param is panda)
+    return robot
+
+
+def states_of(robot, count=COUNT, coordinates="native"):
+    rng = np.random.default_rng(3)
+    chart = robot.chart(coordinates)
+    pairs = [robot.random_state(rng) for _ in range(count)]
+    q = np.array([chart.from_native(q) for q, _ in pairs])
+    x = rng.standard_normal((count, robot.nv))
+    return {
+        "q": q,
+        "v": np.array([v for _, v in pairs]),
+        "a": x,
+        "tau": x,
+        "w": x,
+        "b": rng.standard_normal((count, robot.nv, 3)),
+        "dt": rng.uniform(0.0, 0.1, count),
+    }
+
+
+def common_of(robot):
+    frames = list(robot.frame_names[-2:])
+    everything = ["M", "Mdot", "C", "Gamma", "g", "bias", "energy", "com", "momentum"]
+    contact = {"frame": frames[-1], "kind": "point", "friction": 0.7}
+    return {
+        "dynamics": {"want": [*everything, "J", "Jdot_v", "pose"], "frames": frames},
+        "kinematics": {"frames": frames, "representation": "body"},
+        "contact_dynamics": {"contacts": [contact]},
+        "impact": {"contacts": [contact], "restitution": 0.5},
+        "control": {"law": "gravity", "gains": {"damping": 0.5}},
+    }
+
+
+def fields_of(robot, name, coordinates="native"):
+    operation = OPERATIONS[name]
+    states = states_of(robot, coordinates=coordinates)
+    taken = operation.required + operation.optional
+    fields = {key: value for key, value in states.items() if key in taken}
+    fields |= common_of(robot).get(name, {})
+    return fields | ({"coordinates": coordinates} if "coordinates" in taken else {})
+
+
+def run(robot, name, report=lambda done, total: None, **fields):
+    """The results of a batch that has gone over the wire."""
+    message = codec.decode(codec.encode({"operation": name, **fields}))
+    return codec.decode(codec.encode(run_batch(robot, message, report)))
+
+
+def one(robot, name, k, fields):
+    own = {key: value[k] if key in STACKED else value for key, value in fields.items()}
+    message = codec.decode(codec.request(1, name, own))
+    return codec.decode(codec.encode(run_operation(robot, name, message)))
+
+
+def assert_same(stacked, k, result):
+    assert stacked.keys() == result.keys()
+    for key, value in result.items():
+        if isinstance(value, dict):
+            assert_same(stacked[key], k, value)
+        else:
+            assert np.array_equal(stacked[key][k], value), key
+
+
+def test_every_operation_on_a_state_can_be_had_in_batches():
+    assert set(BATCHED) == set(OPERATIONS) - {"hello"}
+
+
+@pytest.mark.parametrize("coordinates", ["native", "pinocchio"])
+@pytest.mark.parametrize("name", BATCHED)
+def test_results_are_those_of_single_requests(robot, name, coordinates):
+    fields = fields_of(robot, name, coordinates)
+    stacked = run(robot, name, **fields)
+    for k in range(COUNT):
+        assert_same(stacked, k, one(robot, name, k, fields))
+
+
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+def test_wrenches_are_stacked_as_well(robot, name):
+    fields = fields_of(robot, name)
+    frame = robot.frame_names[-1]
+    wrenches = np.random.default_rng(4).standard_normal((COUNT, 6))
+    stacked = run(robot, name, f_ext={frame: wrenches}, **fields)
+    for k in range(COUNT):
+        assert_same(stacked, k, one(robot, name, k, fields | {"f_ext": {frame: wrenches[k]}}))
+
+
+def test_velocity_may_be_left_out_where_nothing_depends_on_it(robot):
+    q = states_of(robot)["q"]
+    stacked = run(robot, "dynamics", q=q, want=["M", "g"])
+    for k in range(COUNT):
+        assert_same(stacked, k, robot.dynamics(q[k], want=("M", "g")))
+    assert set(run(robot, "kinematics", q=q, frames=[])) == {"pose", "J"}
+
+
+def test_nested_lists_do_as_well_as_arrays(robot):
+    q = states_of(robot)["q"]
+    stacked = run(robot, "dynamics", q=q.tolist(), want=["g"])
+    assert np.array_equal(stacked["g"], run(robot, "dynamics", q=q, want=["g"])["g"])
+
+
+def test_dynamics_are_left_to_the_kernel_alone(robot, monkeypatch):
+    """All but the first state, that is: speed is the point of a batch."""
+    calls = []
+    whole = OPERATIONS["dynamics"].run
+    counted = batch_module.OPERATIONS | {
+        "dynamics": type(OPERATIONS["dynamics"])(
+            ("q",),
+            ("v", "want"),
+            lambda robot, fields: calls.append(1) or whole(robot, fields),
+        )
+    }
+    monkeypatch.setattr(batch_module, "OPERATIONS", counted)
+    states = states_of(robot)
+    run(robot, "dynamics", q=states["q"], v=states["v"])
+    assert len(calls) == 1
+
+
+def test_progress_is_told_up_to_the_end(robot):
+    told = []
+    run(
+        robot,
+        "solve_mass",
+        lambda *progress: told.append(progress),
+        **fields_of(robot, "solve_mass"),
+    )
+    assert told == [(k, COUNT) for k in range(1, COUNT + 1)]
+
+
+def refused(robot, name, **fields):
+    with pytest.raises(errors.RequestError) as caught:
+        run(robot, name, **fields)
+    return caught.value
+
+
+@pytest.mark.parametrize("name", ["dynamics", "forward_dynamics", "integrate"])
+@pytest.mark.parametrize("wrong", [0, 4])
+def test_wrong_state_is_named(robot, name, wrong):
+    fields = fields_of(robot, name)
+    fields["v"][wrong, 2] = np.nan
+    error = refused(robot, name, **fields)
+    assert (error.code, error.field, error.state) == ("bad_field", "v", wrong)
+    assert str(error) == f"state {wrong}: v[2] is nan, expected a finite number"
+    assert errors.from_map(error.to_map()).state == wrong
+
+
+def test_quaternion_that_is_none_is_named():
+    robot = quadruped()
+    fields = fields_of(robot, "dynamics")
+    fields["q"][5, 3:7] *= 2.0
+    error = refused(robot, "dynamics", **fields)
+    assert (error.code, error.field, error.state) == ("bad_field", "q", 5)
+
+
+@pytest.mark.parametrize(
+    "name, change, field",
+    [
+        ("dynamics", {"want": ["Q"]}, "want"),
+        ("dynamics", {"coordinates": "polar"}, "coordinates"),
+        ("contact_dynamics", {"contacts": 5}, "contacts"),
+        ("contact_dynamics", {"solver": "luck"}, "solver"),
+        ("inverse_dynamics", {"f_ext": 5}, "f_ext"),
+        ("dynamics", {"v": [[1.0]]}, "v"),
+        ("dynamics", {"q": []}, "q"),
+        ("dynamics", {"q": None}, "q"),
+        ("dynamics", {"q": 1.0}, "q"),
+        ("dynamics", {"q": [[1.0], [1.0, 2.0]]}, "q"),
+        ("dynamics", {"q": "north"}, "q"),
+        ("dynamics", {"q": {"a": 1}}, "q"),
+        ("integrate", {"dt": 0.1}, "dt"),
+        ("integrate", {"dt": [0.1]}, "dt"),
+    ],
+)
+def test_faults_common_to_all_states_name_the_field_and_no_state(robot, name, change, field):
+    error = refused(robot, name, **(fields_of(robot, name) | change))
+    assert error.code == "bad_field"
+    assert (error.field, error.state) == (field, None)
+
+
+def test_fields_of_other_operations_are_refused(robot):
+    fields = fields_of(robot, "solve_mass")
+    assert refused(robot, "solve_mass", **fields, dt=[1.0]).code == "unknown_field"
+    del fields["b"]
+    error = refused(robot, "solve_mass", **fields)
+    assert (error.code, error.field) == ("missing_field", "b")
+
+
+@pytest.mark.parametrize("name", ["hello", "batch", "open", "dance", 5, ["dynamics"], None])
+def test_what_is_no_operation_on_a_state_is_refused(robot, name):
+    error = refused(robot, name, q=[[0.0]])
+    assert (error.code, error.field) == ("bad_field", "operation")
+
+
+def test_results_beyond_the_largest_message_are_refused_after_one_state(robot):
+    calls = []
+    q = np.repeat(states_of(robot)["q"][:1], 10000, axis=0)
+    with pytest.raises(errors.MessageError) as caught:
+        run(robot, "dynamics", lambda *progress: calls.append(progress), q=q, want=["Gamma"])
+    error = caught.value
+    assert error.code == "too_large"
+    assert f"{10000 * 8 * robot.nv**3} bytes" in str(error)
+    assert calls == []

@@ -1,0 +1,250 @@
+"""Requests that compiled code answers: the same bytes as Python's, and refusals left to Python."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import zmq
+
+from torqued.client import codec
+from torqued.kernels import Robot
+from torqued.kernels.dynamics.selected_quantities import WANTS
+from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, Familiar
+from torqued.server.requests.operations import run_operation
+
+
+class Desk:
+    """A request socket with a client beside it, in one thread."""
+
+    def __init__(self, robot, context):
+        self.robot = robot
+        self.server = context.socket(zmq.ROUTER)
+        self.server.bind("inproc://familiar")
+        self.client = context.socket(zmq.DEALER)
+        self.client.connect("inproc://familiar")
+        self.client.rcvtimeo = 5000
+        self.familiar = Familiar(robot, self.server)
+
+    def ask(self, data):
+        """The reply, and whether Python had to make it."""
+        self.client.send(data)
+        found = self.familiar.wait(1)
+        if found is None:
+            return self.client.recv(), False
+        socket, (route, seen) = found
+        assert socket is self.server
+        assert seen == data
+        reply = expected(self.robot, seen)
+        self.familiar.learn(seen, codec.decode(seen), reply)
+        socket.send_multipart([route, reply])
+        return self.client.recv(), True
+
+
+def expected(robot, data):
+    """The reply as Python makes it."""
+    message = codec.decode(data)
+    result = run_operation(robot.copy(), message["op"], message)
+    return codec.encode({"protocol": 1, "id": message["id"], "ok": True, **result})
+
+
+@contextmanager
+def desk_of(robot):
+    with zmq.Context() as context:
+        desk = Desk(robot, context)
+        yield desk
+        desk.client.close(linger=0)
+        desk.server.close(linger=0)
+
+
+@pytest.fixture(scope="module")
+def robots():
+    return {"chain": Robot.family("chain", 5), "biped": Robot.family("biped", 8)}
+
+
+@pytest.fixture(params=["chain", "biped"])
+def desk(robots, request):
+    with desk_of(robots[request.param]) as desk:
+        yield desk
+
+
+def dynamics(identity, q, v=None, **fields):
+    if v is not None:
+        fields["v"] = v
+    return codec.request(identity, "dynamics", {"q": q, **fields})
+
+
+def states(robot, count=3):
+    rng = np.random.default_rng(1)
+    return [robot.random_state(rng) for _ in range(count)]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"want": ["M", "C"]},
+        {"want": list(WANTS), "frames": "all"},
+        {"want": ["J", "pose"], "frames": "all", "representation": "body"},
+        {"want": ["C", "g"], "coordinates": "native"},
+        {},
+    ],
+)
+def test_second_request_of_a_kind_gets_the_same_bytes_from_compiled_code(desk, fields):
+    if fields.get("frames") == "all":
+        fields = fields | {"frames": list(desk.robot.frame_names)}
+    answers = []
+    for identity, (q, v) in enumerate(states(desk.robot)):
+        data = dynamics(identity, q, v, **fields)
+        reply, by_python = desk.ask(data)
+        assert reply == expected(desk.robot, data)
+        answers.append(by_python)
+    assert answers == [True, False, False]
+    assert desk.familiar.answered == 2
+
+
+@pytest.mark.parametrize(
+    "identity", [0, 127, 128, 255, 256, 65536, 2**32, 2**63, -1, -33, -(2**40)]
+)
+def test_id_of_any_size_comes_back(desk, identity):
+    (q, v), (q2, v2), _ = states(desk.robot)
+    desk.ask(dynamics(1, q, v, want=["M"]))
+    data = dynamics(identity, q2, v2, want=["M"])
+    assert desk.ask(data) == (expected(desk.robot, data), False)
+
+
+def test_velocity_may_be_absent(desk):
+    (q, _), (q2, _), _ = states(desk.robot)
+    desk.ask(dynamics(1, q, want=["M", "g"]))
+    data = dynamics(2, q2, want=["M", "g"])
+    assert desk.ask(data) == (expected(desk.robot, data), False)
+
+
+def test_christoffel_symbols_do_not_remember_an_earlier_state(desk):
+    first, second, _ = states(desk.robot)
+    for q, v in (first, second, first):
+        data = dynamics(3, q, v, want=["Gamma"])
+        assert desk.ask(data)[0] == expected(desk.robot, data)
+
+
+def refused(desk, data):
+    """Whether a request was left to Python."""
+    desk.client.send(data)
+    found = desk.familiar.wait(1)
+    return found is not None and found[1][1] == data
+
+
+def test_numbers_that_must_be_refused_are_left_to_python(desk):
+    q, v = states(desk.robot)[0]
+    desk.ask(dynamics(1, q, v))
+    for bad in (np.nan, np.inf, -np.inf):
+        for k in (0, len(q) - 1):
+            wrong = q.copy()
+            wrong[k] = bad
+            assert refused(desk, dynamics(2, wrong, v))
+        wrong = v.copy()
+        wrong[-1] = bad
+        assert refused(desk, dynamics(2, q, wrong))
+    assert not refused(desk, dynamics(2, q, v))
+
+
+def test_quaternion_of_another_length_is_left_to_python(robots):
+    with desk_of(robots["biped"]) as desk:
+        q, v = states(desk.robot)[0]
+        desk.ask(dynamics(1, q, v))
+        wrong = q.copy()
+        wrong[3:7] *= 1.001
+        assert refused(desk, dynamics(2, wrong, v))
+
+
+def test_every_other_byte_has_to_be_the_same(desk):
+    q, v = states(desk.robot)[0]
+    data = dynamics(1, q, v, want=["M", "g"])
+    desk.ask(data)
+    numbers = {
+        k
+        for array in (q, v)
+        for k in range(data.index(array.tobytes()), data.index(array.tobytes()) + array.nbytes)
+    }
+    identity = 14
+    for k in set(range(len(data))) - numbers - {identity}:
+        changed = data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :]
+        assert refused(desk, changed), k
+    for changed in (data[:-1], data + b"\0", data[:14], b""):
+        assert refused(desk, changed)
+    assert not refused(desk, data)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda message: message | {"id": "a"},
+        lambda message: message | {"id": None},
+        lambda message: message | {"coordinates": "pinocchio"},
+        lambda message: message | {"q": message["q"].tolist()},
+        lambda message: message | {"q": message["q"].astype(np.float32)},
+        lambda message: dict(reversed(message.items())),
+    ],
+)
+def test_other_forms_are_always_answered_by_python(robots, change):
+    with desk_of(robots["chain"]) as desk:
+        q, v = states(desk.robot)[0]
+        message = {"protocol": 1, "id": 1, "op": "dynamics", "q": q, "v": v, "want": ["M"]}
+        data = codec.encode(change(message))
+        assert [desk.ask(data) for _ in range(2)] == [(expected(desk.robot, data), True)] * 2
+
+
+def test_other_operations_are_always_answered_by_python(desk):
+    data = codec.request(1, "hello", {})
+    assert [desk.ask(data)[1] for _ in range(2)] == [True, True]
+
+
+def test_large_replies_are_left_to_python():
+    with desk_of(Robot.family("chain", 40)) as desk:
+        q, v = states(desk.robot)[0]
+        data = dynamics(1, q, v, want=["Gamma"])
+        assert len(expected(desk.robot, data)) > LARGEST_REPLY
+        assert [desk.ask(data)[1] for _ in range(2)] == [True, True]
+
+
+def test_message_of_several_parts_is_handed_on_whole(robots):
+    with desk_of(robots["chain"]) as desk:
+        desk.client.send_multipart([b"", b"a", b"b"])
+        _, parts = desk.familiar.wait(1)
+        assert parts[1:] == [b"", b"a", b"b"]
+
+
+def test_oldest_is_forgotten_for_a_new_one(robots):
+    with desk_of(robots["chain"]) as desk:
+        q, v = states(desk.robot)[0]
+        names = [w for w in WANTS if w not in ("J", "Jdot_v", "pose")]
+        kinds = [[a, b] for a in names for b in names if a != b][: MOST_TEMPLATES + 1]
+        for want in kinds:
+            assert desk.ask(dynamics(1, q, v, want=want))[1]
+        assert not desk.ask(dynamics(1, q, v, want=kinds[-1]))[1]
+        assert desk.ask(dynamics(1, q, v, want=kinds[0]))[1]
+
+
+def test_another_robot_has_nothing_familiar(robots):
+    with desk_of(robots["chain"]) as desk:
+        q, v = states(desk.robot)[0]
+        data = dynamics(1, q, v)
+        assert [desk.ask(data)[1] for _ in range(2)] == [True, False]
+        desk.robot = Robot.family("chain", 5, seed=1)
+        desk.familiar.forget(desk.robot)
+        assert [desk.ask(data) for _ in range(2)] == [
+            (expected(desk.robot, data), True),
+            (expected(desk.robot, data), False),
+        ]
+
+
+def test_other_sockets_end_a_wait(robots):
+    with desk_of(robots["chain"]) as desk, zmq.Context() as context:
+        ours, theirs = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
+        try:
+            ours.bind("inproc://other")
+            theirs.connect("inproc://other")
+            desk.familiar.watch([desk.server], [ours])
+            theirs.send(b"x")
+            assert desk.familiar.wait(60_000) is None
+        finally:
+            ours.close(linger=0)
+            theirs.close(linger=0)

@@ -1,0 +1,249 @@
+"""Every operation equals the robot's own method, and every wrong request has its error code."""
+
+import numpy as np
+import pytest
+
+from torqued.client import codec, errors
+from torqued.kernels import Contact, Robot
+from torqued.server.requests.operations import (
+    CONTROL_OPERATIONS,
+    OPERATIONS,
+    REQUESTS,
+    checked_fields,
+    checked_name,
+    run_operation,
+)
+
+WEIGHTLESS = """
+<robot name="weightless">
+  <link name="a"><inertial><mass value="1"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="b"/>
+  <joint name="j" type="revolute"><parent link="a"/><child link="b"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+</robot>"""
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("quadruped", 20)
+
+
+@pytest.fixture(scope="module")
+def state(robot):
+    rng = np.random.default_rng(1)
+    q, v = robot.random_state(rng)
+    return q, v, rng.standard_normal(robot.nv)
+
+
+def request(robot, name, **fields):
+    """The reply to a request that has gone over the wire."""
+    message = codec.decode(codec.request(1, name, fields))
+    found = checked_name(message, REQUESTS)
+    return codec.decode(codec.encode(run_operation(robot, found, message)))
+
+
+def code_of(robot, name, **fields):
+    with pytest.raises(errors.RequestError) as caught:
+        request(robot, name, **fields)
+    assert type(caught.value) is errors.CODES[caught.value.code]
+    return caught.value.code, caught.value.field
+
+
+def test_hello_has_what_a_client_needs(robot):
+    reply = request(robot, "hello")
+    assert (reply["name"], reply["base"]) == (robot.name, "floating")
+    assert (reply["nq"], reply["nv"]) == (robot.nq, robot.nv)
+    assert reply["joints"] == list(robot.joint_names)
+    assert reply["frames"] == list(robot.frame_names)
+    assert reply["operations"] == list(REQUESTS)
+    assert np.array_equal(reply["limits"]["effort"], robot.limits.effort)
+    assert np.array_equal(reply["neutral"], robot.neutral())
+
+
+def test_dynamics_gives_what_is_wanted_and_nothing_else(robot, state):
+    q, v, _ = state
+    want = ["M", "Mdot", "C", "g", "bias", "energy", "com", "momentum"]
+    frame = robot.frame_names[-1]
+    reply = request(robot, "dynamics", q=q, v=v, want=[*want, "J", "pose"], frames=[frame])
+    assert set(reply) == {*want, "J", "pose"}
+    assert np.allclose(reply["M"], robot.mass_matrix(q))
+    assert np.allclose(reply["C"], robot.coriolis_matrix(q, v))
+    assert np.allclose(reply["Mdot"], reply["C"] + reply["C"].T)
+    assert np.allclose(reply["bias"], reply["C"] @ v + reply["g"])
+    assert np.allclose(reply["J"][frame], robot.frame_jacobian(q, frame))
+    assert np.allclose(reply["pose"][frame], robot.frame_pose(q, frame))
+
+
+def test_lists_of_numbers_do_as_well_as_arrays(robot, state):
+    q, _, _ = state
+    reply = request(robot, "dynamics", q=q.tolist(), want=["g"])
+    assert np.array_equal(reply["g"], robot.dynamics(q, want=("g",))["g"])
+
+
+def test_torque_operations_equal_the_robots_methods(robot, state):
+    q, v, x = state
+    assert np.allclose(
+        request(robot, "inverse_dynamics", q=q, v=v, a=x)["tau"], robot.inverse_dynamics(q, v, x)
+    )
+    assert np.allclose(
+        request(robot, "forward_dynamics", q=q, v=v, tau=x)["a"], robot.forward_dynamics(q, v, x)
+    )
+    assert np.allclose(request(robot, "solve_mass", q=q, b=x)["x"], robot.solve_mass(q, x))
+    assert np.allclose(
+        request(robot, "coriolis_product", q=q, v=v, w=x)["product"],
+        robot.coriolis_matrix(q, v) @ x,
+    )
+    assert np.allclose(
+        request(robot, "integrate", q=q, v=v, dt=0.1)["q"], robot.integrate(q, v, 0.1)
+    )
+
+
+def test_external_wrenches_go_by_frame(robot, state):
+    q, v, a = state
+    frame, wrench = robot.frame_names[-1], np.arange(6.0)
+    tau = request(robot, "inverse_dynamics", q=q, v=v, a=a, f_ext={frame: wrench})["tau"]
+    assert np.allclose(tau, robot.inverse_dynamics(q, v, a, {frame: wrench}))
+
+
+def test_kinematics_gives_rates_only_with_a_velocity(robot, state):
+    q, v, _ = state
+    frame = robot.frame_names[-1]
+    assert set(request(robot, "kinematics", q=q, frames=[frame])) == {"pose", "J"}
+    reply = request(robot, "kinematics", q=q, v=v, frames=[frame])
+    assert np.allclose(reply["Jdot_v"][frame], robot.frame_bias(q, v, frame))
+
+
+def test_contact_operations_equal_the_robots_methods(robot, state):
+    q, v, tau = state
+    frame = robot.frame_names[-1]
+    contact = {"frame": frame, "kind": "point", "friction": 0.7}
+    reply = request(robot, "contact_dynamics", q=q, v=v, tau=tau, contacts=[contact])
+    solution = robot.contact_dynamics(q, v, tau, [Contact(**contact)])
+    assert np.allclose(reply["a"], solution.a)
+    assert np.allclose(reply["force"], solution.force)
+    assert len(reply["slips"]) == 1
+    after = request(robot, "impact", q=q, v=v, contacts=[contact], restitution=0.5)
+    assert np.allclose(after["v"], robot.impact(q, v, [Contact(**contact)], 0.5).v)
+
+
+def test_coordinates_are_those_asked_for(robot, state):
+    chart = robot.chart("pinocchio")
+    q = chart.from_native(state[0])
+    reply = request(robot, "dynamics", q=q, want=["M"], coordinates="pinocchio")
+    assert np.allclose(reply["M"], robot.mass_matrix(q, coordinates="pinocchio"))
+    contact = {"frame": robot.frame_names[-1], "kind": "point"}
+    fields = {"q": q, "v": state[1], "contacts": [contact], "coordinates": "pinocchio"}
+    held = [Contact(**contact)]
+    after = robot.impact(q, state[1], held, coordinates="pinocchio")
+    assert np.allclose(request(robot, "impact", **fields)["v"], after.v)
+    moved = robot.contact_dynamics(q, state[1], state[2], held, coordinates="pinocchio")
+    reply = request(robot, "contact_dynamics", **fields, tau=state[2])
+    assert np.allclose(reply["a"], moved.a)
+
+
+@pytest.mark.parametrize("version", [None, 0, 2, "1", True, [1]])
+def test_other_versions_are_refused(version):
+    with pytest.raises(errors.MessageError) as caught:
+        checked_name({"protocol": version, "op": "hello"}, REQUESTS)
+    assert caught.value.code == "wrong_version"
+
+
+@pytest.mark.parametrize("name", [None, "", "derivatives", 7, ["hello"], {"a": 1}, "ping"])
+def test_unknown_operations_are_refused(name):
+    with pytest.raises(errors.OperationError) as caught:
+        checked_name({"protocol": 1, "op": name}, REQUESTS)
+    assert caught.value.code == "unknown_operation"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_each_required_field_is_missed_and_each_unknown_one_refused(robot, name):
+    required = OPERATIONS[name].required
+    for field in required:
+        rest = dict.fromkeys([other for other in required if other != field], 0)
+        assert code_of(robot, name, **rest) == ("missing_field", field)
+    given = dict.fromkeys(required, 0)
+    assert code_of(robot, name, **given, nonsense=1) == ("unknown_field", "nonsense")
+
+
+def test_operations_without_fields_say_so():
+    with pytest.raises(errors.FieldError, match="allowed: none"):
+        checked_fields({"op": "ping", "x": 1}, *CONTROL_OPERATIONS["ping"])
+
+
+@pytest.mark.parametrize(
+    "fields, field",
+    [
+        ({"q": [1.0]}, "q"),
+        ({"q": "north"}, "q"),
+        ({"q": {"a": 1}}, "q"),
+        ({"q": None}, "q"),
+        ({"v": [float("nan")] * 20}, "v"),
+        ({"v": [1e400] * 20}, "v"),
+        ({"want": "M"}, "want"),
+        ({"want": ["M", 3]}, "want"),
+        ({"want": ["Q"]}, "want"),
+        ({"frames": ["nowhere"]}, "frames"),
+        ({"frames": 5}, "frames"),
+        ({"representation": "sideways"}, "representation"),
+        ({"representation": []}, "representation"),
+        ({"coordinates": "polar"}, "coordinates"),
+        ({"coordinates": 3}, "coordinates"),
+    ],
+)
+def test_wrong_fields_of_dynamics_are_named(robot, state, fields, field):
+    q, v, _ = state
+    code, named = code_of(robot, "dynamics", **({"q": q, "v": v} | fields))
+    assert code == "bad_field"
+    assert named is None or named.startswith(field)
+
+
+def test_missing_velocity_is_named(robot, state):
+    assert code_of(robot, "dynamics", q=state[0], want=["C"]) == ("bad_field", "v")
+
+
+@pytest.mark.parametrize(
+    "contacts",
+    [5, [5], [{}], [{"frame": 3}], [{"frame": "nowhere"}], "abc"],
+)
+def test_wrong_contacts_are_refused(robot, state, contacts):
+    q, v, tau = state
+    code, _ = code_of(robot, "contact_dynamics", q=q, v=v, tau=tau, contacts=contacts)
+    assert code == "bad_field"
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"colour": "red"},
+        {"kind": "glue"},
+        {"kind": 3},
+        {"point": [1.0]},
+        {"normal": [0.0, 0.0, 0.0]},
+        {"stiffness": "hard"},
+        {"friction": [1]},
+        {"other": 5},
+        {"half_size": "large"},
+        {"target": {"x": 1}},
+    ],
+)
+def test_wrong_members_of_a_contact_are_refused(robot, state, members):
+    q, v, tau = state
+    contact = {"frame": robot.frame_names[-1], **members}
+    code, _ = code_of(robot, "contact_dynamics", q=q, v=v, tau=tau, contacts=[contact])
+    assert code == "bad_field"
+
+
+@pytest.mark.parametrize("f_ext", [5, [1], {"nowhere": [0.0] * 6}, {"a": [1.0]}])
+def test_wrong_wrenches_are_refused(robot, state, f_ext):
+    q, v, a = state
+    assert code_of(robot, "inverse_dynamics", q=q, v=v, a=a, f_ext=f_ext)[0] == "bad_field"
+
+
+def test_singular_mass_matrix_has_its_own_code():
+    with pytest.warns():
+        weightless = Robot.from_xml(WEIGHTLESS, accept_unphysical=True)
+    assert code_of(weightless, "forward_dynamics", q=[0.0], v=[0.0], tau=[1.0]) == (
+        "singular",
+        None,
+    )
