@@ -149,15 +149,13 @@ class AsyncClient:
 
         `hello` goes first, as in `Client.session`.
         """
-        about = await self.hello()
+        await self.hello()
         opened = await self.call("open", law=law, **fields)
 
         try:
             session = AsyncSession(
                 self._context,
                 opened.as_dict(),
-                about.nq,
-                about.nv,
                 self.call,
                 self.endpoint,
                 self._keys,

@@ -20,11 +20,11 @@ from typing import Any, Self, TypeVar, cast
 import zmq
 import zmq.asyncio
 
-from torqued.client.endpoints import reachable
 from torqued.client.errors import AccessError, FieldError, TimeoutError
-from torqued.client.keys import Keys, connect
+from torqued.client.keys import Keys
 from torqued.client.session import no_output, not_taken
 from torqued.client.session_frames import Output, SessionFrames
+from torqued.client.session_socket import connect_session, has_same_clock
 
 T = TypeVar("T")
 
@@ -36,19 +36,14 @@ class AsyncSession(SessionFrames):
         self,
         context: zmq.asyncio.Context,
         opened: Mapping[str, Any],
-        nq: int,
-        nv: int,
         call: Callable[..., Awaitable[Any]],
         request: str = "",
         keys: Keys | None = None,
     ) -> None:
-        super().__init__(opened, nq, nv)
+        super().__init__(opened, has_same_clock(request))
         self._call = call
         self.closed = False
-        self._socket = context.socket(zmq.PAIR)
-        self._socket.linger = 0
-        endpoint = reachable(opened["endpoint"], request)
-        connect(self._socket, endpoint, keys, opened.get("server_key"))
+        self._socket = connect_session(context.socket(zmq.DEALER), opened, request, keys)
 
     async def __aenter__(self) -> Self:
         return self
@@ -77,13 +72,15 @@ class AsyncSession(SessionFrames):
 
     async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
         """Change gains, gradually over so many seconds; those not given stay as they are."""
-        await self._call("tune", session=self.number, gains=dict(gains), over=over)
+        reply = await self._call("tune", session=self.number, gains=dict(gains), over=over)
+        self.gains = dict(reply["gains"])
 
     def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
         """Send a state without waiting; returns its sequence number.
 
         References follow in their order, or by name; those not given stay as they were. `at` is
-        the time of measurement in s, for laws that learn and for observers; by default now.
+        the robot's time in s where that is not the clock's, as in a simulation: laws that learn
+        and observers go by it.
         """
         frame = self._pack(q, v, references, named, at)
         try:
@@ -93,20 +90,26 @@ class AsyncSession(SessionFrames):
         return self._sequence
 
     def latest(self) -> Output | None:
-        """The newest output that has come, or None."""
+        """The newest output that has come, or None where that is none, or too old."""
         newest = None
         with contextlib.suppress(zmq.Again):
             while True:
                 newest = at_once(self._socket.recv(zmq.DONTWAIT))
-        return self._parse(newest) if newest is not None else None
+        output = self._parse(newest) if newest is not None else None
+        return output if output is not None and self._is_fresh(output) else None
 
     async def receive(self, timeout: float = 1.0) -> Output:
-        """The next output."""
+        """The next output that is fresh."""
         try:
             async with asyncio.timeout(timeout):
-                return self._parse(await self._socket.recv())
+                return await self._fresh()
         except builtins.TimeoutError:
             raise no_output(timeout) from None
+
+    async def _fresh(self) -> Output:
+        while not self._is_fresh(output := self._parse(await self._socket.recv())):
+            pass
+        return output
 
     async def step(
         self,
@@ -117,11 +120,14 @@ class AsyncSession(SessionFrames):
         at: float | None = None,
         **named: Any,
     ) -> Output:
-        """Send a state and wait for the output that used it (or a newer one)."""
+        """Send a state and wait for the output that has seen it, or a newer one.
+
+        Where the state was refused, or the session has ended, that is the output that says so.
+        """
         sequence = self.send(q, v, *references, at=at, **named)
         try:
             async with asyncio.timeout(timeout):
-                while (output := self._parse(await self._socket.recv())).sequence < sequence:
+                while not self._answers(output := await self._fresh(), sequence):
                     pass
                 return output
         except builtins.TimeoutError:

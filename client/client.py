@@ -219,15 +219,13 @@ class Client(Closing):
         `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
         connection that works.
         """
-        about = self.hello()
+        self.hello()
         opened = self.call("open", law=law, **fields)
 
         try:
             session = Session(
                 self._context,
                 opened.as_dict(),
-                about.nq,
-                about.nv,
                 self.call,
                 self.endpoint,
                 self._keys,

@@ -2,13 +2,10 @@
 
 A frame is a msgpack array of two: a short text, and a binary payload. The text is as long as it
 takes for the payload to begin at byte 8, whatever the payload's size; any msgpack library that
-writes the shortest form, as all do, writes these bytes.
+writes the shortest form, as all do, writes these bytes. All numbers are 8 bytes, little-endian.
 
-    payload of a state    sequence number (u64), sender's time in s (f64), q, v, references (f64 …)
-    payload of an output  tick (u64), sequence number used (i64), status bits (u64), age of the
-                          state in s (f64), compute time in s (f64), time in s (f64), values (f64 …)
-
-The sequence number used is -1 before the first state.
+    payload of a state    head (STATE_FIELDS), then q, v and references (f64 …)
+    payload of an output  head (OUTPUT_FIELDS), then values (f64 …)
 """
 
 from __future__ import annotations
@@ -16,8 +13,29 @@ from __future__ import annotations
 import struct
 
 PAYLOAD = 8  # where every payload begins
-STATE_HEAD = struct.Struct("<Qd")
-OUTPUT_HEAD = struct.Struct("<QqQddd")
+
+#: Name, kind and meaning of the numbers before q: one table for code and document.
+STATE_FIELDS = (
+    ("sequence", "u64", "number of this state, larger than that of any before"),
+    ("stamp", "f64", "s, when it was measured, by the sender's monotonic clock"),
+    ("at", "f64", "s, the same in the time of the robot: for laws that learn, and observers"),
+)
+#: The same of an output.
+OUTPUT_FIELDS = (
+    ("tick", "u64", "number of the tick; what is missing was not received"),
+    ("sequence", "i64", "of the state that was used, -1 before the first"),
+    ("seen", "i64", "of the newest state that came, used or refused, -1 before the first"),
+    ("status", "u64", "bits; 0 is good"),
+    ("age", "f64", "s, of the state that was used, at the tick"),
+    ("compute", "f64", "s that computing this output took"),
+    ("time", "f64", "s, when the tick began, by the daemon's CLOCK_MONOTONIC"),
+    ("deadline", "f64", "s, when it should have begun: ticks are whole periods apart"),
+    ("stamp", "f64", "s, of the state that was used, as its sender wrote it"),
+)
+
+_KINDS = {"u64": "Q", "i64": "q", "f64": "d"}
+STATE_HEAD = struct.Struct("<" + "".join(_KINDS[kind] for _, kind, _ in STATE_FIELDS))
+OUTPUT_HEAD = struct.Struct("<" + "".join(_KINDS[kind] for _, kind, _ in OUTPUT_FIELDS))
 
 
 def prefix(payload: int) -> bytes:

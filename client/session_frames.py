@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,21 +13,28 @@ from numpy.typing import NDArray
 
 from torqued.client.errors import MessageError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
-from torqued.common.status import status_names
+from torqued.client.freshness import Freshness
+from torqued.common.status import LAST, status_names
 
 Array = NDArray[np.float64]
+
+#: s: outputs that are older when they are read are passed over.
+OLDEST_OUTPUT = 0.02
 
 
 @dataclass(frozen=True)
 class Output:
     """One output frame. Values by name as attributes: `output.tau`, `output.M`."""
 
-    tick: int
+    tick: int  # of the loop; what is missing was not received
     sequence: int  # of the state that was used; -1 before the first
+    seen: int  # of the newest state that had come, used or refused
     status: int  # bits; 0 is good
-    age: float  # s, of that state
+    age: float  # s, of the state that was used, at the tick
     compute: float  # s
     time: float  # s, the daemon's monotonic clock at the tick
+    deadline: float  # s, when the tick should have begun
+    stamp: float  # s, when that state was measured, by the sender's own clock
     values: Mapping[str, Array] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Array:
@@ -42,25 +49,50 @@ class Output:
         """Status bits by name; empty is good."""
         return status_names(self.status)
 
+    @property
+    def is_last(self) -> bool:
+        """Whether the session has ended with this output."""
+        return self.status & LAST != 0
+
 
 class SessionFrames:
-    """The frames of one session, as the reply of `open` describes them."""
+    """The frames of one session, as the reply of `open` describes them.
 
-    def __init__(self, opened: Mapping[str, Any], nq: int, nv: int) -> None:
+    law, gains    what was opened, with the gains in effect by name
+    references    name → shape of what follows q and v in a state, in order
+    outputs       name → shape of what an output has
+    late          outputs that were passed over because they were too old
+    """
+
+    def __init__(self, opened: Mapping[str, Any], same_clock: bool = True) -> None:
         self.number: int = opened["session"]
+        self.law: str = opened["law"]
+        self.gains: dict[str, Array] = dict(opened["gains"])
         self.period: float = opened["period"]
-        self.outputs = {name: tuple(shape) for name, shape in opened["outputs"].items()}
-        #: Names of what follows q and v in a state, in order, with their shapes.
-        self.references = {name: tuple(shape) for name, shape in opened["references"].items()}
+        self.references = {part["name"]: tuple(part["shape"]) for part in opened["references"]}
+        self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}
+        self.oldest_output = OLDEST_OUTPUT
+        self.late = 0
         self._sequence = 0
         self._frame = bytearray(opened["state_bytes"])
-        payload = len(self._frame) - PAYLOAD
-        self._frame[:PAYLOAD] = prefix(payload)
-        numbers = np.frombuffer(self._frame, np.float64, offset=PAYLOAD + STATE_HEAD.size)
-        self._places = dict(split(numbers, {"q": (nq,), "v": (nv,), **self.references}))
-        for name, value in opened["defaults"].items():
-            self._put(name, value)
+        self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)
+        self._places = {
+            part["name"]: part_of(self._frame, part)
+            for part in (*opened["state"], *opened["references"])
+        }
+        for part in opened["references"]:
+            self._put(part["name"], part["default"])
+        self._output_parts = opened["outputs"]
         self._output_bytes = int(opened["output_bytes"])
+        self._freshness = Freshness(same_clock)
+
+    def __repr__(self) -> str:
+        gains = ", ".join(self.gains) or "none"
+        return (
+            f"<{type(self).__name__} {self.number}: {self.law} at {1 / self.period:g} Hz, "
+            f"gains: {gains}; references: {', '.join(self.references) or 'none'}; "
+            f"outputs: {', '.join(self.outputs)}>"
+        )
 
     def _put(self, name: str, value: Any) -> None:
         place, given = self._places[name], np.asarray(value, np.float64)
@@ -93,8 +125,9 @@ class SessionFrames:
                 raise ValueError(f"no reference {name!r}, this session has: {known}")
             self._put(name, value)
         self._sequence += 1
+        stamp = time.monotonic()
         STATE_HEAD.pack_into(
-            self._frame, PAYLOAD, self._sequence, time.monotonic() if at is None else at
+            self._frame, PAYLOAD, self._sequence, stamp, stamp if at is None else at
         )
         return self._frame
 
@@ -103,16 +136,28 @@ class SessionFrames:
             raise MessageError(
                 "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
             )
-        tick, sequence, status, age, compute, at = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
-        numbers = np.frombuffer(data, np.float64, offset=PAYLOAD + OUTPUT_HEAD.size)
-        values = dict(split(numbers, self.outputs))
-        return Output(tick, sequence, status, age, compute, at, values)
+        values = {part["name"]: part_of(data, part) for part in self._output_parts}
+        tick, sequence, seen, status, *times = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
+        age, compute, made, deadline, stamp = times
+        return Output(
+            tick, sequence, seen, status, age, compute, made, deadline, stamp, values=values
+        )
+
+    def _is_fresh(self, output: Output) -> bool:
+        """Whether an output may still be used; the last one of a session always."""
+        fresh = self._freshness.age(output.time, time.monotonic()) <= self.oldest_output
+        if fresh or output.is_last:
+            return True
+        self.late += 1
+        return False
+
+    def _answers(self, output: Output, sequence: int) -> bool:
+        """Whether an output has seen a state, or no other will."""
+        return output.seen >= sequence or output.is_last
 
 
-def split(numbers: Array, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[tuple[str, Array]]:
-    """Arrays that lie one behind the other, by name: views, not copies."""
-    start = 0
-    for name, shape in shapes.items():
-        size = math.prod(shape)
-        yield name, numbers[start : start + size].reshape(shape)
-        start += size
+def part_of(frame: bytes | bytearray, part: Mapping[str, Any]) -> Array:
+    """One array of a frame: a view, not a copy."""
+    shape = tuple(part["shape"])
+    numbers = np.frombuffer(frame, np.float64, count=math.prod(shape), offset=part["offset"])
+    return numbers.reshape(shape)

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 OK = 0
-STALE = 1  # no new state for some ticks
+STALE = 1  # the newest state is too old, or none has come yet
 CLAMPED = 2  # a torque was cut to its limit, or to the limit of its rate
 FALLBACK = 4  # the torque is not the law's but the fallback's
 SOLVER = 8  # a solver did not succeed
 NONFINITE = 16  # a state or result had NaN or infinity in it
-STATUS = {1: "STALE", 2: "CLAMPED", 4: "FALLBACK", 8: "SOLVER", 16: "NONFINITE"}
+INVALID = 32  # a state was refused: its quaternion, sequence number or stamp
+OVERRUN = 64  # the session used more time than it was given, and was not computed in this tick
+LAST = 128  # the session has ended: no frame follows
+STATUS = {
+    STALE: "STALE",
+    CLAMPED: "CLAMPED",
+    FALLBACK: "FALLBACK",
+    SOLVER: "SOLVER",
+    NONFINITE: "NONFINITE",
+    INVALID: "INVALID",
+    OVERRUN: "OVERRUN",
+    LAST: "LAST",
+}
 
 
 def status_names(bits: int) -> list[str]:

@@ -5,11 +5,20 @@
 //   node torqued.mjs ipc:///tmp/torqued-1000/chain20.sock
 
 import { Decoder, Encoder, ExtensionCodec } from "@msgpack/msgpack";
-import { Dealer, Pair } from "zeromq";
+import { Dealer } from "zeromq";
 
 const PROTOCOL = 1;
 const PAYLOAD = 8; // where every frame's payload begins
-const STATUS = { 1: "STALE", 2: "CLAMPED", 4: "FALLBACK", 8: "SOLVER", 16: "NONFINITE" };
+const STATUS = {
+  1: "STALE",
+  2: "CLAMPED",
+  4: "FALLBACK",
+  8: "SOLVER",
+  16: "NONFINITE",
+  32: "INVALID",
+  64: "OVERRUN",
+  128: "LAST",
+};
 
 // Arrays: extension type 1. Sent as one dimension of float64, read in any shape.
 const extensions = new ExtensionCodec();
@@ -66,30 +75,32 @@ class Client {
 
 // A state frame is the msgpack of [text, binary]; the text's length puts the payload at byte 8.
 function stateFrame(sequence, q, v) {
-  const payload = new DataView(new ArrayBuffer(16 + 8 * (q.length + v.length)));
+  const payload = new DataView(new ArrayBuffer(24 + 8 * (q.length + v.length)));
+  const stamp = Number(process.hrtime.bigint()) / 1e9; // CLOCK_MONOTONIC, as the daemon's
   payload.setBigUint64(0, BigInt(sequence), true);
-  payload.setFloat64(8, performance.now() / 1000, true);
-  [...q, ...v].forEach((x, k) => payload.setFloat64(16 + 8 * k, x, true));
+  payload.setFloat64(8, stamp, true);
+  payload.setFloat64(16, stamp, true);
+  [...q, ...v].forEach((x, k) => payload.setFloat64(24 + 8 * k, x, true));
   const size = payload.byteLength;
   const text = size < 256 ? "tqrd" : size < 65536 ? "tqd" : "t";
   return encoder.encode([text, new Uint8Array(payload.buffer)]);
 }
 
 function readOutput(frame, outputs) {
-  const data = new DataView(frame.buffer, frame.byteOffset + PAYLOAD, frame.byteLength - PAYLOAD);
-  const bits = Number(data.getBigUint64(16, true));
+  const whole = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
+  const head = new DataView(frame.buffer, frame.byteOffset + PAYLOAD, frame.byteLength - PAYLOAD);
+  const bits = Number(head.getBigUint64(24, true));
   const values = {};
-  let start = 48;
-  for (const [name, shape] of Object.entries(outputs)) {
+  for (const { name, shape, offset } of outputs) {
     const size = shape.reduce((product, n) => product * n, 1);
-    values[name] = readNumbers(data, start, size);
-    start += 8 * size;
+    values[name] = readNumbers(whole, offset, size);
   }
   return {
-    tick: Number(data.getBigUint64(0, true)),
-    sequence: Number(data.getBigInt64(8, true)),
+    tick: Number(head.getBigUint64(0, true)),
+    sequence: Number(head.getBigInt64(8, true)),
+    seen: Number(head.getBigInt64(16, true)),
     status: Object.keys(STATUS).filter((bit) => bits & bit).map((bit) => STATUS[bit]),
-    age: data.getFloat64(24, true),
+    age: head.getFloat64(32, true),
     ...values,
   };
 }
@@ -104,15 +115,20 @@ const { M, g } = await client.call("dynamics", { q, v, want: ["M", "g"] });
 console.log(`M ${M.shape.join(" x ")}, M[0][0] ${M.values[0]}`);
 
 const session = await client.call("open", { law: "gravity", gains: { damping: 2 } });
-const pair = new Pair({ linger: 0, receiveTimeout: 5000 });
-pair.connect(session.endpoint);
+const dealer = new Dealer({
+  routingId: session.owner,
+  conflate: true, // the newest state and the newest output win
+  linger: 0,
+  receiveTimeout: 5000,
+});
+dealer.connect(session.endpoint);
 let output;
 for (let sequence = 1; sequence <= 100; sequence++) {
-  await pair.send(stateFrame(sequence, q, v));
+  await dealer.send(stateFrame(sequence, q, v));
   do {
-    [output] = await pair.receive();
+    [output] = await dealer.receive();
     output = readOutput(output, session.outputs);
-  } while (output.sequence < sequence);
+  } while (output.seen < sequence);
 }
 const error = Math.max(...output.tau.map((x, k) => Math.abs(x - (g.values[k] - 2 * v[k]))));
 console.log(`state ${output.sequence}, status [${output.status}], |tau - (g - d v)| ${error}`);
@@ -121,5 +137,5 @@ await client.call("close", { session: session.session });
 await client.call("dynamics", { q: [1, 2], want: ["M"] }).catch((refusal) => {
   console.log(`refused: ${refusal.message}`);
 });
-pair.close();
+dealer.close();
 client.close();

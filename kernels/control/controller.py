@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from torqued.common.status import status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
-from torqued.kernels.control.law import Array, Shape
+from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_numbers, observer_outputs
 from torqued.kernels.control.records import CONTROL
@@ -31,8 +31,13 @@ if TYPE_CHECKING:
 
 #: What every law takes beside its own options.
 COMMON = ("gains", "effort_limit", "rate_limit", "observer")
+#: What a session takes beside that: how long a torque is held and fades when there is no other.
+SESSION_OPTIONS = ("hold", "fade", "fallback_damping")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
+
+
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Controller:
@@ -49,6 +54,7 @@ class Controller:
         mapping(fields, "gains")
         prepared = self.law.prepare(robot, fields)
         self.prepared = prepared
+        self.gains = prepared.gains  # those in effect, by name
         self.references = prepared.references
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
         observer = observer_numbers(robot, fields.get("observer"))
@@ -62,19 +68,22 @@ class Controller:
             torques=robot.nv if self.law.is_torque else 0,
             unactuated=6 if robot.model.base == "floating" else 0,
         )
+        packed = pack(prepared.gains)
         reference = sum(value.size for value in self.references.values())
         lengths = {
             "state": robot.nq + robot.nv + reference,
-            "gains": len(prepared.gains),
-            "target": len(prepared.gains),
+            **dict.fromkeys(("gains", "target", "wanted"), len(packed)),
             "memory": len(prepared.memory),
             "out": sum(math.prod(shape) for shape in self.outputs.values()),
             "observer": len(observer),
+            "kept": prepared.remembered + len(observer),
+            "quaternions": len(robot._quaternions),
         }
         self.memory, self.data = allocate(sizes, lengths)
-        self.data.gains[:] = self.data.target[:] = prepared.gains
+        self.data.gains[:] = self.data.target[:] = packed
         self.data.memory[:] = prepared.memory
         self.data.observer[:] = observer
+        self.data.quaternions[:] = [start for _, start in robot._quaternions]
         self._fill_limits(fields)
         self._fill_mimics()
         self.record = np.zeros(1, CONTROL).view(np.recarray)
@@ -104,39 +113,47 @@ class Controller:
         record.law, record.own = address_of(self.law.entry), prepared.own
         record.observer = address_of("observe") if len(self.data.observer) else 0
         record.address = self.record.ctypes.data
+        record.remembered = prepared.remembered
         record.want, record.representation = prepared.want, prepared.representation
         record.frames, record.frame_count = prepared.frames.ctypes.data, len(prepared.frames)
         record.data = self.memory.ctypes.data
 
-    def gains(self, given: Mapping[str, Any]) -> Array:
-        """Gains as the law packs them, checked; those not given stay as they were."""
-        merged = {**mapping(self.fields, "gains"), **given}
-        packed = self.law.gains(self.robot, merged, self.fields)
+    def tuned(self, changes: Mapping[str, Any]) -> Gains:
+        """All gains by name with some changed, checked; others stay as they were."""
+        merged = {**mapping(self.fields, "gains"), **changes}
+        gains = self.law.gains(self.robot, merged, self.fields)
         self.fields = {**self.fields, "gains": merged}
-        return packed
+        self.gains = gains
+        return gains
 
-    def torque(self, q: Any, v: Any, elapsed: float = 0.0, **references: Any) -> SimpleNamespace:
+    def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
 
         References that are not given keep the values of the last call, at first their defaults.
         `elapsed` s since the last call is for laws that learn and for the observer.
         """
+        status = self.evaluate(q, v, elapsed, references)
+        return SimpleNamespace(**self.split(self.data.out.copy()), status=status_names(status))
+
+    def evaluate(
+        self, q: Any, v: Any, elapsed: float = 0.0, references: Mapping[str, Any] = EMPTY
+    ) -> int:
+        """One tick in this process: fills `data.out` and returns status bits."""
         robot, data = self.robot, self.data
         for name in references:
             if name not in self.references:
                 listed = ", ".join(self.references) or "none"
                 message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
-                raise InputError(message, name)
+                raise InputError(message, f"references.{name}")
         q = numbers("q", q, (robot.nq,))
         unit_quaternions("q", q, robot._quaternions)
         for name, value in references.items():
-            self.references[name] = numbers(name, value, self.references[name].shape)
+            shape = self.references[name].shape
+            self.references[name] = numbers(f"references.{name}", value, shape)
         parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
         np.concatenate([part.ravel() for part in parts], out=data.state)
         self.record[0].elapsed = elapsed
-        status = COMPILED.evaluate_once(robot.work.handle, self.record)
-        out = self.split(data.out.copy())
-        return SimpleNamespace(**out, status=status_names(status))
+        return int(COMPILED.evaluate_once(robot.work.handle, self.record))
 
     def split(self, flat: NDArray[np.float64]) -> dict[str, Array]:
         """Outputs by name."""
@@ -148,9 +165,14 @@ class Controller:
         return out
 
 
-def not_negative(fields: Mapping[str, Any], name: str, size: int) -> Array:
-    """A field with limits: zero or positive, (size,)."""
-    values = numbers(name, fields[name], (size,))
+def pack(gains: Gains) -> Array:
+    """Gains one behind the other, as compiled code has them."""
+    return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])
+
+
+def not_negative(fields: Mapping[str, Any], name: str, *shape: int) -> Array:
+    """A field of numbers that are zero or positive."""
+    values = numbers(name, fields[name], shape)
     if (values < 0.0).any():
         worst = float(values.min())
         message = f"{name} has {worst}, expected zero or a positive number"

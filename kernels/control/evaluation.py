@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import typeof, types
 from numba.extending import intrinsic
 
-from torqued.common.status import CLAMPED, NONFINITE
+from torqued.common.status import CLAMPED, NONFINITE, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import numbers_of, sizes_of
@@ -36,7 +36,11 @@ def call_law(typing: Any, function: Any, handle: Any, control: Any) -> Any:
 
 @kernel
 def evaluate(handle, control, data):
-    """The observer, then the law. Returns status bits; NONFINITE and SOLVER: not to be used."""
+    """The observer, then the law. Returns status bits; NONFINITE and SOLVER: not to be used.
+
+    What cannot be used leaves no trace in what law and observer remember.
+    """
+    keep_memory(control, data)
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
@@ -45,7 +49,29 @@ def evaluate(handle, control, data):
             status |= NONFINITE
     if status & NONFINITE:
         data.out[:] = 0.0
+    if status & (NONFINITE | SOLVER):
+        restore_memory(control, data)
     return status
+
+
+@kernel
+def keep_memory(control, data):
+    """Put what is remembered aside."""
+    n = control.remembered
+    for k in range(n):
+        data.kept[k] = data.memory[k]
+    for k in range(len(data.observer)):
+        data.kept[n + k] = data.observer[k]
+
+
+@kernel
+def restore_memory(control, data):
+    """Bring it back."""
+    n = control.remembered
+    for k in range(n):
+        data.memory[k] = data.kept[k]
+    for k in range(len(data.observer)):
+        data.observer[k] = data.kept[n + k]
 
 
 @kernel

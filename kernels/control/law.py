@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 Fields = Mapping[str, Any]
 Shape = tuple[int, ...]
+Gains = dict[str, Array]
 
 #: What the loop calls through its address: takes a workspace's handle and the address of a
 #: controller's record, returns status bits. Each is compiled by itself, and the loop without them.
@@ -39,10 +40,11 @@ law = entry(WORK, types.uint64)
 class Prepared:
     """A law for one robot, checked and laid out for compiled code."""
 
-    gains: Array
+    gains: Gains  # by name, in the order in which compiled code has them
     references: dict[str, Array] = field(default_factory=dict)  # by name, with default values
     outputs: dict[str, Shape] = field(default_factory=dict)  # by name, in order
     memory: Array = field(default_factory=lambda: np.zeros(0))
+    remembered: int = 0  # how much of `memory` carries over from tick to tick; the rest is scratch
     frames: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, FRAME).view(np.recarray))
     want: int = 0  # of a stream
     representation: int = 0
@@ -56,7 +58,7 @@ class Law:
 
     entry: str  # name of its compiled function
     prepare: Callable[[Robot, Fields], Prepared]  # from the fields of a request
-    gains: Callable[[Robot, Fields, Fields], Array]  # packed, from the map of gains and all fields
+    gains: Callable[[Robot, Fields, Fields], Gains]  # from the map of gains and all fields
     options: tuple[str, ...] = ()  # fields that it takes beside its gains
     is_torque: bool = True
 

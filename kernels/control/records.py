@@ -16,6 +16,7 @@ CONTROL = np.dtype(
         ("frame_count", "i8"),
         ("representation", "i8"),
         ("data", "u8"),  # address of the session's arrays; session_arrays.py
+        ("remembered", "i8"),  # how much of `memory` carries over from tick to tick
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
     ],
     align=True,

@@ -35,6 +35,7 @@ class Numbers(NamedTuple):
     state: Array  # q, v, references: as in the state frame
     gains: Array  # as the law wants them
     target: Array  # where they are going
+    wanted: Array  # where they are to go next: Python's, until it says so
     memory: Array  # of the law, from tick to tick
     out: Array  # results of this tick
     effort: Array  # (torques,) limits
@@ -51,16 +52,18 @@ class Numbers(NamedTuple):
     rows: Array  # (8, nv) scratch of laws
     square: Array  # (5, nv_free, nv_free) scratch of laws that form matrices
     observer: Array  # gains and memory of the momentum observer; empty without one
+    kept: Array  # memory and observer as they were before this tick
     q_multiplier: Array  # (nq_free,) mimic joints: q_free = multiplier q[index] + offset
     q_offset: Array  # (nq_free,)
     v_multiplier: Array  # (nv_free,)
     q_index: Indices  # (nq_free,)
     v_index: Indices  # (nv_free,)
     leaders: Indices  # (nv,) where a robot's own velocities are among the free ones
+    quaternions: Indices  # where quaternions begin in q
 
 
 #: Arrays of whole numbers; they come last.
-INDEX_FIELDS = ("q_index", "v_index", "leaders")
+INDEX_FIELDS = ("q_index", "v_index", "leaders", "quaternions")
 #: Words of the head: sizes, then where each array begins and how long it is.
 HEAD = len(Sizes._fields) + 2 * len(Numbers._fields)
 
@@ -143,7 +146,10 @@ def numbers_of(control):
         part(control, 19),
         part(control, 20),
         part(control, 21),
-        index_part(control, 22),
-        index_part(control, 23),
+        part(control, 22),
+        part(control, 23),
         index_part(control, 24),
+        index_part(control, 25),
+        index_part(control, 26),
+        index_part(control, 27),
     )

@@ -1,9 +1,8 @@
-"""Memory that the servo and Python share: one record for the loop, one per session.
+"""Memory that the loop and Python share: one record for the loop, one per session.
 
-Python writes a session's record while its `state` is FREE, then sets it to OPEN; from then on the
-servo owns the record and the socket, until Python asks with CLOSING and the servo answers CLOSED.
-Counters are written by the servo alone. All fields are 8 bytes wide, so that a reader sees whole
-values.
+Who may write a session's record follows from its state (session_states.py), with two exceptions:
+Python reads counters at any time, and hands over new gains (`Tuning`). All fields are 8 bytes
+wide, so that a reader sees whole values.
 """
 
 from __future__ import annotations
@@ -15,12 +14,6 @@ from numba import typeof
 from numpy.typing import NDArray
 
 MOST_SESSIONS = 16
-
-#: States of a session slot and who moves it on.
-FREE = 0  # Python: record may be filled
-OPEN = 1  # servo: serves it each tick
-CLOSING = 2  # servo: sends a last frame, then CLOSED
-CLOSED = 3  # Python: closes the socket, then FREE
 
 #: Bins of the histograms: bin k counts values in [2^(k/16), 2^((k+1)/16)) µs, 4 % wide.
 BINS = 384
@@ -34,7 +27,10 @@ LOOP = np.dtype(
         ("missed", "i8"),  # deadlines that passed before they could be served
         ("latest", "i8"),  # ns, largest lateness so far
         ("longest", "i8"),  # ns, longest compute time of a tick so far
+        ("deadline", "i8"),  # ns, of this tick
+        ("time", "i8"),  # ns, when this tick began
         ("clock", "i8", (2,)),  # scratch of the clock calls
+        ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
         ("lateness", "i8", (BINS,)),  # histogram, per tick
         ("compute", "i8", (BINS,)),  # histogram, per tick
         ("age", "i8", (BINS,)),  # histogram, per session and tick with a state
@@ -46,34 +42,72 @@ SESSION = np.dtype(
     [
         ("state", "i8"),  # FREE … CLOSED
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
-        ("socket", "u8"),  # address of the ZeroMQ socket
+        # the connection
+        ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
+        ("owner", "u8"),  # address of the routing id that the session's client has
+        ("owner_size", "i8"),
+        ("route", "u8"),  # buffer for the routing id of whoever sent a message
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
         ("prefix", "i8"),  # the eight bytes that a state frame begins with
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),
-        ("sequence", "i8"),  # of the newest state, -1 before the first
-        ("received", "i8"),  # ns, when it came
-        ("stamp", "f8"),  # s, by the sender's clock
+        ("last_sent", "i8"),  # 1: the last frame of the session has been handed to ZeroMQ
+        # the newest state
+        ("sequence", "i8"),  # of the state that is used, -1 before the first
+        ("seen", "i8"),  # the largest that came, used or refused
+        ("refusal", "i8"),  # why that was refused, as status bits; 0: it is used
+        ("received", "i8"),  # ns, the tick that took it
+        ("stamp", "f8"),  # s, when it was measured, by the sender's clock
+        ("at", "f8"),  # s, the same in the time of the robot
+        ("same_clock", "i8"),  # 1: the sender's clock is ours, as far as is known
+        ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
+        # what the fallback goes by
         ("good", "i8"),  # ns, until when the newest torque of the law is good
-        ("ramp", "i8"),  # ticks until the gains are what they are changed to
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
-        ("states", "i8"),  # counters: states received,
-        ("bad_states", "i8"),  # of wrong size or form, or not finite,
-        ("outputs", "i8"),  # frames sent,
-        ("dropped", "i8"),  # frames that the peer was too slow to take,
-        ("stale", "i8"),  # ticks with a stale state,
+        ("damping", "f8"),  # N m s/rad, of the brake that it fades into while states come
+        # changed gains: Python writes `tuning` after the wanted gains and the ramp, the loop takes
+        # them over at its next tick and answers in `tuned`
+        ("tuning", "i8"),
+        ("tuned", "i8"),
+        ("wanted_ramp", "i8"),  # ticks
+        ("ramp", "i8"),  # ticks until the gains are what they are changed to
+        # processor time
+        ("share", "i8"),  # ns that the session may use in a tick
+        ("credit", "i8"),  # ns that it may still use; below zero it waits
+        # counters
+        ("states", "i8"),  # states used
+        ("bad_states", "i8"),  # of wrong size or form, not finite, refused
+        ("old_states", "i8"),  # whose sequence number or stamp was not newer
+        ("foreign", "i8"),  # messages of others than the session's client
+        ("outputs", "i8"),  # frames sent
+        ("dropped", "i8"),  # frames that the peer was too slow to take
+        ("stale", "i8"),  # ticks with a stale state
         ("clamped", "i8"),  # ticks with a clamped torque
+        ("overruns", "i8"),  # ticks that were not computed, for lack of time
         ("status", "i8"),  # bits of the newest output
     ],
     align=True,
 )
 
+#: Counters that clients are told of.
+COUNTERS = (
+    "states",
+    "bad_states",
+    "old_states",
+    "foreign",
+    "outputs",
+    "dropped",
+    "stale",
+    "clamped",
+    "overruns",
+)
+
 
 class Shared(NamedTuple):
-    """What the servo takes: the loop's record and the sessions'."""
+    """What the loop takes: its own record and the sessions'."""
 
     loop: NDArray[np.void]  # (1,) LOOP
     sessions: NDArray[np.void]  # (MOST_SESSIONS,) SESSION
@@ -83,13 +117,10 @@ def shared_memory(period_ns: int) -> Shared:
     """Zeroed records."""
     loop = np.zeros(1, LOOP).view(np.recarray)
     loop.period = period_ns
-    sessions = np.zeros(MOST_SESSIONS, SESSION).view(np.recarray)
-    sessions.sequence = -1
-    return Shared(loop, sessions)
+    return Shared(loop, np.zeros(MOST_SESSIONS, SESSION).view(np.recarray))
 
 
 SHARED = typeof(shared_memory(1))
-SESSIONS = typeof(shared_memory(1).sessions)
 
 
 def percentile(histogram: NDArray[np.int64], share: float) -> float:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,23 +16,35 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
-from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative, pack
+from torqued.kernels.control.units import unit_of
 from torqued.kernels.input_checks import mapping, numbers, text
+from torqued.kernels.primitives.workspace import Workspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
-from torqued.server.loop.records import CLOSED, CLOSING, FREE, MOST_SESSIONS, OPEN
+from torqued.server.loop.budget import check_budget, check_frame, measured_cost, share_of
+from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
+from torqued.server.loop.state_frames import LONGEST_ROUTE
 
-#: Outputs that wait for a slow reader before new ones are dropped.
+#: Frames that may wait in each direction beside what the operating system holds.
 QUEUE = 8
 #: s over which changed gains come into effect, and the longest that may be asked for.
 DEFAULT_RAMP = 0.1
 LONGEST_RAMP = 60.0
+#: s: the longest time that a session may ask for to hold or to fade a torque.
+LONGEST_FADE = 10.0
+#: ms that the last frame of a session has to leave.
+LAST_FRAME = 200
+#: Bytes by which messages of ZeroMQ's own handshakes may exceed a state frame.
+HANDSHAKE_BYTES = 1024
+#: Random bytes in a session's routing id, which is a secret.
+OWNER_BYTES = 12
 
 
 @dataclass
@@ -54,8 +68,13 @@ class Session:
     caller: Caller  # who opened it
     socket: zmq.Socket[bytes]
     controller: Controller
+    safety: Safety
+    damping: float  # N m s/rad, of the fallback
+    cost: float  # s that a tick takes
+    owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
+    route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(LONGEST_ROUTE, np.uint8))
 
 
 class Servo:
@@ -69,7 +88,7 @@ class Servo:
         safety: Safety,
         most_per_client: int = MOST_SESSIONS,
     ) -> None:
-        self.robot = robot.copy()  # the loop has a workspace of its own
+        self.robot = robot.copy()  # what sessions are prepared with, in the requests' thread
         self.context = context
         self.safety = safety
         self.most_per_client = most_per_client
@@ -86,7 +105,9 @@ class Servo:
         """Enter the loop; compiles it first where the cache has no copy."""
         loop = COMPILED.run_servo
         self.shared.loop["running"] = 1
-        robot, left = self.robot, self._left
+        left = self._left
+        # The loop's own memory: nothing but its thread ever has a name for it.
+        workspace = Workspace(self.robot.model.world, self.robot.model.bodies)
 
         def enter() -> None:
             self.granted = self.settings()
@@ -94,7 +115,7 @@ class Servo:
             if left is not None:  # deadlines that passed meanwhile; of a fraction, a whole one
                 out = time.monotonic_ns() - left
                 self.shared.loop["missed"] += -(-out // int(self.shared.loop["period"][0]))
-            loop(robot.work.handle, self.shared)
+            loop(workspace.handle, self.shared)
 
         self.thread = threading.Thread(target=enter, name="servo", daemon=True)
         self.thread.start()
@@ -113,7 +134,7 @@ class Servo:
         if self.thread is not None:
             self.thread.join()
         for session in self.sessions.values():
-            session.socket.close(linger=linger)
+            self._close_socket(session, linger)
         self.sessions.clear()
 
     def require_unused(self) -> None:
@@ -137,16 +158,22 @@ class Servo:
 
     def open(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Open a session: a law with its gains and options, limits, an observer."""
-        settings = {name: value for name, value in fields.items() if name != "law"}
-        controller = Controller(self.robot, text(fields, "law", ""), **settings)
+        settings = {
+            name: value for name, value in fields.items() if name not in ("law", *SESSION_OPTIONS)
+        }
+        law = text(fields, "law", "")
+        controller = Controller(self.robot, law, **settings)
+        safety, damping = self._fallback(fields, controller)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
+        check_frame("state", len(receive))
+        check_frame("output", len(send))
         slot = self._free_slot(caller)
+        cost = measured_cost(Controller(self.robot, law, **settings))
+        check_budget(cost, (other.cost for other in self.sessions.values()), self.period)
         number = self._unused_number()
-        socket = self.context.socket(zmq.PAIR)
-        socket.set_hwm(QUEUE)
-        socket.maxmsgsize = LARGEST_MESSAGE
-        socket.linger = 0
+        owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
+        socket = session_socket(self.context, len(receive))
         reached_by = caller.door.bind_session(socket, number, caller)
         session = Session(
             number=number,
@@ -156,22 +183,45 @@ class Servo:
             caller=caller,
             socket=socket,
             controller=controller,
+            safety=safety,
+            damping=damping,
+            cost=cost,
+            owner=np.frombuffer(owner.encode(), np.uint8),
             receive=receive,
             send=send,
         )
         self.sessions[number] = session
         self._hand_over(session)
-        references = controller.references
         return {
             "session": number,
             **reached_by,
-            "state_bytes": len(receive),
-            "output_bytes": len(send),
-            "references": {name: list(value.shape) for name, value in references.items()},
-            "defaults": {name: value.copy() for name, value in references.items()},
-            "outputs": {name: list(shape) for name, shape in controller.outputs.items()},
+            "owner": owner,
+            "law": controller.name,
+            "gains": controller.gains,
+            **frame_layout(controller, len(receive), len(send)),
             "period": self.period,
+            "stale_after": safety.stale_after,
+            "hold": safety.hold,
+            "fade": safety.fade,
         }
+
+    def _fallback(self, fields: Mapping[str, Any], controller: Controller) -> tuple[Safety, float]:
+        """What the session asked for in place of the daemon's own times, and its damping."""
+        given = {name: fields[name] for name in SESSION_OPTIONS if fields.get(name) is not None}
+        if given and not controller.law.is_torque:
+            name = next(iter(given))
+            raise InputError(f"{name}: a stream has no torque to fall back from", name)
+        checked = {name: float(not_negative(given, name)) for name in given}
+        for name in ("hold", "fade"):
+            if checked.get(name, 0.0) > LONGEST_FADE:
+                raise InputError(
+                    f"{name} is {checked[name]}, expected 0 … {LONGEST_FADE:g} s",
+                    name,
+                    checked[name],
+                    f"0 … {LONGEST_FADE:g} s",
+                )
+        damping = checked.pop("fallback_damping", 0.0)
+        return replace(self.safety, **checked), damping
 
     @property
     def period(self) -> float:
@@ -209,17 +259,23 @@ class Servo:
         return number
 
     def _hand_over(self, session: Session) -> None:
+        """Fill a session's record; from the last line on it is the loop's."""
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
-        record.sequence = -1
+        record.sequence = record.seen = -1
+        record.same_clock = int(session.caller.door.same_clock)
         record.control = session.controller.record.ctypes.data
         record.socket = session.socket.underlying
+        record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
+        record.route = session.route.ctypes.data
         record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
         record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
         record.send, record.send_size = session.send.ctypes.data, len(session.send)
-        record.stale_after = round(self.safety.stale_after * 1e9)
-        record.hold, record.fade = round(self.safety.hold * 1e9), round(self.safety.fade * 1e9)
-        record.state = OPEN  # from here on the loop owns record and socket
+        record.stale_after = round(session.safety.stale_after * 1e9)
+        record.hold = round(session.safety.hold * 1e9)
+        record.fade = round(session.safety.fade * 1e9)
+        record.damping, record.share = session.damping, share_of(session.cost)
+        move(record, OPEN)
 
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
@@ -227,18 +283,14 @@ class Servo:
         over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
         if not 0.0 <= over <= LONGEST_RAMP:
             raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
-        target = session.controller.gains(mapping(fields, "gains"))
+        gains = session.controller.tuned(mapping(fields, "gains"))
         record = self.shared.sessions[session.slot]
-        record.ramp = 0
-        self._wait_for_tick()  # the loop may be in the middle of a step towards the old target
-        session.controller.data.target[:] = target
-        record.ramp = max(1, round(over / self.period))
-        return {"session": session.number, "over": over}
-
-    def _wait_for_tick(self) -> None:
-        tick = int(self.shared.loop["tick"][0])
-        while int(self.shared.loop["tick"][0]) == tick and self._runs():
-            time.sleep(1e-4)
+        while record.tuned != record.tuning and self._runs():
+            time.sleep(1e-4)  # the loop has not taken over those of the last time
+        session.controller.data.wanted[:] = pack(gains)
+        record.wanted_ramp = max(1, round(over / self.period))
+        record.tuning += 1  # from here on `wanted` is the loop's, until it answers
+        return {"session": session.number, "over": over, "gains": gains}
 
     def _runs(self) -> bool:
         return self.thread is not None and self.thread.is_alive()
@@ -268,18 +320,29 @@ class Servo:
 
     def _end(self, session: Session) -> None:
         record = self.shared.sessions[session.slot]
-        record.state = CLOSING
+        if record.state == OPEN:  # a loop that has stopped has closed it
+            move(record, CLOSING)
         # The loop answers at its next tick.
         while record.state != CLOSED and self._runs():
             time.sleep(1e-4)
-        session.socket.close(linger=200)
+        self._close_socket(session, LAST_FRAME)
         del self.sessions[session.number]
-        record.state = FREE
+        move(record, FREE)
         session.caller.door.end_session(session.number)
+
+    def _close_socket(self, session: Session, milliseconds: int) -> None:
+        """Close a session's socket; its last frame has that long to leave.
+
+        A client that has stood still has a full queue, which the loop cannot wait for.
+        """
+        if not self.shared.sessions[session.slot].last_sent:
+            session.socket.sndtimeo = milliseconds
+            with contextlib.suppress(zmq.ZMQError):  # it is gone, or does not read
+                session.socket.send_multipart([session.owner.tobytes(), session.send.tobytes()])
+        session.socket.close(linger=milliseconds)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
-        counters = ("states", "bad_states", "outputs", "dropped", "stale", "clamped")
         out = []
         for session in list(self.sessions.values()):
             record = self.shared.sessions[session.slot]
@@ -289,9 +352,10 @@ class Servo:
                     "law": session.controller.name,
                     "endpoint": session.endpoint,
                     "client": session.caller.name,
+                    "cost_us": 1e6 * session.cost,
                     "status": status_names(int(record.status)),
                     "sequence": int(record.sequence),
-                    **{name: int(record[name]) for name in counters},
+                    **{name: int(record[name]) for name in records.COUNTERS},
                 }
             )
         return out
@@ -314,6 +378,45 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
+
+
+def session_socket(context: zmq.Context[Any], state_bytes: int) -> zmq.Socket[bytes]:
+    """A socket for one session. Only the peer with the session's routing id is listened to."""
+    socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+    socket.set_hwm(QUEUE)
+    socket.router_mandatory = True  # frames for a client that is gone are counted as dropped
+    socket.router_handover = True  # a client may connect anew
+    socket.maxmsgsize = state_bytes + HANDSHAKE_BYTES
+    socket.linger = 0
+    return socket
+
+
+def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) -> dict[str, Any]:
+    """Where everything is in a session's frames: name, shape, offset in bytes, unit."""
+    robot, references = controller.robot, controller.references
+    shapes = {name: value.shape for name, value in references.items()}
+    state = {"q": (robot.nq,), "v": (robot.nv,), **shapes}
+    parts = place_parts(state, PAYLOAD + STATE_HEAD.size)
+    return {
+        "state_bytes": state_bytes,
+        "output_bytes": output_bytes,
+        "state": parts[:2],
+        "references": [
+            part | {"default": value.copy()}
+            for part, value in zip(parts[2:], references.values(), strict=True)
+        ],
+        "outputs": place_parts(controller.outputs, PAYLOAD + OUTPUT_HEAD.size),
+    }
+
+
+def place_parts(shapes: Mapping[str, tuple[int, ...]], start: int) -> list[dict[str, Any]]:
+    """Arrays one behind the other, in order."""
+    parts = []
+    for name, shape in shapes.items():
+        part = {"name": name, "shape": list(shape), "offset": start, "unit": unit_of(name)}
+        parts.append(part)
+        start += 8 * math.prod(shape)
+    return parts
 
 
 def frame_buffer(payload: int) -> NDArray[np.uint8]:

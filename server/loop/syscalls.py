@@ -42,10 +42,14 @@ _zmq_recv: Any = types.ExternalFunction(
 _zmq_send: Any = types.ExternalFunction(
     "zmq_send", types.int32(types.voidptr, types.voidptr, types.uint64, types.int32)
 )
+_zmq_getsockopt: Any = types.ExternalFunction(
+    "zmq_getsockopt", types.int32(types.voidptr, types.int32, types.voidptr, types.voidptr)
+)
 
 CLOCK_MONOTONIC = 1
+CLOCK_THREAD_CPUTIME = 3
 TIMER_ABSTIME = 1
-DONTWAIT = 1
+DONTWAIT, SNDMORE, RCVMORE = 1, 2, 13
 SECOND = 1_000_000_000
 
 
@@ -53,6 +57,13 @@ SECOND = 1_000_000_000
 def now(clock):
     """Monotonic time in ns; `clock` is an int64 array of two for the answer."""
     _clock_gettime(CLOCK_MONOTONIC, pointer(clock.ctypes.data))
+    return clock[0] * SECOND + clock[1]
+
+
+@kernel
+def processor_time(clock):
+    """Time in ns that this thread has had a processor: what preempts it does not count."""
+    _clock_gettime(CLOCK_THREAD_CPUTIME, pointer(clock.ctypes.data))
     return clock[0] * SECOND + clock[1]
 
 
@@ -68,11 +79,22 @@ def sleep_until(deadline, clock):
 
 @kernel
 def receive(socket, address, size):
-    """One message into memory, without waiting; its whole length, or -1 where there is none."""
+    """One part of a message, without waiting; its whole length, or -1 where there is none."""
     return _zmq_recv(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)
 
 
 @kernel
-def send(socket, address, size):
-    """One message, without waiting; -1 where the peer is too slow or gone."""
+def has_more(socket, more):
+    """Whether the message goes on; `more` is an int64 array of two for the answer."""
+    more[0], more[1] = 0, 4
+    answer = more.ctypes.data
+    _zmq_getsockopt(pointer(socket), RCVMORE, pointer(answer), pointer(answer + 8))
+    return more[0] & 0xFFFFFFFF != 0  # an int of 4 bytes
+
+
+@kernel
+def send_to(socket, route, route_size, address, size):
+    """One message to a peer of a ROUTER; -1 where that is too slow or gone."""
+    if _zmq_send(pointer(socket), pointer(route), np.uint64(route_size), DONTWAIT | SNDMORE) < 0:
+        return np.int32(-1)
     return _zmq_send(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)

@@ -1,6 +1,7 @@
 """The loop: one compiled function in its own thread, entered once, never in the interpreter.
 
     newest state frame → law → limits → torque frame
+    state_frames.py      kernels/control/evaluation.py
 
 Deadlines are absolute. A tick that comes so late that the next deadline has passed skips the
 missed ones and counts them; it never runs ticks in a burst.
@@ -13,29 +14,24 @@ import math
 import numpy as np
 from numba import carray
 
-from torqued.client.frames import PAYLOAD
-from torqued.common.status import FALLBACK, NONFINITE, SOLVER, STALE
+from torqued.client.frames import OUTPUT_HEAD, PAYLOAD
+from torqued.common.status import CLAMPED, FALLBACK, LAST, NONFINITE, OVERRUN, SOLVER, STALE
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.evaluation import evaluate, limit
-from torqued.kernels.control.law import copy
+from torqued.kernels.control.law import copy, velocity
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import numbers_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.records import (
-    BINS,
-    BINS_PER_OCTAVE,
-    CLOSED,
-    CLOSING,
-    OPEN,
-    SHARED,
-)
-from torqued.server.loop.syscalls import now, receive, send, sleep_until
+from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED
+from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
+from torqued.server.loop.state_frames import age_of, newest_state
+from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_until
 
-#: Largest number of frames read from one session in one tick: a flood cannot hold up the loop.
-MOST_FRAMES = 64
-#: s between two states; what is longer, or runs backwards, counts as one tick.
-LONGEST_STEP = 0.1
+#: Where the values of an output frame begin.
+OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
+#: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
+MOST_CREDIT, MOST_DEBT = 10, 100
 
 
 @kernel
@@ -52,45 +48,12 @@ def control_of(session):
 
 
 @kernel
-def newest_state(session, control, data, time, period):
-    """Drain the socket; keep the newest whole and finite state. Returns status bits."""
-    status = 0
-    before = session.stamp
-    control.elapsed = 0.0
-    for _ in range(MOST_FRAMES):
-        size = receive(session.socket, session.receive, session.receive_size)
-        if size < 0:
-            break
-        start = carray(pointer(session.receive), 2, np.int64)  # prefix, sequence number
-        if size != session.receive_size or start[0] != session.prefix or start[1] < 0:
-            session.bad_states += 1
-            continue
-        words = (session.receive_size - PAYLOAD) // 8 - 1
-        values = carray(pointer(session.receive + np.uint64(PAYLOAD + 8)), words, np.float64)
-        finite = True
-        for k in range(words):
-            finite = finite and math.isfinite(values[k])
-        if not finite:
-            session.bad_states += 1
-            status = NONFINITE
-            continue
-        for k in range(1, words):
-            data.state[k - 1] = values[k]
-        if session.sequence >= 0:
-            # Laws with memory go by the sender's clock: a late or lost tick costs them nothing.
-            passed = values[0] - before
-            control.elapsed = passed if 0.0 < passed < LONGEST_STEP else period
-        session.stamp = values[0]
-        session.sequence = start[1]
-        session.received = time
-        session.states += 1
-        status = 0
-    return status
-
-
-@kernel
 def ramp_gains(session, data):
-    """One step of the way to changed gains."""
+    """Take over changed gains, and go one step of the way to them."""
+    if session.tuned != session.tuning:
+        copy(data.wanted, data.target)
+        session.ramp = session.wanted_ramp
+        session.tuned = session.tuning
     if session.ramp > 0:
         for k in range(len(data.gains)):
             data.gains[k] += (data.target[k] - data.gains[k]) / session.ramp
@@ -98,78 +61,99 @@ def ramp_gains(session, data):
 
 
 @kernel
-def fallback(session, sizes, data, time):
-    """The torque of a session without a usable result: hold, then fade out, then zero."""
+def fallback(session, sizes, data, stale, time):
+    """The torque of a session without a usable result: hold, then fade out.
+
+    It fades to nothing, or while states come to a brake −damping · v.
+    """
     over = time - session.good - session.hold
     share = 0.0
     if session.good > 0:
         share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
+    v = velocity(sizes, data)
     for k in range(sizes.torques):
-        data.out[k] = share * data.held[k]
+        brake = 0.0 if stale else -session.damping * v[k]
+        data.out[k] = share * data.held[k] + (1.0 - share) * brake
 
 
 @kernel
-def serve(handle, loop, session, time):
+def compute(handle, loop, session, control, data):
+    """Evaluate the law, on the session's time. Returns status bits."""
+    session.credit = min(session.credit + session.share, MOST_CREDIT * session.share)
+    if session.credit < 0:
+        session.overruns += 1
+        return OVERRUN
+    begin = processor_time(loop.clock)
+    status = evaluate(handle, control, data)
+    spent = processor_time(loop.clock) - begin
+    session.credit = max(session.credit - spent, -MOST_DEBT * session.share)
+    return status
+
+
+@kernel
+def serve(handle, loop, session):
     """One tick of one session."""
     control = control_of(session)
     sizes, data = sizes_of(control), numbers_of(control)
-    status = newest_state(session, control, data, time, loop.period * 1e-9)
+    status = newest_state(session, control, data, loop)
     ramp_gains(session, data)
-    age = time - session.received if session.sequence >= 0 else 0
+    age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
     if stale:
         status |= STALE
         session.stale += 1
-    usable = not stale and status & NONFINITE == 0
+    usable = not stale and session.refusal == 0
     if usable:
-        status |= evaluate(handle, control, data)
-        usable = status & (NONFINITE | SOLVER) == 0
-    else:
+        status |= compute(handle, loop, session, control, data)
+        usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
+    if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
         data.out[:] = 0.0
     if sizes.torques > 0:
         if usable:
-            session.good = session.received + session.stale_after
+            session.good = loop.time - age + session.stale_after
             copy(data.out[: sizes.torques], data.held)
         else:
             status |= FALLBACK
-            fallback(session, sizes, data, time)
-        cut = limit(sizes, data, loop.period * 1e-9)
-        if cut:
+            fallback(session, sizes, data, stale, loop.time)
+        status |= limit(sizes, data, loop.period * 1e-9)
+        if status & CLAMPED:
             session.clamped += 1
-        status |= cut
-    send_output(loop, session, data, status, age, begin, time)
+    send_output(loop, session, data, status, age, now(loop.clock) - begin)
 
 
 @kernel
-def send_output(loop, session, data, status, age, begin, time):
-    """Fill the output frame and send it."""
-    head = carray(pointer(session.send + np.uint64(PAYLOAD)), 3, np.int64)
-    head[0] = loop.tick
-    head[1] = session.sequence
-    head[2] = status
-    times = carray(pointer(session.send + np.uint64(PAYLOAD + 24)), 3, np.float64)
-    times[0] = age * 1e-9
-    times[1] = (now(loop.clock) - begin) * 1e-9
-    times[2] = time * 1e-9
-    values = carray(pointer(session.send + np.uint64(PAYLOAD + 48)), len(data.out), np.float64)
-    for k in range(len(data.out)):
-        values[k] = data.out[k]
+def send_output(loop, session, data, status, age, spent):
+    """Fill the output frame and send it; client/frames.py has the table of its head.
+
+    Returns whether it could be sent.
+    """
+    head = carray(pointer(session.send + np.uint64(PAYLOAD)), 4, np.int64)
+    head[0], head[1], head[2], head[3] = loop.tick, session.sequence, session.seen, status
+    times = carray(pointer(session.send + np.uint64(PAYLOAD + 32)), 5, np.float64)
+    times[0], times[1] = age * 1e-9, spent * 1e-9
+    times[2], times[3], times[4] = loop.time * 1e-9, loop.deadline * 1e-9, session.stamp
+    at = session.send + np.uint64(OUTPUT_VALUES)
+    copy(data.out, carray(pointer(at), len(data.out), np.float64))
     session.status = status
     if session.sequence >= 0:
         count(loop.age, age)
-    if send(session.socket, session.send, session.send_size) < 0:
+    sent = send_to(
+        session.socket, session.owner, session.owner_size, session.send, session.send_size
+    )
+    if sent < 0:
         session.dropped += 1
-    else:
-        session.outputs += 1
+        return False
+    session.outputs += 1
+    return True
 
 
 @kernel
-def close(loop, session, time):
-    """The last frame of a session: its fallback at the end of fading, which is zero torque."""
+def close(loop, session):
+    """The last frame of a session: zero torque."""
     data = numbers_of(control_of(session))
     data.out[:] = 0.0
-    send_output(loop, session, data, FALLBACK, 0, time, time)
+    session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
     session.state = CLOSED
 
 
@@ -177,29 +161,30 @@ def close(loop, session, time):
 def run_servo(handle, shared):
     """Serve all sessions at each deadline until `running` is 0."""
     loop = shared.loop[0]
-    deadline = now(loop.clock)
+    loop.deadline = now(loop.clock)
     while loop.running:
-        deadline += loop.period
+        loop.deadline += loop.period
         time = now(loop.clock)
-        if time > deadline + loop.period:
-            skipped = (time - deadline) // loop.period
+        if time > loop.deadline + loop.period:
+            skipped = (time - loop.deadline) // loop.period
             loop.missed += skipped
-            deadline += skipped * loop.period
-        sleep_until(deadline, loop.clock)
-        time = now(loop.clock)
-        loop.latest = max(loop.latest, time - deadline)
-        count(loop.lateness, time - deadline)
+            loop.deadline += skipped * loop.period
+        sleep_until(loop.deadline, loop.clock)
+        loop.time = now(loop.clock)
+        loop.latest = max(loop.latest, loop.time - loop.deadline)
+        count(loop.lateness, loop.time - loop.deadline)
         for k in range(len(shared.sessions)):
             session = shared.sessions[k]
             if session.state == OPEN:
-                serve(handle, loop, session, time)
+                serve(handle, loop, session)
             elif session.state == CLOSING:
-                close(loop, session, time)
-        spent = now(loop.clock) - time
+                close(loop, session)
+        spent = now(loop.clock) - loop.time
         loop.longest = max(loop.longest, spent)
         count(loop.compute, spent)
         loop.tick += 1
     for k in range(len(shared.sessions)):
         session = shared.sessions[k]
         if session.state == OPEN or session.state == CLOSING:
-            close(loop, session, now(loop.clock))
+            loop.time = now(loop.clock)
+            close(loop, session)

@@ -16,7 +16,7 @@ import numpy as np
 from torqued.client import errors
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import Contact, InputError, NumericalError, Robot
-from torqued.kernels.control.controller import OPTIONS, Controller
+from torqued.kernels.control.controller import OPTIONS, SESSION_OPTIONS, Controller
 from torqued.kernels.input_checks import Fields, mapping, text, texts
 
 #: In every message; not fields of the operation.
@@ -277,7 +277,7 @@ OPERATIONS: dict[str, Operation] = {
 
 #: Required and optional fields of the operations on sessions, which the servo carries out.
 SESSION_OPERATIONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    "open": (("law",), OPTIONS),
+    "open": (("law",), (*OPTIONS, *SESSION_OPTIONS)),
     "tune": (("session", "gains"), ("over",)),
     "close": (("session",), ()),
 }

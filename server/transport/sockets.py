@@ -39,6 +39,7 @@ class Door(ABC):
 
     name = "local"  # of callers without a key
     all_are_equal = True  # whether every caller has every right
+    same_clock = True  # whether clients have this machine's clock
     request: Socket
     control: Socket
     telemetry: Socket
@@ -150,6 +151,7 @@ class TcpDoor(Door):
     """TCP without keys: whoever reaches the port has every right."""
 
     name = "plain TCP"
+    same_clock = False
 
     def __init__(self, listen: str, session_ports: tuple[int, int] | None = None) -> None:
         super().__init__(listen)

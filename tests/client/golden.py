@@ -43,15 +43,18 @@ MESSAGES = {
 
 #: Name → (text, payload, bytes in hexadecimal).
 FRAMES = {
-    "state 1 at 0 s, q = [0.5], v = [-1]": (
+    "state 1, stamp 0.25 s, at 0 s, q = [0.5], v = [-1]": (
         "tqrd",
-        struct.pack("<Qddd", 1, 0.0, 0.5, -1.0),
-        "92a474717264c42001000000000000000000000000000000000000000000e03f000000000000f0bf",
+        struct.pack("<Qdddd", 1, 0.25, 0.0, 0.5, -1.0),
+        "92a474717264c4280100000000000000000000000000d03f0000000000000000000000000000e03f"
+        "000000000000f0bf",
     ),
-    "output at tick 9 before any state, STALE and FALLBACK, 10 µs, at 2 s, tau = [0]": (
+    "output at tick 9 before any state, STALE and FALLBACK, 10 µs, at 2 s, due at 1.999 s, "
+    "tau = [0]": (
         "tqrd",
-        struct.pack("<QqQdddd", 9, -1, 5, 0.0, 1e-5, 2.0, 0.0),
-        "92a474717264c4380900000000000000ffffffffffffffff05000000000000000000000000000000"
-        "f168e388b5f8e43e00000000000000400000000000000000",
+        struct.pack("<QqqQdddddd", 9, -1, -1, 5, 0.0, 1e-5, 2.0, 1.999, 0.0, 0.0),
+        "92a474717264c4500900000000000000ffffffffffffffffffffffffffffffff0500000000000000"
+        "0000000000000000f168e388b5f8e43e000000000000004096438b6ce7fbff3f0000000000000000"
+        "0000000000000000",
     ),
 }

@@ -142,11 +142,17 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
     opened = {
         "session": 5,
         "endpoint": request_endpoint("nobody", tmp_path),
-        "state_bytes": 40,
-        "output_bytes": 64,
-        "references": {},
-        "defaults": {},
-        "outputs": {"tau": [1]},
+        "owner": "torqued-me",
+        "law": "gravity",
+        "gains": {},
+        "state_bytes": 48,
+        "output_bytes": 88,
+        "state": [
+            {"name": "q", "shape": [1], "offset": 32},
+            {"name": "v", "shape": [1], "offset": 40},
+        ],
+        "references": [],
+        "outputs": [{"name": "tau", "shape": [1], "offset": 80}],
         "period": 0.001,
     }
 

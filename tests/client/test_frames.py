@@ -25,7 +25,3 @@ def test_payload_begins_at_byte_8_and_a_library_writes_the_same_bytes(size):
     text, payload = msgpack.unpackb(frame)
     assert frame[frames.PAYLOAD :] == payload == bytes(size)
     assert msgpack.packb([text, payload]) == frame
-
-
-def test_heads_have_the_documents_sizes():
-    assert (frames.STATE_HEAD.size, frames.OUTPUT_HEAD.size) == (16, 48)

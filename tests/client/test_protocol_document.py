@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from golden import FRAMES, MESSAGES
 
-from torqued.client import client, codec, errors
+from torqued.client import client, codec, errors, frames
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
@@ -78,6 +78,16 @@ def test_error_codes_are_the_codes():
 
 def test_status_bits_are_the_codes():
     assert {int(bit): name for bit, name, _ in rows(marked("status"))} == STATUS
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [("state frame", frames.STATE_FIELDS), ("output frame", frames.OUTPUT_FIELDS)],
+)
+def test_heads_of_frames_are_the_codes(name, fields):
+    kinds = {"u64": "uint64", "i64": "int64", "f64": "float64"}
+    documented = [tuple(row[:3]) for row in rows(marked(name))]
+    assert documented == [(str(8 * k), kinds[kind], n) for k, (n, kind, _) in enumerate(fields)]
 
 
 def test_quantities_are_the_codes():

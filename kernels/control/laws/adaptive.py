@@ -19,6 +19,7 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import (
     Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     copy,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 REACH = 0.2
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """Those of `passivity`, and `adaptation` Γ: number or (10,), zero or positive.
 
     A number g stands for g m_0² (m), and with the reach r of a load g m_0² r² (m c) and
@@ -76,7 +77,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
         )
     if rates.ndim == 0:
         rates = rates * np.array([1.0] + 3 * [REACH**2] + 6 * [REACH**4])
-    return np.concatenate([passivity.gains(robot, own, fields), rates])
+    return {**passivity.gains(robot, own, fields), "adaptation": rates}
 
 
 def bounds(robot: Robot, fields: Fields, body_mass: float) -> tuple[Array, Array]:
@@ -106,7 +107,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     memory = np.concatenate([np.zeros(PARAMETERS), lower, upper, np.zeros(PARAMETERS)])
     outputs = {**watched(robot), "load": (PARAMETERS,)}
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), outputs, memory, frames)
+    return Prepared(packed, joint_references(robot), outputs, memory, PARAMETERS, frames)
 
 
 LAW = Law("adaptive_torque", prepare, gains, options=("frame", "load_lower", "load_upper"))

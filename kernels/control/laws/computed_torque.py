@@ -13,8 +13,8 @@ import numpy as np
 
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
-    Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     a_ref,
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """`stiffness` (1/s²) and `damping` (1/s): number, (nv,) or (nv, nv), positive."""
     known(given, ("stiffness", "damping"))
     stiffness = matrix(given, "stiffness", DEFAULT_FREQUENCY**2, robot.nv)
     damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), robot.nv)
-    return np.concatenate([stiffness.ravel(), damping.ravel()])
+    return {"stiffness": stiffness, "damping": damping}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:

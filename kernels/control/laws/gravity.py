@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
-    Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     copy,
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0."""
     known(given, ("damping",))
-    return matrix(given, "damping", 0.0, robot.nv, definite=False).ravel()
+    return {"damping": matrix(given, "damping", 0.0, robot.nv, definite=False)}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:

@@ -25,6 +25,7 @@ from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
     Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     expand_state,
@@ -72,7 +73,7 @@ DEFAULT_RATIO = 0.8
 DEFAULT_POSTURE = 4.0  # rad/s, of each joint by itself
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """Positive matrices: a number, a diagonal or all of it.
 
     `stiffness` (3, 3) N/m and `damping` N s/m in world axes; `rotational_stiffness` N m/rad in the
@@ -88,15 +89,18 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     stiffness = matrix(given, "stiffness", DEFAULT_STIFFNESS, 3)
     turning = matrix(given, "rotational_stiffness", DEFAULT_ROTATIONAL_STIFFNESS, 3)
     posture = matrix(given, "posture_stiffness", frequency**2 * joints, robot.nv, definite=False)
-    blocks = [
-        stiffness,
-        turning,
-        matrix(given, "damping", critical(stiffness, inertia[3:]), 3),
-        matrix(given, "rotational_damping", critical(turning, inertia[:3]), 3),
-        posture,
-        matrix(given, "posture_damping", critical(posture, joints), robot.nv, definite=False),
-    ]
-    return np.concatenate([block.ravel() for block in blocks])
+    return {
+        "stiffness": stiffness,
+        "rotational_stiffness": turning,
+        "damping": matrix(given, "damping", critical(stiffness, inertia[3:]), 3),
+        "rotational_damping": matrix(
+            given, "rotational_damping", critical(turning, inertia[:3]), 3
+        ),
+        "posture_stiffness": posture,
+        "posture_damping": matrix(
+            given, "posture_damping", critical(posture, joints), robot.nv, definite=False
+        ),
+    }
 
 
 def critical(stiffness: Array, inertia: Array) -> Array:
@@ -130,7 +134,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     memory = np.zeros(task_words(robot.nv, robot.nv_free) + 2)
     memory[-2:] = first, rows
     outputs = {**watched(robot), "error": (6,), "inertia": (6, 6)}
-    return Prepared(packed, references, outputs, memory, frames)
+    return Prepared(packed, references, outputs, memory, frames=frames)
 
 
 LAW = Law("impedance_torque", prepare, gains, options=("frame", "point", "axes"))

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
     Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     a_ref,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 DEFAULT_BANDWIDTH = 20.0
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """`bandwidth` Λ (1/s) and `damping` D (N m s/rad): number, (nv,) or (nv, nv), positive.
 
     By default D suits each joint's typical inertia.
@@ -55,7 +54,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     known(given, ("bandwidth", "damping"))
     bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, robot.nv)
     damping = matrix(given, "damping", default_damping(robot), robot.nv)
-    return np.concatenate([bandwidth.ravel(), damping.ravel()])
+    return {"bandwidth": bandwidth, "damping": damping}
 
 
 def default_damping(robot: Robot) -> Array:

@@ -12,8 +12,8 @@ import numpy as np
 
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
-    Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     copy,
@@ -48,7 +48,7 @@ DEFAULT_FREQUENCY = 15.0
 DEFAULT_RATIO = 0.8
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """`stiffness` (N m/rad) and `damping` (N m s/rad): number, (nv,) or (nv, nv), positive.
 
     By default they suit each joint's typical inertia.
@@ -61,7 +61,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
     damping = matrix(
         given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness) * inertia), robot.nv
     )
-    return np.concatenate([stiffness.ravel(), damping.ravel()])
+    return {"stiffness": stiffness, "damping": damping}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:

@@ -12,8 +12,8 @@ from numba import carray
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import (
-    Array,
     Fields,
+    Gains,
     Law,
     Prepared,
     copy,
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
-def no_gains(robot: Robot, given: Fields, fields: Fields) -> Array:
+def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     if given:
         raise InputError("gains: a stream takes none", "gains")
-    return np.zeros(0)
+    return {}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:

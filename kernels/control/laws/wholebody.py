@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.control.law import Array, Fields, Law, Prepared, law, open_control
+from torqued.kernels.control.law import Fields, Gains, Law, Prepared, law, open_control
 from torqued.kernels.control.wholebody.balance import Balance
 from torqued.kernels.control.wholebody.balance_law import balance_torque
 from torqued.kernels.control.wholebody.law import whole_body_torque
@@ -63,18 +63,22 @@ def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields],
         hold = control.hold(robot.neutral())
         references = {name: np.asarray(hold[name]) for name in control.references}
         return Prepared(
-            control.gains, references, control.outputs, own=control.address, owner=control
+            named(control), references, control.outputs, own=control.address, owner=control
         )
 
     return prepare
 
 
-def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fields], Array]:
+def named(control: Any) -> Gains:
+    """The gains of a whole-body controller by name."""
+    return {name: control.gains[part].copy() for name, part in control.gain_names.items()}
+
+
+def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fields], Gains]:
     """Gains of a session that is made anew with others: all checks are made again."""
 
-    def gains(robot: Robot, given: Fields, fields: Fields) -> Array:
-        packed: Array = make(robot, {**fields, "gains": given}).gains
-        return packed
+    def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+        return named(make(robot, {**fields, "gains": given}))
 
     return gains
 

@@ -268,8 +268,9 @@ def balance_torque(work, address, state, nq, nv, gains, out):
         violated, iterations = distribute(work, sizes, plan, c, wrench, gains)
     if violated == NOTHING:
         pass_on(sizes, plan, state, posture, gains)
-        keep_torque(sizes, plan)
+        status = keep_torque(sizes, plan)
     else:
+        status = SOLVER
         fade_torque(sizes, plan, state)
     for i in range(nv):
         out[i] = plan.tau[i]
@@ -286,7 +287,7 @@ def balance_torque(work, address, state, nq, nv, gains, out):
         out[place_out + 6 + r] = reached if math.isfinite(reached) else 0.0
     out[place_out + 12] = violated
     out[place_out + 13] = iterations
-    return 0 if violated == NOTHING else SOLVER
+    return status
 
 
 @entry(WORK, INTEGER, VECTOR, INTEGER, INTEGER, VECTOR, VECTOR)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from torqued.common.status import SOLVER
+from torqued.common.status import CLAMPED, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.control.wholebody.assemble import assemble
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
@@ -15,15 +15,22 @@ from torqued.kernels.primitives.spatial import rotate
 from torqued.kernels.primitives.tuples import load9
 from torqued.kernels.primitives.workspace import open_work
 
+#: By which a feasible torque may exceed its limit, relative to that: the solver's rounding.
+ROUNDING = 1e-6
+
 
 @kernel
 def keep_torque(sizes, plan):
-    """This tick's torque is feasible: cut off rounding and remember it."""
+    """Cut this tick's torque to its limits and remember it. Returns status bits."""
+    status = 0
     for i in range(sizes.nv):
         most = plan.effort[i] if i >= sizes.base else 0.0
+        if abs(plan.tau[i]) > most * (1.0 + ROUNDING) and i >= sizes.base:
+            status = CLAMPED
         plan.tau[i] = min(max(plan.tau[i], -most), most)
         plan.held[i] = plan.tau[i]
     plan.failures[0] = 0.0
+    return status
 
 
 @kernel
@@ -75,8 +82,9 @@ def whole_body_torque(work, address, state, nq, nv, gains, out):
         forces = assemble(work, sizes, plan, state, gains)
         violated, iterations = solve(sizes, plan, state, gains, forces)
     if violated == NOTHING:
-        keep_torque(sizes, plan)
+        status = keep_torque(sizes, plan)
     else:
+        status = SOLVER
         fade_torque(sizes, plan, state)
     for i in range(nv):
         out[i] = plan.tau[i]
@@ -89,7 +97,7 @@ def whole_body_torque(work, address, state, nq, nv, gains, out):
         at += 2
     out[at] = violated
     out[at + 1] = iterations
-    return 0 if violated == NOTHING else SOLVER
+    return status
 
 
 @entry(WORK, INTEGER, VECTOR, INTEGER, INTEGER, VECTOR, VECTOR)

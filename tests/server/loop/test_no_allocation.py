@@ -102,7 +102,7 @@ def test_ticks_allocate_nothing(robot, statistics, law):
         servo.start()
         try:
             opened = servo.open(fields, Caller(b"me", "me", "administrate", Inside()))
-            with Session(context, opened, robot.nq, robot.nv, lambda *_, **__: None) as session:
+            with Session(context, opened, lambda *_, **__: None, "inproc:") as session:
                 session.step(q, v, timeout=10.0)
                 before, first = allocations(), int(servo.shared.loop.tick[0])
                 while int(servo.shared.loop.tick[0]) < first + 200:

@@ -7,7 +7,8 @@ import pytest
 import zmq
 from daemons import DaemonProcess
 
-from torqued.client import errors
+from torqued.client import Session, errors
+from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
 from torqued.kernels import Robot
 from torqued.server.loop.records import MOST_SESSIONS
@@ -21,14 +22,27 @@ MOST_FRAMES = 3000
 PATIENCE = 5.0
 
 
+def started(folder, **settings):
+    folder.chmod(0o700)
+    settings |= {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MOST_SESSIONS}
+    environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
+    return DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
+
+
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    settings = {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MOST_SESSIONS}
-    environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
+    """One that calls no state stale, however slow the machine is."""
+    process = started(tmp_path_factory.mktemp("sockets"))
     yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory):
+    """One with the usual patience."""
+    process = started(tmp_path_factory.mktemp("strict"), STALE_TICKS=3)
+    with process.client() as client:
+        yield client
     assert process.stop() == 0
 
 
@@ -50,7 +64,8 @@ def state(robot):
 
 def counters(client, session):
     listed = client.call("sessions", client.control_endpoint).sessions
-    (found,) = [item for item in listed if item["session"] == session.number]
+    number = session.number if isinstance(session, Session) else session.session
+    (found,) = [item for item in listed if item["session"] == number]
     return found
 
 
@@ -86,7 +101,7 @@ def test_outputs_name_the_state_that_they_used(client, state):
         first, second = session.step(*state), session.step(*state)
     assert (first.sequence, second.sequence) == (1, 2)
     assert second.tick > first.tick
-    assert second.age < STALE_AFTER
+    assert second.age < 1.0
 
 
 def test_newest_of_several_states_counts(client, robot, state):
@@ -98,9 +113,9 @@ def test_newest_of_several_states_counts(client, robot, state):
     assert np.allclose(output.tau, robot.gravity(q), rtol=1e-12)
 
 
-def test_stale_torque_is_held_then_fades_then_is_zero(client, state):
-    with client.session("gravity") as session:
-        held = session.step(*state).tau
+def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
+    with strict.session("gravity") as session:
+        held = first_good(session, state).tau
         seen = set()
         for _ in range(MOST_FRAMES):
             output = session.receive(PATIENCE)
@@ -114,8 +129,17 @@ def test_stale_torque_is_held_then_fades_then_is_zero(client, state):
             if "zero" in seen:
                 break
         assert seen == {"hold", "fade", "zero"}
-        assert counters(client, session)["stale"] > 0
-        assert session.step(*state).status == 0  # and it comes back
+        assert counters(strict, session)["stale"] > 0
+        assert first_good(session, state).status == 0  # and it comes back
+
+
+def first_good(session, state):
+    """An output without status; how soon it comes is a matter of the machine."""
+    for _ in range(MOST_FRAMES):
+        output = session.step(*state, timeout=PATIENCE)
+        if output.status == 0:
+            return output
+    raise AssertionError(f"no good output in {MOST_FRAMES}")
 
 
 def test_state_that_is_not_finite_gives_the_fallback_and_never_nan(client, robot, state):
@@ -125,15 +149,11 @@ def test_state_that_is_not_finite_gives_the_fallback_and_never_nan(client, robot
         for bad in (np.nan, np.inf, -np.inf):
             wrong = v.copy()
             wrong[3] = bad
-            session.send(q, wrong)
-            for _ in range(MOST_FRAMES):
-                output = session.receive(PATIENCE)
-                assert np.isfinite(output.tau).all()
-                assert (np.abs(output.tau) <= np.abs(held) + 1e-9).all()
-                if output.status & NONFINITE:
-                    break
-                session.send(q, wrong)
-            assert output.status & (NONFINITE | FALLBACK) == NONFINITE | FALLBACK
+            output = session.step(q, wrong)
+            assert np.isfinite(output.tau).all()
+            assert (np.abs(output.tau) <= np.abs(held) + 1e-9).all()
+            assert output.status == NONFINITE | FALLBACK
+            assert output.seen == output.sequence + 1
             assert session.step(q, v).status == 0
         assert counters(client, session)["bad_states"] >= 3
 
@@ -169,15 +189,32 @@ def test_torques_change_no_faster_than_their_limit(client, robot, state):
 
 
 def test_frames_of_wrong_size_or_form_are_counted_and_ignored(client, state):
-    with client.session("gravity") as session:
-        session.step(*state)
-        whole = bytes(session._frame)
-        for wrong in (b"", whole[:-8], whole + bytes(8), bytes(len(whole)), b"\x93" + whole[1:]):
-            session._socket.send(wrong)
-        session._socket.send(whole[:15] + b"\x80" + whole[16:])  # a sequence number of 2⁶³
-        assert session.step(*state).status == 0
-        found = counters(client, session)
-    assert (found["states"], found["bad_states"]) == (2, 6)
+    opened = client.call("open", law="gravity")
+    frame = good_frame(opened, *state)
+    with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        socket.linger = 0
+        socket.routing_id = opened.owner.encode()
+        socket.connect(opened.endpoint)
+        wrong = [b"", frame[:-8], frame + bytes(8), bytes(len(frame)), b"\x93" + frame[1:]]
+        for bad in (*wrong, frame[:15] + b"\x80" + frame[16:]):  # a sequence number of 2⁶³
+            socket.send(bad)
+        socket.send_multipart([frame, frame])
+        socket.send(frame)
+        for _ in range(MOST_FRAMES):
+            assert socket.poll(1000 * PATIENCE)
+            socket.recv()
+            found = counters(client, opened)
+            if found["states"]:
+                break
+    client.call("close", session=opened.session)
+    assert (found["states"], found["bad_states"], found["foreign"]) == (1, 7, 0)
+
+
+def good_frame(opened, q, v):
+    payload = opened.state_bytes - PAYLOAD
+    stamp = time.monotonic()
+    numbers = np.concatenate([q, v]).tobytes()
+    return prefix(payload) + STATE_HEAD.pack(1, stamp, stamp) + numbers
 
 
 def test_sixteen_sessions_are_served_and_one_more_is_refused(client, robot, state):
@@ -228,9 +265,10 @@ def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
 
 def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
     opened = client.call("open", law="stream", want=["Gamma"])
-    with zmq.Context() as context, context.socket(zmq.PAIR) as lazy:
+    with zmq.Context() as context, context.socket(zmq.DEALER) as lazy:
         lazy.linger = 0
         lazy.rcvhwm = 1
+        lazy.routing_id = opened.owner.encode()
         lazy.connect(opened.endpoint)
         with client.session("gravity") as session:
             for _ in range(MOST_FRAMES):
@@ -252,7 +290,7 @@ def test_closing_sends_a_last_frame_without_torque(client, state):
         client.call("close", session=session.number)
         for _ in range(MOST_FRAMES):
             output = session.receive(PATIENCE)
-            if output.status_names == ["FALLBACK"]:
+            if output.status_names == ["FALLBACK", "LAST"]:
                 break
-        assert output.status_names == ["FALLBACK"]
+        assert output.status_names == ["FALLBACK", "LAST"]
         assert not output.tau.any()

@@ -1,0 +1,38 @@
+"""Units of what goes into a law and comes out of it, by name.
+
+A joint that slides has m where one that turns has rad, and N where that has N m.
+"""
+
+from __future__ import annotations
+
+_UNITS = {
+    "": ("violated", "iterations", "link", "active", "contact", "orientation", "pose"),
+    "rad": ("q", "q_ref", "posture", "posture.position"),
+    "rad/s": ("v", "v_ref", "port", "posture.velocity", "base.velocity"),
+    "rad/s²": ("a", "a_ref", "posture.acceleration"),
+    "N m": ("tau", "g", "bias", "external"),
+    "J": ("storage", "energy"),
+    "W": ("dissipation", "reference_power"),
+    "m": ("position", "com"),
+    "rad/s, m/s": ("velocity",),
+    "rad/s², m/s²": ("acceleration", "Jdot_v"),
+    "m/s": ("com.velocity",),
+    "m/s²": ("com.acceleration",),
+    "rad, m": ("error",),
+    "kg m², kg": ("inertia",),
+    "kg, kg m, kg m²": ("load",),
+    "N": ("force", "max_force"),
+    "N m, N": ("wrench", "wrench_wanted", "momentum.rate"),
+    "kg m²/s, kg m/s": ("momentum", "momentum.momentum"),
+    "kg m²": ("M", "Gamma"),
+    "kg m²/s": ("C", "Mdot"),
+    "1, m": ("J",),
+}
+_BY_NAME = {name: unit for unit, names in _UNITS.items() for name in names}
+
+
+def unit_of(name: str) -> str:
+    """The unit of a reference or output: `elbow.position` has that of `position`."""
+    if name in _BY_NAME:
+        return _BY_NAME[name]
+    return _BY_NAME[name.rpartition(".")[2]]

@@ -1,0 +1,79 @@
+"""What a session may cost: measured by trial before it is opened, refused where it is too much.
+
+The loop serves all sessions one after the other. One that takes long delays the others and cannot
+be interrupted, so its cost has to be known beforehand; what it uses beyond that is taken from its
+own later ticks (`compute` in tick.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+import numpy as np
+
+from torqued.client import errors
+from torqued.kernels.control.controller import Controller
+
+#: Part of a period that all sessions together may need; the rest is for what they need at times.
+BUDGET = 0.7
+#: s that receiving and sending take, for each session.
+OVERHEAD = 15e-6
+#: s, and in times of the measured cost: what a session may use in each tick before it has to wait.
+LEAST_SHARE, SHARE = 100e-6, 2.0
+#: Bytes of a state or an output frame at the most.
+LARGEST_FRAME = 1 << 20
+
+#: States that are tried, and how often each.
+STATES, TIMES = 3, 3
+
+
+def measured_cost(controller: Controller) -> float:
+    """Seconds of processor time that one tick takes, for the dearest of a few states.
+
+    The controller is used up by this: what it remembers is of no robot.
+    """
+    robot, rng = controller.robot, np.random.default_rng(0)
+    worst = 0.0
+    for k in range(STATES):
+        q, v = robot.random_state(rng)
+        v = 0.0 * v if k == 0 else v
+        worst = max(worst, min(_seconds(controller, q, v) for _ in range(TIMES)))
+    return worst
+
+
+def _seconds(controller: Controller, q: object, v: object) -> float:
+    begin = time.thread_time()
+    controller.evaluate(q, v)
+    return time.thread_time() - begin
+
+
+def check_frame(kind: str, size: int) -> None:
+    """Refuse frames that are too large to be sent at each tick."""
+    if size > LARGEST_FRAME:
+        raise errors.error(
+            "too_large",
+            f"{kind} frames of this session would have {size} bytes, at most {LARGEST_FRAME} are "
+            "allowed: ask for less",
+            value=size,
+            expected=f"at most {LARGEST_FRAME}",
+        )
+
+
+def check_budget(cost: float, others: Iterable[float], period: float) -> None:
+    """Refuse a session for which the loop has no time."""
+    taken = sum(other + OVERHEAD for other in others)
+    left = BUDGET * period - taken
+    if cost + OVERHEAD > left:
+        raise errors.error(
+            "busy",
+            f"a tick of this session takes {1e6 * cost:.0f} µs, and the loop has "
+            f"{1e6 * max(0.0, left - OVERHEAD):.0f} µs left of its period of "
+            f"{1e6 * period:.0f} µs: ask for less, close another session, or run a slower loop",
+            value=cost,
+        )
+
+
+def share_of(cost: float) -> int:
+    """ns that a session may use in each tick."""
+    return round(1e9 * max(LEAST_SHARE, SHARE * cost))

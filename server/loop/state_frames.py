@@ -1,0 +1,154 @@
+"""State frames of a session: received, checked, and how old they are. Compiled.
+
+    bytes → is it the owner's → size and prefix → sequence → finite → quaternions → stamp → state
+
+Whatever fails is counted and leaves the state as it was.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import carray
+
+from torqued.client.frames import PAYLOAD, STATE_HEAD
+from torqued.common.status import INVALID, NONFINITE
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE
+from torqued.kernels.primitives.workspace import pointer
+from torqued.server.loop.syscalls import has_more, receive
+
+#: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
+MOST_FRAMES = 256
+#: s between two states; what is longer, or runs backwards, counts as one tick.
+LONGEST_STEP = 0.1
+#: Bytes of a routing id at the most.
+LONGEST_ROUTE = 256
+#: By how much the sender's clock may be slower than ours.
+DRIFT = 5e-4
+#: s by which a clock may differ from ours and still be taken for the same one.
+SAME_CLOCK = 60.0
+
+#: What became of a message.
+NONE, FOREIGN, FRAME = 0, 1, 2
+#: Numbers in the head of a state.
+HEAD = STATE_HEAD.size // 8
+
+
+@kernel
+def next_message(session, more):
+    """Receive one message. Returns (NONE, FOREIGN or FRAME, its bytes)."""
+    route_size = receive(session.socket, session.route, LONGEST_ROUTE)
+    if route_size < 0:
+        return NONE, 0
+    kind = FRAME
+    if route_size != session.owner_size:
+        kind = FOREIGN
+    else:
+        route = carray(pointer(session.route), route_size, np.uint8)
+        owner = carray(pointer(session.owner), route_size, np.uint8)
+        for k in range(route_size):
+            if route[k] != owner[k]:
+                kind = FOREIGN
+    size = receive(session.socket, session.receive, session.receive_size)
+    while has_more(session.socket, more):  # a frame has one part
+        receive(session.socket, session.receive, session.receive_size)
+        size = 0
+    return kind, size
+
+
+@kernel
+def newest_state(session, control, data, loop):
+    """Take the newest good state. Returns status bits."""
+    status = 0
+    control.elapsed = 0.0
+    for _ in range(MOST_FRAMES):
+        kind, size = next_message(session, loop.more)
+        if kind == NONE:
+            break
+        if kind == FOREIGN:
+            session.foreign += 1
+        elif size != session.receive_size:
+            session.bad_states += 1
+        else:
+            status = take_state(session, control, data, loop)
+    return status | session.refusal
+
+
+@kernel
+def take_state(session, control, data, loop):
+    """Check a frame of the right size; take it where it is good. Returns status bits.
+
+    A frame that is older than what came before is passed over. One that is newer and makes no
+    sense is a fault of the robot's sensors: until a good one comes, the fallback acts.
+    """
+    start = carray(pointer(session.receive), 2, np.int64)  # prefix, sequence number
+    if start[0] != session.prefix or start[1] < 0:
+        session.bad_states += 1
+        return INVALID
+    if start[1] <= session.seen:
+        session.old_states += 1
+        return INVALID
+    session.seen = start[1]
+    words = (session.receive_size - PAYLOAD) // 8 - 1
+    values = carray(pointer(session.receive + np.uint64(PAYLOAD + 8)), words, np.float64)
+    session.refusal = fault_of(values, data.quaternions)
+    stamp, at, q = values[0], values[1], values[HEAD - 1 :]
+    if session.sequence >= 0 and stamp < session.stamp:
+        session.refusal |= INVALID
+    if session.refusal:
+        session.bad_states += 1
+        return session.refusal
+    compare_clocks(session, stamp, loop.time * 1e-9)
+    if session.sequence >= 0:
+        # Laws with memory go by the robot's time: a late or lost tick costs them nothing.
+        passed = at - session.at
+        control.elapsed += passed if 0.0 < passed < LONGEST_STEP else loop.period * 1e-9
+    for k in range(len(q)):
+        data.state[k] = q[k]
+    session.stamp, session.at = stamp, at
+    session.sequence, session.received = start[1], loop.time
+    session.states += 1
+    return 0
+
+
+@kernel
+def fault_of(values, quaternions):
+    """What is wrong with the numbers of a state, as status bits."""
+    for k in range(len(values)):
+        if not math.isfinite(values[k]):
+            return NONFINITE
+    for k in range(len(quaternions)):
+        i = HEAD - 1 + quaternions[k]
+        size = values[i] ** 2 + values[i + 1] ** 2 + values[i + 2] ** 2 + values[i + 3] ** 2
+        if not abs(math.sqrt(size) - 1.0) <= QUATERNION_TOLERANCE:
+            return INVALID
+    return 0
+
+
+@kernel
+def compare_clocks(session, stamp, time):
+    """Learn by how much our clock and the sender's differ, from a state that came at `time`.
+
+    Where both are the same clock there is nothing to learn, and an age is exact. Otherwise the
+    state that came fastest so far counts as having taken no time at all.
+    """
+    difference = time - stamp
+    if session.sequence < 0:
+        near = session.same_clock != 0 and 0.0 <= difference < SAME_CLOCK
+        session.same_clock = 1 if near else 0
+        session.offset = 0.0 if near else difference
+    elif session.same_clock != 0:
+        if difference < 0.0:  # it was measured in our future
+            session.same_clock = 0
+            session.offset = difference
+    else:
+        slower = session.offset + DRIFT * (stamp - session.stamp)
+        session.offset = min(slower, difference)
+
+
+@kernel
+def age_of(session, time):
+    """ns, of the newest state at a time in ns."""
+    return np.int64(max(0.0, time * 1e-9 - session.stamp - session.offset) * 1e9)

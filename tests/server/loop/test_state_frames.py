@@ -1,0 +1,260 @@
+"""Which states are used, and how old they are: with real sockets, and by the clock alone."""
+
+import signal
+import struct
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import zmq
+from daemons import DaemonProcess
+
+from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
+from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
+from torqued.server.loop import state_frames
+
+PATIENCE = 20.0
+MOST_FRAMES = 5000
+STALE_AFTER = 0.05
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(
+        folder, "biped8", "--robot", "biped8", "--base", "floating", TORQUED_STALE_TICKS="50"
+    ).start()
+    yield process
+    process.signal(signal.SIGCONT)
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture
+def state(client):
+    robot = client.hello()
+    q = np.array(robot.neutral)
+    q[7:] = 0.2
+    return q, np.zeros(robot.nv)
+
+
+class Raw:
+    """A session as a client has it that writes every byte by itself."""
+
+    def __init__(self, context, opened):
+        self.opened = opened
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.routing_id = opened.owner.encode()
+        self.socket.connect(opened.endpoint)
+
+    def send(self, sequence, q, v, stamp=None):
+        stamp = time.monotonic() if stamp is None else stamp
+        head = STATE_HEAD.pack(sequence, stamp, stamp)
+        payload = self.opened.state_bytes - PAYLOAD
+        self.socket.send(prefix(payload) + head + np.concatenate([q, v]).tobytes())
+
+    def receive(self):
+        assert self.socket.poll(1000 * PATIENCE)
+        frame = self.socket.recv()
+        tick, sequence, seen, status = struct.unpack_from("<QqqQ", frame, PAYLOAD)
+        age, _, made, _, stamp = struct.unpack_from("<5d", frame, PAYLOAD + 32)
+        start = self.opened.outputs[0]["offset"]
+        values = np.frombuffer(frame, np.float64, offset=start)
+        return SimpleNamespace(
+            tick=tick,
+            sequence=sequence,
+            seen=seen,
+            status=status,
+            age=age,
+            time=made,
+            stamp=stamp,
+            values=values,
+        )
+
+    def until(self, condition):
+        for _ in range(MOST_FRAMES):
+            output = self.receive()
+            if condition(output):
+                return output
+        raise AssertionError(f"not in {MOST_FRAMES} frames: {vars(output)}")
+
+
+@pytest.fixture
+def raw(client):
+    made = []
+    with zmq.Context() as context:
+
+        def make(**options):
+            made.append(Raw(context, client.call("open", **options)))
+            return made[-1]
+
+        yield make
+        for session in made:
+            session.socket.close()
+            client.call("close", session=session.opened.session)
+
+
+def counters(client, raw):
+    listed = client.call("sessions", client.control_endpoint).sessions
+    (found,) = [item for item in listed if item["session"] == raw.opened.session]
+    return found
+
+
+def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh(
+    daemon, raw, state
+):
+    session = raw(law="gravity")
+    session.send(1, *state)
+    session.until(lambda output: output.sequence == 1)
+    daemon.signal(signal.SIGSTOP)
+    try:
+        for sequence in range(2, 300):
+            session.send(sequence, *state)
+            time.sleep(0.002)
+        time.sleep(0.5)
+    finally:
+        daemon.signal(signal.SIGCONT)
+    last = 299
+    wrong = []
+    for _ in range(MOST_FRAMES):
+        output = session.receive()
+        true_age = output.time - output.stamp
+        if output.sequence >= 2:
+            assert output.age == pytest.approx(true_age, abs=1e-6)
+            if output.status & STALE == 0 and true_age > STALE_AFTER:
+                wrong.append((output.sequence, true_age))
+        if output.sequence == last:
+            break
+    assert output.sequence == last
+    assert wrong == []
+
+
+def test_duplicate_lower_and_replayed_states_are_ignored_and_counted(client, raw, state):
+    session = raw(law="gravity")
+    q, v = state
+    session.send(5, q, v)
+    session.until(lambda output: output.sequence == 5)
+    for sequence in (5, 4, 1):
+        session.send(sequence, q, v)
+        seen = session.until(lambda output: output.status & INVALID)
+        assert (seen.sequence, seen.seen) == (5, 5)
+    faded = session.until(lambda output: not output.values[: len(v)].any())
+    assert faded.status & (STALE | FALLBACK) == STALE | FALLBACK
+    session.send(5, q, v)
+    after = session.until(lambda output: output.status & INVALID)
+    assert not after.values[: len(v)].any()
+    assert counters(client, session)["old_states"] == 4
+    session.send(6, q, v)
+    assert session.until(lambda output: output.sequence == 6).status & INVALID == 0
+
+
+def test_stamp_that_runs_backwards_is_refused(client, raw, state):
+    session = raw(law="gravity")
+    session.send(1, *state, stamp=time.monotonic())
+    first = session.until(lambda output: output.sequence == 1)
+    session.send(2, *state, stamp=first.stamp - 0.5)
+    refused = session.until(lambda output: output.seen == 2)
+    assert refused.sequence == 1
+    assert refused.status & (INVALID | FALLBACK) == INVALID | FALLBACK
+
+
+@pytest.mark.parametrize("scale", [0.0, 0.001, 2.0, 1.0 + 1e-4])
+def test_quaternion_that_is_not_of_unit_length_gives_the_fallback_and_leaves_no_trace(
+    raw, state, scale
+):
+    q, v = state
+    session = raw(law="gravity", observer=True)
+    session.send(1, q, v)
+    session.until(lambda output: output.sequence == 1)
+    wrong = q.copy()
+    wrong[3:7] *= scale
+    session.send(2, wrong, v)
+    refused = session.until(lambda output: output.seen == 2)
+    assert (refused.sequence, refused.status) == (1, refused.status | INVALID | FALLBACK)
+    session.send(3, q, v)
+    good = session.until(lambda output: output.sequence == 3)
+    assert good.status & ~STALE & ~FALLBACK == 0
+    assert np.isfinite(good.values).all()
+
+
+@pytest.mark.parametrize("law", ["gravity", "stream"])
+def test_velocity_that_overflows_leaves_nothing_behind(raw, state, law):
+    q, v = state
+    options = {"observer": True} if law == "gravity" else {"want": ["bias"]}
+    session, untouched = raw(law=law, **options), raw(law=law, **options)
+    for sequence, speed in ((1, 0.0), (2, 1e160), (3, 0.0), (4, 0.0)):
+        for one in (session, untouched):
+            one.send(sequence, q, v + (speed if one is session else 0.0))
+            output = one.until(lambda output, s=sequence: output.seen >= s)
+            assert np.isfinite(output.values).all()
+            if one is session and sequence == 2:
+                assert output.status & (NONFINITE | STALE)
+    both = [
+        one.until(lambda output: output.sequence == 4).values[len(v) :]
+        for one in (session, untouched)
+    ]
+    assert np.isfinite(both[0]).all()
+
+
+def test_messages_of_others_have_no_effect(client, raw, state):
+    session = raw(law="gravity")
+    session.send(1, *state)
+    session.until(lambda output: output.sequence == 1)
+    with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
+        stranger.linger = 0
+        stranger.connect(session.opened.endpoint)
+        head = STATE_HEAD.pack(9, time.monotonic(), 0.0)
+        payload = session.opened.state_bytes - PAYLOAD
+        stranger.send(prefix(payload) + head + np.concatenate(state).tobytes())
+        for _ in range(MOST_FRAMES):
+            session.receive()
+            if counters(client, session)["foreign"]:
+                break
+        assert counters(client, session)["foreign"] == 1
+        assert session.receive().seen == 1
+        assert stranger.poll(50) == 0
+
+
+class TestClocks:
+    """compare_clocks and age_of, without waiting for any clock."""
+
+    def run(self, times, same_clock=True):
+        """Ages in s of states that came at (stamp, time)."""
+        session = SimpleNamespace(sequence=-1, stamp=0.0, offset=0.0, same_clock=int(same_clock))
+        ages = []
+        for k, (stamp, now) in enumerate(times):
+            state_frames.compare_clocks.py_func(session, stamp, now)
+            session.sequence, session.stamp = k, stamp
+            ages.append(1e-9 * state_frames.age_of.py_func(session, now * 1e9))
+        return ages
+
+    def test_same_clock_gives_exact_ages_from_the_first_state_on(self):
+        assert self.run([(100.0, 105.0), (105.1, 105.101)]) == pytest.approx([5.0, 0.001])
+
+    def test_other_clock_counts_from_the_fastest_arrival(self):
+        ages = self.run([(0.0, 5000.010), (0.1, 5000.102), (0.2, 5000.203), (0.3, 5005.302)])
+        assert ages == pytest.approx([0.0, 0.0, 0.001, 5.0], abs=2e-4)
+
+    def test_clock_that_is_a_little_slower_is_not_stale(self):
+        """100 ppm, for an hour at 100 Hz of the sender."""
+        times = [(0.01 * k, 7000.0 + 0.01 * k * (1.0 + 1e-4)) for k in range(360_000)]
+        assert max(self.run(times, same_clock=False)) < 1e-5
+
+    def test_backlog_is_seen_whatever_the_clock(self):
+        """A thousand states that were held up for 5 s and come at once."""
+        fresh = [(0.001 * k, 9000.0 + 0.001 * k) for k in range(100)]
+        late = [(0.1 + 0.001 * k, 9005.2) for k in range(1000)]
+        ages = self.run(fresh + late, same_clock=False)
+        assert ages[100:] == pytest.approx([5.1 - 0.001 * k for k in range(1000)], abs=0.01)
+
+    def test_stamps_of_another_epoch_are_taken_for_another_clock(self):
+        now = 5000.0
+        assert self.run([(1.7e9, now), (1.7e9 + 0.001, now + 0.001)]) == pytest.approx([0, 0])
