@@ -9,6 +9,8 @@ from daemons import DaemonProcess
 from torqued.client import Client, errors
 from torqued.kernels.control.laws import LAWS
 
+pytestmark = pytest.mark.slow
+
 PATIENCE = 20.0
 #: Outputs that are compared for each law: the race that this looks for showed once in 200.
 OUTPUTS = 1500
