@@ -1,8 +1,8 @@
-"""The gate: answers ZeroMQ's question who may connect (ZAP, ZeroMQ RFC 27).
+"""The ZAP handler: answers ZeroMQ's question who may connect (ZeroMQ RFC 27).
 
-ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The gate
-looks the key up in the allow-list as it is at that moment. A session's socket has a domain of its
-own, and only the key that opened the session passes it.
+ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The
+handler looks the key up in the allow-list as it is at that moment. A session's socket has a domain
+of its own, and only the key that opened the session passes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVERYONE = "torqued"
 QUIET = 1.0
 
 
-class Gate:
+class ZapHandler:
     """A thread that answers for all sockets of a context."""
 
     def __init__(self, context: zmq.Context[Any], allowed: AllowList) -> None:
@@ -39,11 +39,11 @@ class Gate:
         self._socket.linger = 0
         self._socket.bind(ZAP)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._answer, name="gate", daemon=True)
+        self._thread = threading.Thread(target=self._answer, name="zap", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more; to be called when all sockets behind the gate are closed."""
+        """Answer no more; to be called when all sockets that ask it are closed."""
         self._stopping.set()
         self._thread.join()
 
@@ -61,7 +61,7 @@ class Gate:
             key = z85.encode(credentials[0]) if mechanism == b"CURVE" else b""
             passes = self._passes(domain.decode(), key)
         except Exception:
-            log.exception("gate: question that cannot be answered")
+            log.exception("ZAP: malformed request")
             address, key, passes = b"unknown", b"", False
         if passes:
             return [version, number, b"200", b"OK", key, b""]

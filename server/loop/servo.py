@@ -147,7 +147,7 @@ class Servo:
         socket.set_hwm(QUEUE)
         socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
-        reached_by = caller.door.bind_session(socket, number, caller)
+        reached_by = caller.transport.bind_session(socket, number, caller)
         session = Session(
             number=number,
             slot=slot,
@@ -275,7 +275,7 @@ class Servo:
         session.socket.close(linger=200)
         del self.sessions[session.number]
         record.state = FREE
-        session.caller.door.end_session(session.number)
+        session.caller.transport.end_session(session.number)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""

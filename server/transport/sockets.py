@@ -1,7 +1,7 @@
-"""Doors: the sockets of one transport, and how a message tells who sent it.
+"""Transports: the sockets of local and TCP clients, and how a message tells who sent it.
 
 Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
-checks that TCP needs. A session belongs to the door through which it was opened.
+checks that TCP needs. A session belongs to the transport through which it was opened.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Arrival(NamedTuple):
     caller: Caller  # who sent it
 
 
-class Door(ABC):
+class Transport(ABC):
     """The request, control and telemetry sockets of one transport."""
 
     name = "local"  # of callers without a key
@@ -67,7 +67,7 @@ class Door(ABC):
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
+            raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
     def receive(self, socket: Socket) -> Arrival:
         """The next message of a socket that has one."""
@@ -123,7 +123,7 @@ class Door(ABC):
         """Take away what `bind_session` made beside the socket."""
 
 
-class LocalDoor(Door):
+class LocalTransport(Transport):
     """Socket files: whoever may open them has every right."""
 
     def __init__(self, files: Endpoints) -> None:
@@ -146,7 +146,7 @@ class LocalDoor(Door):
         Path(self.files.session(number).removeprefix("ipc://")).unlink(missing_ok=True)
 
 
-class TcpDoor(Door):
+class TcpTransport(Transport):
     """TCP without keys: whoever reaches the port has every right."""
 
     name = "plain TCP"
