@@ -50,6 +50,7 @@ from torqued.server.requests.replies import (
 )
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
 from torqued.server.worker.reload import Reload
 from torqued.server.worker.source import Source
@@ -95,8 +96,12 @@ class Daemon:
         self.lock = endpoints.lock()
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
-        self.servo = Servo(robot, self.context, rate, safety or Safety(), limits.sessions)
-        self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
+        self.session_context = SessionContext()
+        self.servo = Servo(
+            robot, self.session_context.context, rate, safety or Safety(), limits.sessions
+        )
+        io_thread = self.session_context.io_thread
+        self.servo.settings = lambda: realtime(priority, lock_memory, cpu, io_thread)
         self.started = time.monotonic()
         self.ready = False
         self.requests = 0
@@ -124,9 +129,10 @@ class Daemon:
     def _bind(self) -> None:
         try:
             for transport in self.transports:
-                transport.bind(self.context)
+                transport.bind(self.context, self.session_context.context)
         except EndpointError:
             self.context.destroy(linger=0)
+            self.session_context.close()
             self.endpoints.remove()
             self.lock.close()
             raise
@@ -232,6 +238,7 @@ class Daemon:
             waiting.close()
         for transport in self.transports:
             transport.close(LINGER)
+        self.session_context.close()
         self.context.term()
         self.endpoints.remove()
         self.lock.close()

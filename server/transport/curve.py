@@ -39,11 +39,11 @@ class CurveTransport(TcpTransport):
         self.allowed = allowed
         self._followed = allowed.clients()
 
-    def bind(self, context: zmq.Context[Any]) -> None:
+    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
         self.context = context
-        self.zap = ZapHandler(context, self.allowed)
+        self.zap = ZapHandler((context, sessions), self.allowed)
         try:
-            super().bind(context)
+            super().bind(context, sessions)
         except EndpointError:
             self.zap.close()
             raise
@@ -52,9 +52,9 @@ class CurveTransport(TcpTransport):
         super().close(linger)
         self.zap.close()
 
-    def _bind(self, socket: Socket, endpoint: str) -> None:
+    def _secure(self, socket: Socket) -> None:
+        super()._secure(socket)
         protect(socket, self.pair, EVERYONE)
-        super()._bind(socket, endpoint)
 
     def receive(self, socket: Socket) -> Arrival:
         *route, data = socket.recv_multipart(copy=False)

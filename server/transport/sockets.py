@@ -20,9 +20,13 @@ from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.endpoints import control_endpoint, telemetry_endpoint
 from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
+from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
 
 Socket = zmq.Socket[bytes]
+
+#: ms in which a peer has to finish ZeroMQ's handshake.
+LONGEST_HANDSHAKE = 3000
 
 
 class Arrival(NamedTuple):
@@ -51,8 +55,8 @@ class Transport(ABC):
         }
         self._callers: dict[bytes, Caller] = {}
 
-    def bind(self, context: zmq.Context[Any]) -> None:
-        """Make the sockets."""
+    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
+        """Make the sockets; those of sessions, made later, are of a context of their own."""
         for name in self.endpoints:
             self._open(name, context)
 
@@ -61,7 +65,19 @@ class Transport(ABC):
         socket.linger = 0
         socket.maxmsgsize = LARGEST_MESSAGE
         setattr(self, name, socket)
+        self._secure(socket)
         self._bind(socket, self.endpoints[name])
+
+    def _secure(self, socket: Socket) -> None:
+        """Say who may connect; before the socket is bound.
+
+        Without a ZAP domain libzmq takes any first byte but 0xff for a peer of ZMTP 1, which has
+        no handshake: it would be connected at once, for as long as it likes, and have the only
+        place at a session's socket. With a domain such peers are refused at that byte, and all
+        others have to finish their handshake in time.
+        """
+        socket.zap_domain = KEYLESS.encode()
+        socket.handshake_ivl = LONGEST_HANDSHAKE
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
@@ -109,6 +125,7 @@ class Transport(ABC):
         A socket that cannot be bound is closed: nobody else would.
         """
         try:
+            self._secure(socket)
             return self._bind_session(socket, number, caller)
         except BaseException:
             socket.close(linger=0)
@@ -168,7 +185,6 @@ class TcpTransport(Transport):
         """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
-        socket.handshake_ivl = 3000
 
     def reached_by(self) -> dict[str, str]:
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}

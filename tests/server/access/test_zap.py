@@ -6,7 +6,7 @@ from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
 from torqued.server.access.keys import KeyFolder, KeyPair
-from torqued.server.access.zap import EVERYONE, ZAP, ZapHandler
+from torqued.server.access.zap import EVERYONE, KEYLESS, ZAP, ZapHandler
 from torqued.server.transport.curve import protect
 
 
@@ -21,7 +21,7 @@ def keys(tmp_path):
 def ask(keys):
     """Asks as ZeroMQ does; returns the status and the user id."""
     with zmq.Context() as context:
-        zap = ZapHandler(context, keys.allowed)
+        zap = ZapHandler([context], keys.allowed)
         with context.socket(zmq.REQ) as socket:
             socket.linger = 0
             socket.connect(ZAP)
@@ -61,7 +61,29 @@ def test_question_without_a_key_is_refused(ask, mechanism):
     assert ask(EVERYONE.encode(), None, mechanism) == (b"400", b"")
 
 
-def test_domain_that_is_no_text_is_refused_and_the_gate_goes_on(ask, keys):
+def test_sockets_without_keys_admit_whoever_reaches_them(ask, keys):
+    (key,) = keys.allowed.clients()
+    assert ask(KEYLESS.encode(), None, b"NULL") == (b"200", b"")
+    assert ask(KEYLESS.encode(), key) == (b"400", b"")
+
+
+def test_one_handler_answers_in_several_contexts(keys):
+    (key,) = keys.allowed.clients()
+    with zmq.Context() as first, zmq.Context() as second:
+        zap = ZapHandler([first, second], keys.allowed)
+        for context in (first, second, first):
+            with context.socket(zmq.REQ) as socket:
+                socket.linger = 0
+                socket.connect(ZAP)
+                socket.send_multipart(
+                    [b"1.0", b"7", EVERYONE.encode(), b"", b"", b"CURVE", z85.decode(key)]
+                )
+                assert socket.poll(5000)
+                assert socket.recv_multipart()[2] == b"200"
+        zap.close()
+
+
+def test_domain_that_is_no_text_is_refused_and_the_handler_goes_on(ask, keys):
     (key,) = keys.allowed.clients()
     assert ask(b"\xff\xfe", key) == (b"400", b"")
     assert ask(EVERYONE.encode(), key) == (b"200", key)
@@ -73,7 +95,7 @@ def test_nobody_connects_without_a_zap_handler(keys, with_zap):
 
     own = find_keys("tcp://a:1", keys.folder / "arm.key", None)
     with zmq.Context() as context, zmq.Context() as elsewhere:
-        zap = ZapHandler(context, keys.allowed) if with_zap else None
+        zap = ZapHandler([context], keys.allowed) if with_zap else None
         with context.socket(zmq.ROUTER) as server, elsewhere.socket(zmq.DEALER) as client:
             server.linger = client.linger = 0
             protect(server, keys.server(), EVERYONE)
