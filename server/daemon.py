@@ -50,7 +50,8 @@ from torqued.server.requests.replies import (
 )
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import Waiting
-from torqued.server.transport.sockets import Arrival, Door, LocalDoor, TcpDoor
+from torqued.server.transport.session_context import SessionContext
+from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
 from torqued.server.worker.reload import Reload
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Job, Worker
@@ -84,7 +85,7 @@ class Daemon:
         lock_memory: bool = False,
         cpu: int | None = None,
         source: Source | None = None,
-        tcp: TcpDoor | None = None,
+        tcp: TcpTransport | None = None,
         limits: Limits | None = None,
     ) -> None:
         self.robot = robot
@@ -95,8 +96,12 @@ class Daemon:
         self.lock = endpoints.lock()
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
-        self.servo = Servo(robot, self.context, rate, safety or Safety(), limits.sessions)
-        self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
+        self.session_context = SessionContext()
+        self.servo = Servo(
+            robot, self.session_context.context, rate, safety or Safety(), limits.sessions
+        )
+        io_thread = self.session_context.io_thread
+        self.servo.settings = lambda: realtime(priority, lock_memory, cpu, io_thread)
         self.started = time.monotonic()
         self.ready = False
         self.requests = 0
@@ -107,14 +112,14 @@ class Daemon:
         self.request_rate = RequestRate(limits.request_rate)
         self.answer: Handler = self._not_ready  # what requests are answered by
         self.waiting, self.control_waiting = Waiting(), Waiting()
-        self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
+        self.transports: list[Transport] = [LocalTransport(endpoints), *([tcp] if tcp else [])]
         self._bind()
         self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
         # Compiled answers know of no rights and count no requests.
-        self.familiar_doors = {
-            door.request: door
-            for door in self.doors
-            if door.all_are_equal and limits.request_rate >= Limits.request_rate
+        self.familiar_transports = {
+            transport.request: transport
+            for transport in self.transports
+            if transport.all_are_equal and limits.request_rate >= Limits.request_rate
         }
         self.familiar = Familiar(robot)
         self._look_around = 0.0
@@ -123,22 +128,23 @@ class Daemon:
 
     def _bind(self) -> None:
         try:
-            for door in self.doors:
-                door.bind(self.context)
+            for transport in self.transports:
+                transport.bind(self.context, self.session_context.context)
         except EndpointError:
             self.context.destroy(linger=0)
+            self.session_context.close()
             self.endpoints.remove()
             self.lock.close()
             raise
-        for door in self.doors:
-            self.waiting.add(door.request, partial(self._answer_request, door))
-            self.control_waiting.add(door.control, partial(self._answer_control, door))
+        for transport in self.transports:
+            self.waiting.add(transport.request, partial(self._answer_request, transport))
+            self.control_waiting.add(transport.control, partial(self._answer_control, transport))
 
-    def _answer_request(self, door: Door) -> None:
-        self._answer(door.receive(door.request), self.answer, self.waiting)
+    def _answer_request(self, transport: Transport) -> None:
+        self._answer(transport.receive(transport.request), self.answer, self.waiting)
 
-    def _answer_control(self, door: Door) -> None:
-        self._answer(door.receive(door.control), self._control, self.control_waiting)
+    def _answer_control(self, transport: Transport) -> None:
+        self._answer(transport.receive(transport.control), self._control, self.control_waiting)
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
@@ -203,13 +209,13 @@ class Daemon:
         if self.waiting.changed:
             self.waiting.changed = False
             others = [
-                source for source in self.waiting.sources if source not in self.familiar_doors
+                source for source in self.waiting.sources if source not in self.familiar_transports
             ]
-            self.familiar.watch(list(self.familiar_doors), others)
+            self.familiar.watch(list(self.familiar_transports), others)
         unfamiliar = self.familiar.wait(milliseconds)
         if unfamiliar:
             socket, parts = unfamiliar
-            arrival = self.familiar_doors[socket].arrival(socket, parts)
+            arrival = self.familiar_transports[socket].arrival(socket, parts)
             self._answer(arrival, self.answer, self.waiting)
         if not unfamiliar or time.monotonic() > self._look_around:
             self._look_around = time.monotonic() + LOOK_AROUND
@@ -230,8 +236,9 @@ class Daemon:
         for waiting in (self.waiting, self.control_waiting):
             waiting.finish()  # replies that have been handed over
             waiting.close()
-        for door in self.doors:
-            door.close(LINGER)
+        for transport in self.transports:
+            transport.close(LINGER)
+        self.session_context.close()
         self.context.term()
         self.endpoints.remove()
         self.lock.close()
@@ -251,7 +258,7 @@ class Daemon:
                     result.begin(Envelope(socket, waiting, route, identity, data))
                     return
             reply = success(identity, result)
-            if socket in self.familiar_doors:
+            if socket in self.familiar_transports:
                 self.familiar.learn(data, message, reply)
         except Exception as error:
             self.refused += 1
@@ -286,7 +293,7 @@ class Daemon:
     def _about(self, caller: Caller) -> dict[str, Any]:
         """What `hello` says of the daemon beside the robot."""
         return {
-            "endpoints": caller.door.reached_by(),
+            "endpoints": caller.transport.reached_by(),
             "rights": caller.right,
             "rate": self.servo.statistics()["rate"],
             "realtime": self.servo.granted,
@@ -299,10 +306,10 @@ class Daemon:
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
-                for door in self.doors:
-                    if not door.telemetry.closed:
-                        door.telemetry.send(statistics)
-            if any([door.refresh() for door in self.doors]):
+                for transport in self.transports:
+                    if not transport.telemetry.closed:
+                        transport.telemetry.send(statistics)
+            if any([transport.refresh() for transport in self.transports]):
                 self.access_changed.set()
 
     def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:

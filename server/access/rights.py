@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torqued.client import errors
 
 if TYPE_CHECKING:
-    from torqued.server.transport.sockets import Door
+    from torqued.server.transport.sockets import Transport
 
 READ, COMMAND, ADMINISTRATE = RIGHTS = ("read", "command", "administrate")
 
@@ -49,7 +49,7 @@ class Caller(NamedTuple):
     key: bytes  # what limits count by: a public key, or the connection's routing id
     name: str  # for people
     right: str | None  # None: no longer on the allow-list
-    door: Door  # through which the message came
+    transport: Transport  # through which the message came
 
 
 def needed_right(message: Mapping[str, Any]) -> str:
@@ -91,7 +91,7 @@ def check_owner(caller: Caller, owner: Caller, number: int) -> None:
 def may_keep(caller: Caller, law: str) -> bool:
     """Whether the client that opened a session still has the right to it."""
     needed = needed_right({"op": "open", "law": law})
-    return holds(caller.door.right_of(caller), needed)
+    return holds(caller.transport.right_of(caller), needed)
 
 
 def denied(caller: Caller, what: str, needed: str) -> errors.RequestError:

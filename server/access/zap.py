@@ -1,8 +1,8 @@
-"""The gate: answers ZeroMQ's question who may connect (ZAP, ZeroMQ RFC 27).
+"""The ZAP handler: answers ZeroMQ's question who may connect (ZeroMQ RFC 27).
 
-ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The gate
-looks the key up in the allow-list as it is at that moment. A session's socket has a domain of its
-own, and only the key that opened the session passes it.
+ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The
+handler looks the key up in the allow-list as it is at that moment. A session's socket has a domain
+of its own, and only the key that opened the session passes it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import zmq
@@ -23,35 +24,43 @@ log = logging.getLogger("torqued")
 ZAP = "inproc://zeromq.zap.01"
 #: Domain of the sockets that every allowed client may connect to.
 EVERYONE = "torqued"
+#: Domain of sockets without keys: whoever reaches them may connect.
+KEYLESS = "keyless"
 #: Seconds between lines in the log about refused connections: a flood must not fill the disk.
 QUIET = 1.0
 
 
-class Gate:
-    """A thread that answers for all sockets of a context."""
+class ZapHandler:
+    """A thread that answers for all sockets of some contexts."""
 
-    def __init__(self, context: zmq.Context[Any], allowed: AllowList) -> None:
+    def __init__(self, contexts: Iterable[zmq.Context[Any]], allowed: AllowList) -> None:
         self.allowed = allowed
         self.sessions: dict[str, bytes] = {}  # domain → the one key that passes
         self.refused = 0
         self._logged = 0.0
-        self._socket: zmq.Socket[bytes] = context.socket(zmq.REP)
-        self._socket.linger = 0
-        self._socket.bind(ZAP)
+        self._sockets: list[zmq.Socket[bytes]] = []
+        self._poller = zmq.Poller()
+        for context in contexts:
+            socket: zmq.Socket[bytes] = context.socket(zmq.REP)
+            socket.linger = 0
+            socket.bind(ZAP)
+            self._sockets.append(socket)
+            self._poller.register(socket, zmq.POLLIN)
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._answer, name="gate", daemon=True)
+        self._thread = threading.Thread(target=self._answer, name="zap", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more; to be called when all sockets behind the gate are closed."""
+        """Answer no more; to be called when all sockets that ask it are closed."""
         self._stopping.set()
         self._thread.join()
 
     def _answer(self) -> None:
         while not self._stopping.is_set():
-            if self._socket.poll(50):
-                self._socket.send_multipart(self._reply(self._socket.recv_multipart()))
-        self._socket.close()
+            for socket, _ in self._poller.poll(50):
+                socket.send_multipart(self._reply(socket.recv_multipart()))
+        for socket in self._sockets:
+            socket.close()
 
     def _reply(self, question: list[bytes]) -> list[bytes]:
         """200 with the key as user id, or 400. Whatever goes wrong, nobody passes by it."""
@@ -59,16 +68,18 @@ class Gate:
         try:
             domain, address, _, mechanism, *credentials = question[2:]
             key = z85.encode(credentials[0]) if mechanism == b"CURVE" else b""
-            passes = self._passes(domain.decode(), key)
+            passes = self._passes(domain.decode(), mechanism.decode(), key)
         except Exception:
-            log.exception("gate: question that cannot be answered")
+            log.exception("ZAP: malformed request")
             address, key, passes = b"unknown", b"", False
         if passes:
             return [version, number, b"200", b"OK", key, b""]
         self._refuse(address.decode(errors="replace"), key.decode())
         return [version, number, b"400", b"not allowed", b"", b""]
 
-    def _passes(self, domain: str, key: bytes) -> bool:
+    def _passes(self, domain: str, mechanism: str, key: bytes) -> bool:
+        if mechanism == "NULL":  # whose sockets are of this domain decides, not the handler
+            return domain == KEYLESS
         if key not in self.allowed.clients():
             return False
         return domain == EVERYONE or self.sessions.get(domain) == key

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from torqued.kernels.compilation.entries import CompileSummary
     from torqued.server.config import Config
     from torqued.server.daemon import Daemon
-    from torqued.server.transport.sockets import TcpDoor
+    from torqued.server.transport.sockets import TcpTransport
 
 HELP = "serve a robot's dynamics and control to other processes"
 EXAMPLE = """\
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
         lock_memory=config.lock_memory,
         cpu=config.cpu,
         source=Source.of(args.config, given, config),
-        tcp=tcp_door(config),
+        tcp=tcp_transport(config),
         limits=config.limits,
     )
     daemon.stop_on_signals()
@@ -141,22 +141,22 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     return given
 
 
-def tcp_door(config: Config) -> TcpDoor | None:
+def tcp_transport(config: Config) -> TcpTransport | None:
     """The TCP sockets that the configuration asks for."""
     from torqued.server.access.allow_list import KeysError
     from torqued.server.access.keys import KeyFolder, default_keys
-    from torqued.server.transport.curve import CurveDoor
-    from torqued.server.transport.sockets import TcpDoor
+    from torqued.server.transport.curve import CurveTransport
+    from torqued.server.transport.sockets import TcpTransport
 
     if config.listen is None:
         return None
     if config.plain_tcp:
         print(PLAIN_TCP.format(listen=config.listen), file=sys.stderr, flush=True)
-        return TcpDoor(config.listen, config.session_ports)
+        return TcpTransport(config.listen, config.session_ports)
     folder = KeyFolder(config.keys or default_keys())
     if not folder.allowed.read():
         raise KeysError(NOBODY.format(listen=config.listen, path=folder.allowed.path))
-    return CurveDoor(config.listen, config.session_ports, folder.server(), folder.allowed)
+    return CurveTransport(config.listen, config.session_ports, folder.server(), folder.allowed)
 
 
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
@@ -169,9 +169,9 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
     state = f"{compiled} compiled" if compiled else "all from the cache"
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom",
-        "requests": ", ".join(door.endpoints["request"] for door in daemon.doors),
-        "control": ", ".join(door.endpoints["control"] for door in daemon.doors),
-        "telemetry": ", ".join(door.endpoints["telemetry"] for door in daemon.doors),
+        "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
+        "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
+        "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),
         "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}",
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",

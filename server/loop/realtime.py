@@ -1,4 +1,9 @@
-"""What the operating system grants a realtime thread, and what to add where it does not."""
+"""What the operating system grants realtime threads, and what to add where it does not.
+
+Two threads are on a torque's way: the loop's own, and the I/O thread of the session sockets. The
+I/O thread comes one priority below the loop: it preempts everything else, and a flood of frames
+that keeps it busy never delays a tick, not even on the same processor.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +15,16 @@ from collections.abc import Mapping
 MCL_CURRENT_AND_FUTURE = 3
 
 
-def realtime(priority: int, lock_memory: bool, cpu: int | None) -> dict[str, str]:
-    """Ask for realtime settings for this thread; what took effect and what did not, and why."""
+def realtime(
+    priority: int, lock_memory: bool, cpu: int | None, io_thread: int | None = None
+) -> dict[str, str]:
+    """Ask for realtime settings for this thread; what took effect and what did not, and why.
+
+    `io_thread` is the id of the thread that moves the sessions' frames.
+    """
     report = {}
     if priority > 0:
-        try:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
-            report["priority"] = f"SCHED_FIFO {priority}"
-        except OSError as error:
-            report["priority"] = (
-                f"not granted ({error.strerror}): needs CAP_SYS_NICE or an rtprio limit"
-            )
+        report["priority"] = ask_for_priority(0, priority)
     if lock_memory:
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.mlockall(MCL_CURRENT_AND_FUTURE) == 0:
@@ -29,12 +33,38 @@ def realtime(priority: int, lock_memory: bool, cpu: int | None) -> dict[str, str
             reason = os.strerror(ctypes.get_errno())
             report["memory"] = f"not locked ({reason}): needs CAP_IPC_LOCK or a memlock limit"
     if cpu is not None:
-        try:
-            os.sched_setaffinity(0, {cpu})
-            report["cpu"] = f"pinned to {cpu}"
-        except OSError as error:
-            report["cpu"] = f"not pinned to {cpu} ({error.strerror}): not among those it may use"
+        report["cpu"] = ask_for_processor(0, cpu)
+    if io_thread is not None and (priority > 0 or cpu is not None):
+        report["io_thread"] = ask_for_io_thread(io_thread, priority, cpu)
     return report
+
+
+def ask_for_priority(thread: int, priority: int) -> str:
+    """SCHED_FIFO for a thread; 0 is the calling one."""
+    try:
+        os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
+    except OSError as error:
+        return f"not granted ({error.strerror}): needs CAP_SYS_NICE or an rtprio limit"
+    return f"SCHED_FIFO {priority}"
+
+
+def ask_for_processor(thread: int, cpu: int) -> str:
+    """One processor for a thread; 0 is the calling one."""
+    try:
+        os.sched_setaffinity(thread, {cpu})
+    except OSError as error:
+        return f"not pinned to {cpu} ({error.strerror}): not among those it may use"
+    return f"pinned to {cpu}"
+
+
+def ask_for_io_thread(thread: int, priority: int, cpu: int | None) -> str:
+    """Both for the sessions' I/O thread, in one line; a refusal comes first."""
+    answers = []
+    if priority > 0:
+        answers.append(ask_for_priority(thread, max(1, priority - 1)))
+    if cpu is not None:
+        answers.append(ask_for_processor(thread, cpu))
+    return ", ".join(sorted(answers, key=lambda answer: not answer.startswith("not ")))
 
 
 #: For each setting: what a container needs, and what a systemd unit needs.
@@ -46,8 +76,11 @@ REMEDIES = {
 
 
 def what_to_add(report: Mapping[str, str], priority: int, cpu: int | None) -> list[str]:
-    """What would have granted the settings that were refused: a line for each way to run this."""
-    refused = [name for name, what in report.items() if what.startswith("not ")]
+    """What would have granted the settings that were refused: a line for each way to run this.
+
+    The I/O thread is refused what the loop is refused, and needs nothing else.
+    """
+    refused = [name for name in REMEDIES if report.get(name, "").startswith("not ")]
     if not refused:
         return []
     container, unit = (

@@ -174,7 +174,7 @@ class Servo:
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
         socket = session_socket(self.context, len(receive))
-        reached_by = caller.door.bind_session(socket, number, caller)
+        reached_by = caller.transport.bind_session(socket, number, caller)
         session = Session(
             number=number,
             slot=slot,
@@ -263,7 +263,7 @@ class Servo:
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
         record.sequence = record.seen = -1
-        record.same_clock = int(session.caller.door.same_clock)
+        record.same_clock = int(session.caller.transport.same_clock)
         record.control = session.controller.record.ctypes.data
         record.socket = session.socket.underlying
         record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
@@ -328,7 +328,7 @@ class Servo:
         self._close_socket(session, LAST_FRAME)
         del self.sessions[session.number]
         move(record, FREE)
-        session.caller.door.end_session(session.number)
+        session.caller.transport.end_session(session.number)
 
     def _close_socket(self, session: Session, milliseconds: int) -> None:
         """Close a session's socket; its last frame has that long to leave.

@@ -1,4 +1,4 @@
-"""The TCP door with keys: CURVE on every socket, the gate before it, rights per message.
+"""TCP with keys: CURVE on every socket, a ZAP handler that admits peers, rights per message.
 
 The key of a message's sender comes with the message itself, from ZeroMQ's handshake. Routing ids
 are chosen by clients and say nothing.
@@ -15,14 +15,14 @@ import zmq
 from torqued.server.access.allow_list import AllowList
 from torqued.server.access.keys import KeyPair
 from torqued.server.access.rights import Caller
-from torqued.server.access.zap import EVERYONE, Gate
+from torqued.server.access.zap import EVERYONE, ZapHandler
 from torqued.server.transport.endpoints import EndpointError
-from torqued.server.transport.sockets import Arrival, Socket, TcpDoor
+from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
 
 log = logging.getLogger("torqued")
 
 
-class CurveDoor(TcpDoor):
+class CurveTransport(TcpTransport):
     """TCP for those whose keys are on the allow-list."""
 
     all_are_equal = False
@@ -39,22 +39,22 @@ class CurveDoor(TcpDoor):
         self.allowed = allowed
         self._followed = allowed.clients()
 
-    def bind(self, context: zmq.Context[Any]) -> None:
+    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
         self.context = context
-        self.gate = Gate(context, self.allowed)
+        self.zap = ZapHandler((context, sessions), self.allowed)
         try:
-            super().bind(context)
+            super().bind(context, sessions)
         except EndpointError:
-            self.gate.close()
+            self.zap.close()
             raise
 
     def close(self, linger: int) -> None:
         super().close(linger)
-        self.gate.close()
+        self.zap.close()
 
-    def _bind(self, socket: Socket, endpoint: str) -> None:
+    def _secure(self, socket: Socket) -> None:
+        super()._secure(socket)
         protect(socket, self.pair, EVERYONE)
-        super()._bind(socket, endpoint)
 
     def receive(self, socket: Socket) -> Arrival:
         *route, data = socket.recv_multipart(copy=False)
@@ -74,12 +74,12 @@ class CurveDoor(TcpDoor):
         """A session has a key pair of its own: an old connection of the same client, to a port
         that is used again, does not pass as the new one."""
         pair = KeyPair.new()
-        self.gate.sessions[domain(number)] = caller.key
+        self.zap.sessions[domain(number)] = caller.key
         protect(socket, pair, domain(number))
         return super()._bind_session(socket, number, caller) | {"server_key": pair.public}
 
     def end_session(self, number: int) -> None:
-        self.gate.sessions.pop(domain(number), None)
+        self.zap.sessions.pop(domain(number), None)
 
     def refresh(self) -> bool:
         """Cut subscribers that are no longer allowed: the others come back by themselves."""
@@ -104,7 +104,7 @@ class CurveDoor(TcpDoor):
 
 
 def protect(socket: Socket, pair: KeyPair, zap_domain: str) -> None:
-    """Make the server's side of CURVE; without an answer of the gate nobody passes."""
+    """Make the server's side of CURVE; without an answer of the ZAP handler nobody connects."""
     socket.curve_server = True
     socket.curve_secretkey = pair.secret.encode()
     socket.curve_publickey = pair.public.encode()

@@ -20,7 +20,7 @@ LONGEST_PATH = 107
 
 
 class EndpointError(TorquedError):
-    """A socket that cannot be had."""
+    """A socket, or its folder, that cannot be used."""
 
 
 def private_folder(folder: Path, group: str | None = None) -> Path:
@@ -34,7 +34,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
         is_new = not folder.exists()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise EndpointError(f"folder {folder} cannot be made: {error.strerror}") from None
+        raise EndpointError(f"folder {folder} cannot be created: {error.strerror}") from None
     if is_new and number is not None:
         try:
             os.chown(folder, -1, number)

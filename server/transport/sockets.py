@@ -1,7 +1,7 @@
-"""Doors: the sockets of one transport, and how a message tells who sent it.
+"""Transports: the sockets of local and TCP clients, and how a message tells who sent it.
 
 Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
-checks that TCP needs. A session belongs to the door through which it was opened.
+checks that TCP needs. A session belongs to the transport through which it was opened.
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from torqued.client.codec import LARGEST_MESSAGE
 from torqued.client.endpoints import control_endpoint, telemetry_endpoint
 from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
+from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
 
 Socket = zmq.Socket[bytes]
+
+#: ms in which a peer has to finish ZeroMQ's handshake.
+LONGEST_HANDSHAKE = 3000
 
 
 class Arrival(NamedTuple):
@@ -34,7 +38,7 @@ class Arrival(NamedTuple):
     caller: Caller  # who sent it
 
 
-class Door(ABC):
+class Transport(ABC):
     """The request, control and telemetry sockets of one transport."""
 
     name = "local"  # of callers without a key
@@ -52,8 +56,8 @@ class Door(ABC):
         }
         self._callers: dict[bytes, Caller] = {}
 
-    def bind(self, context: zmq.Context[Any]) -> None:
-        """Make the sockets."""
+    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
+        """Make the sockets; those of sessions, made later, are of a context of their own."""
         for name in self.endpoints:
             self._open(name, context)
 
@@ -62,13 +66,25 @@ class Door(ABC):
         socket.linger = 0
         socket.maxmsgsize = LARGEST_MESSAGE
         setattr(self, name, socket)
+        self._secure(socket)
         self._bind(socket, self.endpoints[name])
+
+    def _secure(self, socket: Socket) -> None:
+        """Say who may connect; before the socket is bound.
+
+        Without a ZAP domain libzmq takes any first byte but 0xff for a peer of ZMTP 1, which has
+        no handshake: it would be connected at once, for as long as it likes, and have the only
+        place at a session's socket. With a domain such peers are refused at that byte, and all
+        others have to finish their handshake in time.
+        """
+        socket.zap_domain = KEYLESS.encode()
+        socket.handshake_ivl = LONGEST_HANDSHAKE
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
+            raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
     def receive(self, socket: Socket) -> Arrival:
         """The next message of a socket that has one."""
@@ -110,6 +126,7 @@ class Door(ABC):
         A socket that cannot be bound is closed: nobody else would.
         """
         try:
+            self._secure(socket)
             return self._bind_session(socket, number, caller)
         except BaseException:
             socket.close(linger=0)
@@ -124,7 +141,7 @@ class Door(ABC):
         """Take away what `bind_session` made beside the socket."""
 
 
-class LocalDoor(Door):
+class LocalTransport(Transport):
     """Socket files: whoever may open them has every right."""
 
     def __init__(self, files: Endpoints) -> None:
@@ -147,7 +164,7 @@ class LocalDoor(Door):
         Path(self.files.session(number).removeprefix("ipc://")).unlink(missing_ok=True)
 
 
-class TcpDoor(Door):
+class TcpTransport(Transport):
     """TCP without keys: whoever reaches the port has every right."""
 
     name = "plain TCP"
@@ -170,7 +187,6 @@ class TcpDoor(Door):
         """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
-        socket.handshake_ivl = 3000
 
     def reached_by(self) -> dict[str, str]:
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}

@@ -117,6 +117,7 @@ def test_asking_for_realtime_is_answered_with_what_was_granted(another):
     with process.client() as client:
         settings = client.hello().realtime
     assert settings["priority"].startswith(("SCHED_FIFO 1", "not granted"))
+    assert settings["io_thread"].startswith(("SCHED_FIFO 1", "not granted"))
     assert settings["cpu"].startswith(("pinned to 0", "not pinned"))
     assert f"priority   {settings['priority']}" in process.log.read_text()
     assert process.stop() == 0

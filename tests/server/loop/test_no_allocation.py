@@ -24,7 +24,7 @@ from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Safety, Servo
 from torqued.server.requests.fast_path import Familiar
 from torqued.server.requests.operations import run_operation
-from torqued.server.transport.sockets import Door, LocalDoor
+from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = ("run_servo", "answer_familiar", "observe", *(law.entry for law in LAWS.values()))
@@ -63,11 +63,11 @@ def test_loop_refers_to_no_allocator(name):
     assert not [allocator for allocator in ALLOCATORS if allocator in code]
 
 
-class Inside(LocalDoor):
-    """A door to this process alone."""
+class Inside(LocalTransport):
+    """A transport to this process alone."""
 
     def __init__(self) -> None:
-        Door.__init__(self, "inproc://requests")
+        Transport.__init__(self, "inproc://requests")
 
     def _bind_session(self, socket, number, caller):
         socket.bind(f"inproc://{number}")

@@ -1,4 +1,4 @@
-"""Local sockets for a group: a real daemon, and other users before its door."""
+"""Local sockets for a group: a real daemon, and other users who try to connect."""
 
 import grp
 import os

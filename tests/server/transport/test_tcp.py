@@ -340,7 +340,7 @@ def test_taken_port_is_refused_and_nothing_stays_behind(tmp_path):
         listen = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         done = run_serve(tmp_path, "--listen", listen, "--plain-tcp")
     assert done.returncode == 2
-    assert f"{listen} cannot be had: Address already in use" in done.stderr
+    assert f"cannot bind {listen}: Address already in use" in done.stderr
     assert list((tmp_path / "sockets").iterdir()) == []
 
 
