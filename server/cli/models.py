@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 HELP = "list the robots that torqued knows by name"
-EXAMPLE = "  torqued models\n  torqued demo --robot icub"
+EXAMPLE = "  torqued models\n  torqued serve --robot icub"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -103,8 +103,15 @@ def run(args: argparse.Namespace) -> int:
         limits=config.limits,
     )
     daemon.stop_on_signals()
+
+    def leave(number: int) -> int:
+        """While kernels are compiled there is nobody to wait for: only files to take away."""
+        daemon.endpoints.remove()
+        print("stopped before it was ready", flush=True)
+        return 0
+
     try:
-        summary = compile_with_progress(console, daemon.prepare)
+        summary = compile_with_progress(console, daemon.prepare, leave)
     except Stopped:
         console.print("stopped before it was ready")
         return 0
