@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="how a URDF's root link is held (default: fixed)",
+        help="how a URDF's root link is held (default: floating for robots that `torqued models` "
+        "lists so; else fixed where that is plain to see)",
     )
     parser.add_argument("--name", help="of the sockets (default: the robot's)")
     parser.add_argument(
@@ -174,8 +175,10 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
+    unsaid = config.robot.urdf is not None and config.robot.base is None
     lines = {
-        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom",
+        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
+        + ("; --base floating if it moves freely" if unsaid else ""),
         "requests": ", ".join(door.endpoints["request"] for door in daemon.doors),
         "control": ", ".join(door.endpoints["control"] for door in daemon.doors),
         "telemetry": ", ".join(door.endpoints["telemetry"] for door in daemon.doors),

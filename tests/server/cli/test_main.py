@@ -72,10 +72,10 @@ def test_other_errors_are_not_hidden(monkeypatch):
 
 def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    code, out, err = outcome(capsys, "models")
+    code, out, err = outcome(capsys, "compile")
     assert (code, out) == (2, "")
     assert err == (
-        "torqued: error: `torqued models` needs rich.console, which is not installed; "
+        "torqued: error: `torqued compile` needs rich.console, which is not installed; "
         "install the 'server' extra: pip install 'torqued[server]'\n"
     )
 
