@@ -1,8 +1,8 @@
 """The robots that torqued knows by name.
 
 Two sources: the URDF files of the example-robot-data package, when it is installed, named after
-their files (`panda`, `icub`); and the families of the papers at any size (`chain20`, `tree50`).
-Wherever a name is accepted, the path of a URDF file is accepted too.
+their files (`panda`, `icub`) or in short (`ur5`, `talos`); and the families of the papers at any
+size (`chain20`, `tree50`). Wherever a name is accepted, the path of a URDF file is accepted too.
 """
 
 from __future__ import annotations
@@ -11,14 +11,18 @@ import difflib
 import importlib.metadata
 import os
 import re
+import warnings
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
-from torqued.common.errors import InputError
+from torqued.common.errors import InputError, ModelError, ModelWarning
 
 if TYPE_CHECKING:
     from torqued.kernels import Robot
+    from torqued.kernels.model.description import Description
 
 Base = Literal["fixed", "floating"]
 
@@ -26,11 +30,14 @@ Base = Literal["fixed", "floating"]
 FAMILIES: dict[str, str] = {
     "chain": "serial chain of N joints",
     "tree": "binary tree of N joints",
-    "biped": "floating base, two legs, N joints",
-    "quadruped": "floating base, four legs, N joints",
+    "biped": "two legs, N joints",
+    "quadruped": "four legs, N joints",
 }
 
 _FAMILY_NAME = re.compile(rf"({'|'.join(FAMILIES)})([0-9]+)")
+
+#: Most names that an error suggests.
+MOST_SUGGESTIONS = 4
 
 
 def urdf_files() -> dict[str, Path]:
@@ -50,16 +57,45 @@ def _folder_name(path: Path) -> str:
     return path.parent.parent.name.removesuffix("_description")
 
 
-def load(name: str, base: Base = "fixed") -> Robot:
+@dataclass(frozen=True)
+class Entry:
+    """A robot of example-robot-data as `torqued models` lists it."""
+
+    name: str
+    short: str  # another name for it, or nothing
+    base: Base  # that it is served with unless told otherwise
+    joints: int  # degrees of freedom beside the base's six
+    path: Path
+
+
+def usable() -> Iterator[Entry]:
+    """The robots of example-robot-data whose files can be loaded, each loaded to be sure."""
+    from torqued.kernels.model.known_robots import SHORT_NAMES, base_of
+
+    shorts = {name: short for short, name in SHORT_NAMES.items()}
+    for name, path in urdf_files().items():
+        base = cast(Base, base_of(name))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ModelWarning)
+            try:
+                robot = _robot_class().from_urdf(path, base=base)
+            except ModelError:
+                continue
+        if name not in SHORT_NAMES:  # that name means another file
+            joints = robot.nv - (6 if base == "floating" else 0)
+            yield Entry(name, shorts.get(name, ""), base, joints, path)
+
+
+def load(name: str, base: Base | None = None) -> Robot:
     """The robot of that name or URDF file.
 
-    `base` decides how a URDF's root link is held; a family brings its own base.
+    `base` decides how a URDF's root link is held, by default as `usual_base` says; a family brings
+    its own base.
     """
     family = family_name(name)
     if family:
         return _robot_class().family(*family)
-    path = find_urdf(name)
-    return _robot_class().from_urdf(path, base=base)
+    return _robot_class().from_urdf(find_urdf(name), base=base or usual_base(name))
 
 
 def family_name(name: str) -> tuple[str, int] | None:
@@ -69,7 +105,7 @@ def family_name(name: str) -> tuple[str, int] | None:
 
 
 def _robot_class() -> type[Robot]:
-    """Loads every kernel, which a list of names or a misspelt one need not wait for."""
+    """Loads every kernel, which a misspelt name need not wait for."""
     from torqued.kernels import Robot
 
     return Robot
@@ -77,19 +113,76 @@ def _robot_class() -> type[Robot]:
 
 def find_urdf(name: str) -> Path:
     """The URDF file that a name or a path means."""
+    from torqued.kernels.model.known_robots import SHORT_NAMES
+
     path = Path(name)
     if path.suffix == ".urdf" or os.sep in name:
         if not path.is_file():
             raise InputError(f"robot {name!r}: there is no such file")
         return path
     known = urdf_files()
-    if name in known:
-        return known[name]
+    meant = SHORT_NAMES.get(name, name)
+    if meant in known:
+        return known[meant]
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
 
 
+def usual_base(name: str) -> Base:
+    """How the robot of a name or a file is held where nobody says: known, or plain to see.
+
+    Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
+    """
+    from torqued.kernels.model.known_robots import base_of
+    from torqued.kernels.model.xml_file import read_text
+    from torqued.kernels.robot.loading import read_whole
+
+    path = find_urdf(name)
+    for known, file in urdf_files().items():
+        if path == file:
+            return cast(Base, base_of(known))
+    description = read_whole(read_text(path), str(path))
+    root, limbs = root_limbs(description)
+    if root in WORLDS or len(limbs) < 2:
+        return "fixed"
+    raise InputError(
+        f"robot {str(path)!r}: {len(limbs)} limbs start at its root link {root!r} (joints "
+        f"{', '.join(limbs[:4])}{', …' if len(limbs) > 4 else ''}), so it may be bolted to the "
+        "world or move freely; say which: --base fixed or --base floating, in a configuration "
+        'base = "fixed" or "floating"',
+        "base",
+    )
+
+
+#: What root links are called that are not the robot's own.
+WORLDS = frozenset({"world", "World", "map", "odom"})
+
+
+def root_limbs(description: Description) -> tuple[str, list[str]]:
+    """The root link, and the joints that move against it; nothing where there is no one root."""
+    children = {joint.child for joint in description.joints}
+    roots = [link.name for link in description.links if link.name not in children]
+    if len(roots) != 1:
+        return "", []
+    rigid, limbs = [roots[0]], []
+    for link in rigid:  # grows by what is fixed to it
+        for joint in description.joints:
+            if joint.parent != link:
+                continue
+            if joint.type != "fixed":
+                limbs.append(joint.name)
+            elif joint.child not in rigid:
+                rigid.append(joint.child)
+    return roots[0], limbs
+
+
 def _advice(name: str, known: dict[str, Path]) -> str:
-    close = difflib.get_close_matches(name, [*known, *(f"{family}20" for family in FAMILIES)])
+    from torqued.kernels.model.known_robots import SHORT_NAMES
+
+    names = sorted({*known, *(SHORT_NAMES if known else ()), *(f"{kind}20" for kind in FAMILIES)})
+    lower = name.lower()
+    longer = [other for other in names if lower in other.lower()]
+    alike = difflib.get_close_matches(lower, names, MOST_SUGGESTIONS)
+    close = list(dict.fromkeys([*longer, *alike]))[:MOST_SUGGESTIONS]
     if close:
         return f"did you mean {' or '.join(close)}?"
     if not known:

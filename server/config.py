@@ -51,7 +51,7 @@ class RobotConfig(BaseModel):
     family: Literal["chain", "tree", "biped", "quadruped"] | None = None
     dofs: int | None = Field(None, ge=1, le=1000)  # of a family
     seed: int = 0  # of a family
-    base: Literal["fixed", "floating"] | None = None  # default: fixed, a family's own
+    base: Literal["fixed", "floating"] | None = None  # default: the robot's usual one
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
     armature: dict[str, float] = Field(default_factory=dict)  # kg m², by joint
     mimic: Literal["follow", "free"] = "follow"
@@ -98,7 +98,9 @@ class RobotConfig(BaseModel):
         named = catalog.family_name(self.model or "")
         if named:
             return Robot.family(*named, **options)
-        return Robot.from_urdf(self.urdf or catalog.find_urdf(self.model or ""), **options)
+        path = self.urdf or catalog.find_urdf(self.model or "")
+        options.setdefault("base", self.base or catalog.usual_base(str(path)))
+        return Robot.from_urdf(path, **options)
 
 
 class Config(BaseModel):

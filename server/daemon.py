@@ -317,7 +317,7 @@ class Daemon:
         name = checked_name(message, CONTROL_OPERATIONS)
         fields = checked_fields(message, *CONTROL_OPERATIONS[name])
         handlers: dict[str, Callable[[], dict[str, Any] | Later]] = {
-            "ping": lambda: {"ready": self.ready, "name": self.robot.name},
+            "ping": lambda: {"ready": self.ready, **self._names()},
             "stats": self._stats,
             "sessions": lambda: {"sessions": self.servo.describe()},
             "reload": self._reload,
@@ -326,9 +326,13 @@ class Daemon:
         }
         return handlers[name]()
 
+    def _names(self) -> dict[str, str]:
+        """What the daemon is called by those who connect to it, and its robot by its makers."""
+        return {"name": self.endpoints.name, "robot": self.robot.name}
+
     def _stats(self) -> dict[str, Any]:
         return {
-            "name": self.robot.name,
+            **self._names(),
             "ready": self.ready,
             "uptime": time.monotonic() - self.started,
             "requests": self.requests + self.familiar.answered,

@@ -5,7 +5,6 @@ import importlib.metadata
 import re
 import subprocess
 import sys
-import sysconfig
 import zipfile
 from configparser import ConfigParser
 from pathlib import Path
@@ -27,15 +26,27 @@ def run(*command):
     return done.stdout
 
 
+#: What a build before this one may have left behind: a module that is no more.
+LEFT_BEHIND = "build/lib/torqued/kernels/gone.py"
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    """A wheel of a copy of the sources: building in place would leave its traces behind."""
-    place = tmp_path_factory.mktemp("wheel")
-    sources = place / "sources"
+def sources(tmp_path_factory):
+    """A copy of the sources, with the remains of an earlier build beside them."""
+    sources = tmp_path_factory.mktemp("sources")
     for path in sources_on_disk():
         target = sources / path.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(path.read_bytes())
+    gone = sources / LEFT_BEHIND
+    gone.parent.mkdir(parents=True)
+    gone.write_text("raise AssertionError\n")
+    return sources
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, tmp_path_factory):
+    place = tmp_path_factory.mktemp("wheel")
     run(
         *(sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"),
         *("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", place, sources),
@@ -46,7 +57,7 @@ def wheel(tmp_path_factory):
 
 def sources_on_disk():
     """What a checkout holds, as far as a build can see it; tests too, so that they could leak."""
-    yield from (ROOT / name for name in ("pyproject.toml", "README.md", "LICENSE"))
+    yield from (ROOT / name for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"))
     for folder in (*PACKAGES, "tests"):
         yield from (
             path
@@ -81,6 +92,11 @@ def test_wheel_holds_exactly_the_modules_on_disk(contents):
     }
     in_wheel = {name for name in contents if name.endswith(".py")}
     assert in_wheel == on_disk
+
+
+def test_build_leaves_the_sources_as_they_were(wheel, sources):
+    files = {str(path.relative_to(sources)) for path in sources.rglob("*") if path.is_file()}
+    assert files == {str(path.relative_to(ROOT)) for path in sources_on_disk()} | {LEFT_BEHIND}
 
 
 def test_wheel_holds_nothing_but_modules_type_markers_and_metadata(contents):
@@ -129,11 +145,9 @@ def light(wheel, tmp_path_factory):
         run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     )
     for name in ("numpy", "pyzmq", "msgpack"):
-        for top in {file.parts[0] for file in importlib.metadata.files(name)} - {
-            "..",
-            "__pycache__",
-        }:
-            (packages / top).symlink_to(Path(sysconfig.get_path("purelib")) / top)
+        package = importlib.metadata.distribution(name)
+        for top in {file.parts[0] for file in package.files} - {"..", "__pycache__"}:
+            (packages / top).symlink_to(package.locate_file(top))
     run(*pip, "check")
     return python
 

@@ -116,7 +116,9 @@ def _helper() -> Iterator[subprocess.Popen[bytes] | None]:
         f"import importlib; [importlib.import_module(name) for name in {modules}]; "
         "from torqued.kernels.compilation.entries import compile_backwards; compile_backwards()"
     )
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+    # A group of its own: Ctrl-C in the terminal is for this process, whose end is the helper's too.
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0) as process:
         try:
             yield process
         finally:

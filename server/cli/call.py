@@ -7,15 +7,17 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torqued.server.cli.connection import add_connection, as_json, connect
+from torqued.server.cli.tables import table
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from torqued.client import Client
 
 HELP = "make one request and print its reply"
 EXAMPLE = """\
   torqued call hello
   torqued call dynamics --want M,C --q 0,0.3,0,-1.5,0,1.8,0,0 --v 0,0,0,0,0.1,0,0,0
   torqued call dynamics --robot chain20 --q neutral --want M --json
+  torqued call kinematics --q neutral --v zero --frames panda_link7,panda_link8
   torqued call log_level --level DEBUG"""
 
 #: Rows and columns of a matrix that are printed in full.
@@ -31,15 +33,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=argparse.REMAINDER,
         metavar="--FIELD VALUE",
         help="fields of the request: numbers or words with commas between them, or JSON; "
-        "--q neutral is the robot's neutral configuration",
+        "neutral is the robot's neutral configuration for q, and zero for v, a, tau, w and b",
     )
+    # Among the fields, where a person may well ask for it.
+    parser.set_defaults(explain=parser.print_help)
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from torqued.client import TorquedError
 
+    if {"--help", "-h"} & set(args.fields):
+        args.explain()
+        return 0
     fields, rest = split_fields(args.fields)
     # Options of the command may stand among the fields.
     own = argparse.ArgumentParser(prog="torqued call", add_help=False)
@@ -49,20 +54,28 @@ def run(args: argparse.Namespace) -> int:
     for key, value in defaults.items():
         if value != own.get_default(key):
             setattr(args, key, value)
+    if args.operation in ("open", "tune", "close"):
+        raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
     with connect(args) as client:
-        if fields.get("q") == "neutral":
-            fields["q"] = client.hello().neutral
+        put_numbers(client, fields)
         endpoint = client.control_endpoint if args.operation in CONTROL else None
-        if args.operation in ("open", "close"):
-            raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
         reply = client.call(args.operation, endpoint, **fields).as_dict()
-    if args.json:
-        print(as_json(reply))
-    else:
-        show(Console(highlight=False, soft_wrap=True), reply)
+    print(as_json(reply) if args.json else "\n".join(shown(reply)))
     return 0
 
 
+def put_numbers(client: Client, fields: dict[str, Any]) -> None:
+    """The robot's own numbers in place of the words `neutral` and `zero`."""
+    words = {key for key in (*POSITIONS, *RATES) if fields.get(key) in ("neutral", "zero")}
+    if not words:
+        return
+    robot = client.hello()
+    for key in words:
+        fields[key] = robot.neutral if key in POSITIONS else [0.0] * robot.nv
+
+
+#: Fields with a number per coordinate, and with one per degree of freedom.
+POSITIONS, RATES = ("q",), ("v", "a", "tau", "w", "b")
 CONTROL = ("ping", "stats", "sessions", "reload", "log_level", "shutdown")
 OWN = {"--json": 1} | dict.fromkeys(
     ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
@@ -98,8 +111,6 @@ def _parted(word: str) -> list[str]:
 
 def parse_value(field: str, text: str) -> Any:
     """`0,0.3` as numbers, `M,C` as words, `{"damping": 1}` as JSON, `0.1` as a number."""
-    if field in LISTS:
-        return [word.strip() for word in text.split(",") if word.strip()]
     if text[:1] in ("[", "{"):
         from torqued.client import TorquedError
 
@@ -107,6 +118,8 @@ def parse_value(field: str, text: str) -> Any:
             return json.loads(text)
         except ValueError as error:
             raise TorquedError(f"--{field}: not JSON: {error}") from None
+    if field in LISTS:
+        return [word.strip() for word in text.split(",") if word.strip()]
     try:
         numbers = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
@@ -114,43 +127,37 @@ def parse_value(field: str, text: str) -> Any:
     return numbers if "," in text else numbers[0] if numbers else text
 
 
-def show(console: Console, reply: dict[str, Any], indent: str = "") -> None:
-    """Matrices as tables, everything else as `name: value`."""
-    from rich.padding import Padding
-
+def shown(reply: dict[str, Any], indent: str = "") -> list[str]:
+    """Lines for people: matrices as tables, everything else as `name: value`."""
+    lines: list[str] = []
     for name, value in reply.items():
         dimensions = getattr(value, "ndim", -1)
         if dimensions == 2:
             rows, columns = value.shape
             cut = f", its first {SHOWN} rows and columns" if max(value.shape) > SHOWN else ""
-            console.print(f"{indent}{name}: {rows} × {columns}{cut}", markup=False)
-            console.print(Padding(matrix(value[:SHOWN, :SHOWN]), (0, 0, 0, 2)), soft_wrap=False)
+            lines.append(f"{indent}{name}: {rows} × {columns}{cut}")
+            lines += matrix(value[:SHOWN, :SHOWN], indent + "  ")
         elif dimensions > 2:
             shape = " × ".join(map(str, value.shape))
-            console.print(f"{indent}{name}: {shape}; its first part:", markup=False)
-            show(console, {f"{name}[0]": value[0]}, indent + "  ")
+            lines.append(f"{indent}{name}: {shape}; its first part:")
+            lines += shown({f"{name}[0]": value[0]}, indent + "  ")
         elif dimensions == 1:
-            numbers = "  ".join(f"{x:z.6g}" for x in value.tolist())
-            console.print(f"{indent}{name}: {numbers}", markup=False)
+            lines.append(f"{indent}{name}: " + "  ".join(f"{x:z.6g}" for x in value.tolist()))
         elif isinstance(value, dict):
-            console.print(f"{indent}{name}:", markup=False)
-            show(console, value, indent + "  ")
+            lines.append(f"{indent}{name}:")
+            lines += shown(value, indent + "  ")
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             for k, item in enumerate(value):
-                console.print(f"{indent}{name}[{k}]:", markup=False)
-                show(console, item, indent + "  ")
+                lines.append(f"{indent}{name}[{k}]:")
+                lines += shown(item, indent + "  ")
         else:
             spelled = ", ".join(map(str, value)) if isinstance(value, list) else value
-            console.print(f"{indent}{name}: {spelled}", markup=False)
+            lines.append(f"{indent}{name}: {spelled}")
+    return lines
 
 
-def matrix(values: Any) -> Any:
+def matrix(values: Any, indent: str) -> list[str]:
     """A table of numbers."""
-    from rich.table import Table
-
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for _ in range(values.shape[1]):
-        table.add_column(justify="right", no_wrap=True)
-    for row in values.tolist():
-        table.add_row(*(f"{x:z.4f}" for x in row))  # z: no minus before zero
-    return table
+    if not values.size:
+        return []
+    return table([[f"{x:z.4f}" for x in row] for row in values.tolist()], indent=indent)

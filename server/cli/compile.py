@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from torqued.server.cli.interruption import ends_at_once
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 HELP = "compile every kernel into the cache, so that later starts are quick"
 EXAMPLE = "  torqued compile"
 
-#: Told what is compiled: its name, how many are done, of how many.
+#: Told what is made ready: its name, how many are done, of how many.
 Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
@@ -39,22 +43,32 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def interrupted(number: int) -> int:
+    """The exit code of a program that a signal ended."""
+    print("interrupted; kernels that are ready stay in the cache", file=sys.stderr)
+    return 128 + number
+
+
 def compile_with_progress(
-    console: Console, prepare: Callable[[Report], CompileSummary] | None = None
+    console: Console,
+    prepare: Callable[[Report], CompileSummary] | None = None,
+    leave: Callable[[int], int] = interrupted,
 ) -> CompileSummary:
     """Compile every kernel, or load it from the cache; `prepare` may do more than that.
 
-    A terminal shows a bar that vanishes in the end; a log gets a line now and then.
+    A terminal shows a bar that vanishes in the end; a log gets a line now and then. Ctrl-C ends
+    the process at once, with the exit code that `leave` gives.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from torqued.kernels.compilation.entries import compile_all
+    from torqued.kernels.compilation.jit import is_cached
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server.loop import tick  # noqa: F401  (likewise)
     from torqued.server.requests import fast_path_loop  # noqa: F401  (likewise)
 
-    with Progress(
-        TextColumn("compiling"),
+    warn_where_nothing_is_kept()
+    progress = Progress(
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -62,15 +76,38 @@ def compile_with_progress(
         console=console,
         transient=True,
         disable=not console.is_terminal,
-    ) as progress:
-        bar = progress.add_task("", total=None)
-        last_line = time.monotonic()
+    )
+    bar = progress.add_task("", total=None)
+    last_line = time.monotonic()
 
-        def report(name: str, done: int, total: int) -> None:
-            nonlocal last_line
-            progress.update(bar, description=name, completed=done, total=total)
-            if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
-                last_line = time.monotonic()
-                console.print(f"compiling kernels: {done} of {total}")
+    def report(name: str, done: int, total: int) -> None:
+        nonlocal last_line
+        doing = f"{'loading' if is_cached(name) else 'compiling'} {name}" if name else "done"
+        progress.update(bar, description=doing, completed=done, total=total)
+        if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
+            last_line = time.monotonic()
+            console.print(f"kernels: {done} of {total} ready; {doing}")
 
+    def end(number: int) -> int:
+        progress.stop()
+        return leave(number)
+
+    with ends_at_once(end), progress:
         return (prepare or compile_all)(report)
+
+
+def warn_where_nothing_is_kept() -> None:
+    """Before minutes of compiling, that the next start will have to compile as well, and why."""
+    from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, is_cached
+
+    if CACHE_FOLDER is not None and os.access(CACHE_FOLDER, os.W_OK):
+        return
+    missing = sum(not is_cached(name) for name in ENTRIES)
+    if missing:
+        problem = CACHE_PROBLEM or f"cache folder {CACHE_FOLDER} is not writable"
+        print(
+            f"torqued: warning: {problem}: {missing} kernels are compiled now, which takes "
+            "minutes, and again at the next start; $TORQUED_CACHE_DIR names another folder",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
         metavar="NAME",
-        help="name of the daemon (default: $TORQUED_NAME, or the only one that there is)",
+        help="name of the daemon (default: $TORQUED_NAME, or the only one that runs)",
     )
     parser.add_argument("--endpoint", help="its request endpoint, in place of its name")
     parser.add_argument(
@@ -34,29 +33,26 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 
 
 def connect(args: argparse.Namespace) -> Client:
-    """The client of the daemon that the options mean."""
+    """The client of the daemon that the options mean; refused at once where none runs."""
     from torqued.client import Client, TorquedError
-    from torqued.client.endpoints import default_folder, request_endpoint
+    from torqued.client.discovery import endpoint_of, running
+    from torqued.client.endpoints import default_folder
 
     if args.endpoint:
         keys = {"key": args.key, "server_key": args.server_key}
         return Client(args.endpoint, args.timeout, **keys)
     name = args.robot or os.environ.get("TORQUED_NAME")
     if name:
-        return Client(request_endpoint(name), args.timeout)
-    names = daemons(default_folder())
-    if len(names) != 1:
-        found = f"there are {', '.join(names)}" if names else "there is none"
+        return Client(endpoint_of(name), args.timeout)
+    names = running()
+    if not names:
         raise TorquedError(
-            f"which daemon? {found} in {default_folder()}; name one with --robot or --endpoint"
+            f"no daemon runs in {default_folder()}; `torqued serve --robot panda` starts one, "
+            "--endpoint names one elsewhere"
         )
-    return Client(request_endpoint(names[0]), args.timeout)
-
-
-def daemons(folder: Path) -> list[str]:
-    """Names of the daemons with sockets in a folder."""
-    suffix = ".control.sock"
-    return sorted(path.name.removesuffix(suffix) for path in folder.glob(f"*{suffix}"))
+    if len(names) > 1:
+        raise TorquedError(f"which daemon? running: {', '.join(names)}; choose one with --robot")
+    return Client(endpoint_of(names[0]), args.timeout)
 
 
 def as_json(value: Any) -> str:

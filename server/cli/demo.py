@@ -61,8 +61,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        default="fixed",
-        help="how a URDF's root link is held (default: fixed)",
+        help="how a URDF's root link is held (default: as `torqued models` lists it)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random state (default: 0)")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 HELP = "list the robots that torqued knows by name"
-EXAMPLE = "  torqued models\n  torqued demo --robot icub"
+EXAMPLE = "  torqued models\n  torqued serve --robot icub"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -13,19 +13,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-    from rich.table import Table
-
     from torqued.server import catalog
+    from torqued.server.cli.tables import table
 
-    table = Table("name", "what it is", box=None, pad_edge=False)
-    for name, description in catalog.FAMILIES.items():
-        table.add_row(f"{name}N", f"{description} ({name}20)")
-    urdfs = catalog.urdf_files()
-    for name, path in urdfs.items():
-        table.add_row(name, f"{path.parent.parent.name}/{path.parent.name}/{path.name}")
-    console = Console()
-    console.print(table)
-    if not urdfs:
-        console.print("\nReal robots come with: pip install example-robot-data")
+    rows = [["name", "or", "base", "joints", "what it is"]]
+    for kind, what in catalog.FAMILIES.items():
+        base = catalog.load(f"{kind}4").model.base
+        rows.append([f"{kind}N", "", base, "N", f"{what}: {kind}20"])
+    robots = list(catalog.usable())
+    for robot in robots:
+        file = f"{robot.path.parent.parent.name}/{robot.path.parent.name}/{robot.path.name}"
+        rows.append([robot.name, robot.short, robot.base, str(robot.joints), file])
+    print("\n".join(table(rows, words=5)))
+    if not robots:
+        print("\nReal robots come with: pip install example-robot-data")
+    else:
+        others = len(catalog.urdf_files()) - len(robots)
+        print(f"\n{others} more files of example-robot-data cannot be loaded and are left out.")
     return 0

@@ -19,8 +19,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     with connect(args) as client:
         start = time.perf_counter()
         reply = client.ping()
@@ -29,13 +27,11 @@ def run(args: argparse.Namespace) -> int:
             print(as_json(reply.as_dict()))
         else:
             state = "ready" if reply.ready else progress(client.stats().kernels)
-            Console(highlight=False, soft_wrap=True).print(
-                f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})", markup=False
-            )
+            print(f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})")
         return 0 if reply.ready else 1
 
 
 def progress(kernels: Mapping[str, Any]) -> str:
     """How far a daemon is that is not ready."""
     done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
-    return f"not ready yet, {done} of {total} kernels compiled{name and f', now {name}'}"
+    return f"not ready yet, {done} of {total} kernels are{name and f'; now {name}'}"

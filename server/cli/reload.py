@@ -16,17 +16,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     with connect(args) as client:
         reply = client.reload()
     if args.json:
         print(as_json(reply.as_dict()))
         return 0
-    console = Console(highlight=False, soft_wrap=True)
-    console.print(f"{reply.name}: {reply.base} base, {reply.nv} degrees of freedom", markup=False)
+    print(f"{reply.name}: {reply.base} base, {reply.nv} degrees of freedom")
     for warning in reply.warnings:
-        console.print(f"warning: {warning}", markup=False)
+        print(f"warning: {warning}")
     if reply.restart:
-        console.print(f"changed, but only after a restart: {', '.join(reply.restart)}")
+        print(f"changed, but only after a restart: {', '.join(reply.restart)}")
     return 0

@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="how a URDF's root link is held (default: fixed)",
+        help="how a URDF's root link is held (default: floating for robots that `torqued models` "
+        "lists so; else fixed where that is plain to see)",
     )
     parser.add_argument("--name", help="of the sockets (default: the robot's)")
     parser.add_argument(
@@ -103,8 +104,15 @@ def run(args: argparse.Namespace) -> int:
         limits=config.limits,
     )
     daemon.stop_on_signals()
+
+    def leave(number: int) -> int:
+        """While kernels are compiled there is nobody to wait for: only files to take away."""
+        daemon.endpoints.remove()
+        print("stopped before it was ready", flush=True)
+        return 0
+
     try:
-        summary = compile_with_progress(console, daemon.prepare)
+        summary = compile_with_progress(console, daemon.prepare, leave)
     except Stopped:
         console.print("stopped before it was ready")
         return 0
@@ -167,8 +175,10 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
+    unsaid = config.robot.urdf is not None and config.robot.base is None
     lines = {
-        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom",
+        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
+        + ("; --base floating if it moves freely" if unsaid else ""),
         "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
         "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
         "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),

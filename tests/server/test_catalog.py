@@ -1,10 +1,13 @@
+import fnmatch
 import importlib.metadata
 from pathlib import Path
 
 import pytest
 
 from torqued.common.errors import InputError
-from torqued.kernels.model import families
+from torqued.kernels.model import families, known_robots
+from torqued.kernels.model.description import Description, Joint, Link
+from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.server import catalog
 
 
@@ -49,6 +52,85 @@ def test_urdf_loads_with_the_base_that_is_asked_for():
     assert floating.nv == fixed.nv + 6
 
 
+@pytest.mark.parametrize(
+    ("name", "nv"),
+    [("ur5", 6), ("talos", 6 + 32), ("g1", 6 + 29), ("solo12", 6 + 12)],
+)
+@pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
+def test_known_robot_comes_by_the_name_people_use_with_the_base_that_it_has(name, nv):
+    assert catalog.load(name).nv == nv
+
+
+def test_short_names_lead_to_robots_that_load():
+    listed = {robot.name for robot in catalog.usable()}
+    assert set(known_robots.SHORT_NAMES.values()) <= listed
+    assert len(set(known_robots.SHORT_NAMES.values())) == len(known_robots.SHORT_NAMES)
+
+
+def test_every_pattern_of_robots_that_move_freely_is_one_of_a_file():
+    names = catalog.urdf_files()
+    assert all(fnmatch.filter(names, pattern) for pattern in known_robots.FREE)
+
+
+def test_list_has_robots_that_load_and_no_others():
+    listed = {robot.name: robot for robot in catalog.usable()}
+    assert {"romeo", "romeo_laas_small", "ur3"}.isdisjoint(listed)
+    assert (listed["ur5_robot"].short, listed["ur5_robot"].base) == ("ur5", "fixed")
+    assert (listed["solo12"].base, listed["solo12"].joints) == ("floating", 12)
+
+
+def robot_of(*joints, root="body"):
+    """A description whose joints are (name, type, parent)."""
+    links = (Link(root), *(Link(f"{name}_link") for name, _, _ in joints))
+    return Description(
+        "r", links, tuple(Joint(name, kind, above, f"{name}_link") for name, kind, above in joints)
+    )
+
+
+def test_limbs_are_the_joints_that_move_against_the_root():
+    robot = robot_of(
+        ("trunk", "fixed", "body"),
+        ("left", "revolute", "trunk_link"),
+        ("knee", "revolute", "left_link"),
+        ("right", "prismatic", "body"),
+    )
+    assert catalog.root_limbs(robot) == ("body", ["right", "left"])
+    assert catalog.root_limbs(robot_of(("a", "fixed", "a_link"))) == ("body", [])
+
+
+def write(folder, *joints, root="body"):
+    path = folder / "robot.urdf"
+    path.write_text(to_urdf(robot_of(*joints, root=root)))
+    return str(path)
+
+
+def test_file_of_a_robot_with_one_limb_is_bolted_down(tmp_path):
+    path = write(tmp_path, ("arm", "revolute", "body"), ("wrist", "revolute", "arm_link"))
+    assert catalog.usual_base(path) == "fixed"
+
+
+def test_file_of_a_robot_with_legs_asks_for_its_base(tmp_path):
+    path = write(tmp_path, ("left", "revolute", "body"), ("right", "revolute", "body"))
+    with pytest.raises(
+        InputError, match=r"2 limbs start at .* 'body' \(joints left, right\).*--base"
+    ):
+        catalog.usual_base(path)
+
+
+def test_file_that_brings_the_world_along_is_bolted_to_it(tmp_path):
+    joints = ("left", "revolute", "world"), ("right", "revolute", "world")
+    assert catalog.usual_base(write(tmp_path, *joints, root="world")) == "fixed"
+
+
+@pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
+def test_copy_of_a_known_file_is_judged_by_what_it_holds(tmp_path):
+    copy = tmp_path / "mine.urdf"
+    copy.write_bytes(catalog.find_urdf("go2").read_bytes())
+    with pytest.raises(InputError, match="limbs start"):
+        catalog.load(str(copy))
+    assert catalog.load(str(copy), "floating").nv == 18
+
+
 def test_without_robot_data_no_urdf_is_known(without_robot_data):
     assert catalog.urdf_files() == {}
 
@@ -56,6 +138,15 @@ def test_without_robot_data_no_urdf_is_known(without_robot_data):
 def test_misspelt_name_is_answered_with_the_one_meant():
     with pytest.raises(InputError, match=r"robot 'pnda' is not known; did you mean panda"):
         catalog.find_urdf("pnda")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("Panda", "panda or panda_collision"), ("talos_full", "talos_full_v2"), ("ur15", "ur5")],
+)
+def test_suggestions_are_names_that_load(name, meant):
+    with pytest.raises(InputError, match=f"did you mean .*{meant}"):
+        catalog.find_urdf(name)
 
 
 def test_unknown_name_is_answered_with_what_is_allowed():

@@ -198,7 +198,7 @@ def test_message_beyond_the_largest_is_dropped_and_the_daemon_goes_on(raw, clien
 
 
 def test_control_operations_answer(client):
-    assert client.ping().as_dict() == {"ready": True, "name": "chain20"}
+    assert client.ping().as_dict() == {"ready": True, "name": "chain20", "robot": "chain20"}
     assert client.call("log_level", client.control_endpoint, level="INFO").level == "INFO"
     assert client.call("sessions", client.control_endpoint).sessions == []
     before, after = client.stats(), client.stats()
@@ -421,9 +421,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
                 assert threaded.thread.is_alive()
             kernels = client.stats().kernels
             assert kernels == {"kernel": "coriolis_matrix", "done": 3, "total": 39}
-            assert progress(kernels) == (
-                "not ready yet, 3 of 39 kernels compiled, now coriolis_matrix"
-            )
+            assert progress(kernels) == ("not ready yet, 3 of 39 kernels are; now coriolis_matrix")
             with pytest.raises(errors.OperationError) as caught:
                 client.reload()
             assert caught.value.code == "not_ready"

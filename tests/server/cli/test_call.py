@@ -1,15 +1,15 @@
 """`torqued call`: fields from words, replies for people and for machines."""
 
-import io
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from torqued.client import TorquedError
 from torqued.server.cli import call
-from torqued.server.cli.connection import as_json, daemons
+from torqued.server.cli.connection import as_json
+from torqued.server.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,8 @@ from torqued.server.cli.connection import as_json, daemons
         ("want", "M,C", ["M", "C"]),
         ("want", "M", ["M"]),
         ("frames", "hand", ["hand"]),
+        ("frames", '["hand", "foot"]', ["hand", "foot"]),
+        ("want", '["M"]', ["M"]),
         ("contacts", '[{"frame": "foot"}]', [{"frame": "foot"}]),
         ("level", "DEBUG", "DEBUG"),
     ],
@@ -47,10 +49,24 @@ def test_what_is_not_a_field_is_refused(words):
         call.split_fields(words)
 
 
+@pytest.mark.parametrize("word", ["neutral", "zero"])
+def test_words_stand_for_the_robots_own_numbers(word):
+    robot = SimpleNamespace(hello=lambda: SimpleNamespace(neutral=[0.0, 1.0, 2.0], nv=2))
+    fields = dict.fromkeys(("q", "v", "tau"), word) | {"law": word, "a": [1.0, 2.0]}
+    call.put_numbers(robot, fields)
+    assert fields == {
+        **{"q": [0.0, 1.0, 2.0], "v": [0.0, 0.0], "tau": [0.0, 0.0]},
+        **{"law": word, "a": [1.0, 2.0]},
+    }
+
+
+def test_help_may_stand_behind_the_operation(capsys):
+    assert main(["call", "dynamics", "--help"]) == 0
+    assert "usage: torqued call" in capsys.readouterr().out
+
+
 def shown(reply):
-    console = Console(file=io.StringIO(), width=120)
-    call.show(console, reply)
-    return console.file.getvalue()
+    return "\n".join(call.shown(reply)) + "\n"
 
 
 def test_matrices_are_tables_without_minus_before_zero():
@@ -75,9 +91,3 @@ def test_maps_lists_and_words_are_lines():
 def test_json_has_null_for_what_is_no_number():
     value = {"a": np.array([1.0, np.inf]), "b": float("nan"), "c": [{"d": 1}]}
     assert json.loads(as_json(value)) == {"a": [1.0, None], "b": None, "c": [{"d": 1}]}
-
-
-def test_daemons_are_found_by_their_sockets(tmp_path):
-    for name in ("b.sock", "b.control.sock", "a.control.sock", "a.lock"):
-        (tmp_path / name).touch()
-    assert daemons(tmp_path) == ["a", "b"]

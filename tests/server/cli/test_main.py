@@ -1,11 +1,15 @@
+import os
+import shlex
 import subprocess
 import sys
 import warnings
 
 import pytest
 import zmq
+from in_thread import InThread
 
 from torqued.common.errors import InputError, ModelWarning
+from torqued.kernels import Robot
 from torqued.server.cli import main as cli
 from torqued.server.cli import models
 
@@ -68,26 +72,38 @@ def test_other_errors_are_not_hidden(monkeypatch):
 
 def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "rich.console", None)
-    code, out, err = outcome(capsys, "models")
+    code, out, err = outcome(capsys, "compile")
     assert (code, out) == (2, "")
     assert err == (
-        "torqued: error: `torqued models` needs rich.console, which is not installed; "
+        "torqued: error: `torqued compile` needs rich.console, which is not installed; "
         "install the 'server' extra: pip install 'torqued[server]'\n"
     )
 
 
-@pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - {"keys"}))
-def test_plain_installation_answers_every_command_with_the_extra_to_install(name):
-    """In a fresh interpreter that finds none of the optional packages."""
-    further = {"bench": ["kernels"], "call": ["hello"], "serve": ["--robot", "chain2"]}
-    arguments = [name, *further.get(name, [])]
+def plain_installation(*arguments, **environment):
+    """A command in a fresh interpreter that finds none of the optional packages."""
     program = (
         "import sys\n"
         f"sys.modules.update(dict.fromkeys({list(cli.EXTRAS)!r}))\n"
         "from torqued.server.cli.main import main\n"
         f"sys.exit(main({arguments!r}))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ | environment,
+    )
+
+
+#: What a controller's machine needs, where only the client is installed.
+FOR_CLIENTS = {"ping", "call", "stats", "top", "reload", "keys"}
+
+
+@pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - FOR_CLIENTS))
+def test_plain_installation_answers_the_servers_commands_with_the_extra_to_install(name):
+    further = {"bench": ["kernels"], "serve": ["--robot", "chain2"]}
+    done = plain_installation(name, *further.get(name, []))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"torqued: error: `torqued {name}` needs ")
     assert done.stderr.endswith("install the 'server' extra: pip install 'torqued[server]'\n")
@@ -96,17 +112,34 @@ def test_plain_installation_answers_every_command_with_the_extra_to_install(name
 def test_plain_installation_makes_keys(tmp_path):
     """A client's machine makes its own key, and only the public half travels."""
     server = zmq.curve_keypair()[0].decode()
-    arguments = ["keys", "new", "arm", "--server-key", server, "--keys", str(tmp_path)]
-    program = (
-        "import sys\n"
-        f"sys.modules.update(dict.fromkeys({list(cli.EXTRAS)!r}))\n"
-        "from torqued.server.cli.main import main\n"
-        f"sys.exit(main({arguments!r}))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = plain_installation("keys", "new", "arm", "--server-key", server, "--keys", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert "torqued keys allow arm --rights read --public" in done.stdout
     assert server in (tmp_path / "arm.key").read_text()
+
+
+def test_plain_installation_talks_to_a_daemon(tmp_path):
+    with InThread(Robot.family("chain", 3), tmp_path / "run"):
+        for command, said in {
+            ("ping",): "thread: ready (",
+            ("stats",): "thread: up ",
+            ("top", "--seconds", "0.1"): "thread: up ",
+            ("call", "dynamics", "--q", "neutral", "--want", "M"): "M: 3 × 3\n",
+        }.items():
+            done = plain_installation(*command, TORQUED_FOLDER=str(tmp_path / "run"))
+            assert (done.returncode, done.stderr) == (0, ""), command
+            assert done.stdout.startswith(said)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_examples_of_help_are_command_lines_that_exist(name):
+    lines = cli.COMMANDS[name].EXAMPLE.partition("\n\n")[0].splitlines()
+    assert lines
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        assert program == "torqued"
+        if "--help" not in arguments:
+            cli.build_parser().parse_args(arguments)
 
 
 def test_missing_module_of_unknown_origin_is_not_hidden(monkeypatch):

@@ -114,7 +114,7 @@ def test_key_opens_requests_control_telemetry_and_sessions(connect):
     assert client.ping().ready
     assert client.dynamics(*STATE).M.shape == (2, 2)
     with client.telemetry() as telemetry:
-        assert telemetry.newest(PATIENCE)["name"] == hello.name
+        assert telemetry.newest(PATIENCE)["robot"] == hello.name
     with client.session("gravity") as session:
         assert session.step(*STATE, timeout=PATIENCE).sequence == 1
         assert sessions_of(client)[0]["client"] == "controller"

@@ -1,0 +1,44 @@
+"""Which daemons run on this machine: by their sockets, those of dead daemons left out."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from torqued.client.endpoints import default_folder, request_endpoint
+from torqued.common.errors import TorquedError
+
+SUFFIX = ".control.sock"
+
+
+def running(folder: Path | None = None) -> list[str]:
+    """Names of the daemons that listen in a folder, by default the user's."""
+    files = (folder or default_folder()).glob(f"*{SUFFIX}")
+    return sorted(path.name.removesuffix(SUFFIX) for path in files if listens(path))
+
+
+def listens(path: Path) -> bool:
+    """Whether a process listens on a local socket; the file of one outlives it."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(str(path))
+        except (BlockingIOError, PermissionError):  # has much to do; is another user's
+            return True
+        except OSError:
+            return False
+    return True
+
+
+def endpoint_of(name: str, folder: Path | None = None) -> str:
+    """The request endpoint of a daemon that runs; the error names those that do."""
+    folder = folder or default_folder()
+    if not listens(folder / f"{name}{SUFFIX}"):
+        raise TorquedError(f"no daemon {name!r} runs in {folder}; {those_running(folder)}")
+    return request_endpoint(name, folder)
+
+
+def those_running(folder: Path | None = None) -> str:
+    """`running: left, right` for messages."""
+    names = running(folder)
+    return f"running: {', '.join(names)}" if names else "none does"
