@@ -21,9 +21,9 @@ from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
 from torqued.kernels.control.law import Array, Shape
 from torqued.kernels.control.laws import LAWS
-from torqued.kernels.control.observer import observer_numbers, observer_outputs
+from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import Sizes, allocate
+from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.input_checks import choice, mapping, numbers, unit_quaternions
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name
 
 
 class Controller:
-    """A law for a robot: its numbers, laid out for compiled code, and its state of memory."""
+    """A law for a robot: its arrays, laid out for compiled code, and its state of memory."""
 
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
@@ -51,7 +51,7 @@ class Controller:
         self.prepared = prepared
         self.references = prepared.references
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
-        observer = observer_numbers(robot, fields.get("observer"))
+        observer = observer_array(robot, fields.get("observer"))
         if len(observer):
             self.outputs |= observer_outputs(robot)
         sizes = Sizes(
@@ -61,17 +61,14 @@ class Controller:
             robot.nv_free,
             torques=robot.nv if self.law.is_torque else 0,
             unactuated=6 if robot.model.base == "floating" else 0,
+            state=robot.nq + robot.nv + sum(value.size for value in self.references.values()),
+            gains=len(prepared.gains),
+            memory=len(prepared.memory),
+            out=sum(math.prod(shape) for shape in self.outputs.values()),
+            observer=len(observer),
         )
-        reference = sum(value.size for value in self.references.values())
-        lengths = {
-            "state": robot.nq + robot.nv + reference,
-            "gains": len(prepared.gains),
-            "target": len(prepared.gains),
-            "memory": len(prepared.memory),
-            "out": sum(math.prod(shape) for shape in self.outputs.values()),
-            "observer": len(observer),
-        }
-        self.memory, self.data = allocate(sizes, lengths)
+        self.memory = SESSION.allocate(sizes)
+        self.data = self.memory.arrays
         self.data.gains[:] = self.data.target[:] = prepared.gains
         self.data.memory[:] = prepared.memory
         self.data.observer[:] = observer
@@ -106,7 +103,7 @@ class Controller:
         record.address = self.record.ctypes.data
         record.want, record.representation = prepared.want, prepared.representation
         record.frames, record.frame_count = prepared.frames.ctypes.data, len(prepared.frames)
-        record.data = self.memory.ctypes.data
+        record.data = self.memory.address
 
     def gains(self, given: Mapping[str, Any]) -> Array:
         """Gains as the law packs them, checked; those not given stay as they were."""

@@ -19,7 +19,7 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.evaluation import evaluate, limit
 from torqued.kernels.control.law import copy
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import numbers_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.records import (
@@ -112,7 +112,7 @@ def fallback(session, sizes, data, time):
 def serve(handle, loop, session, time):
     """One tick of one session."""
     control = control_of(session)
-    sizes, data = sizes_of(control), numbers_of(control)
+    sizes, data = sizes_of(control), arrays_of(control)
     status = newest_state(session, control, data, time, loop.period * 1e-9)
     ramp_gains(session, data)
     age = time - session.received if session.sequence >= 0 else 0
@@ -167,7 +167,7 @@ def send_output(loop, session, data, status, age, begin, time):
 @kernel
 def close(loop, session, time):
     """The last frame of a session: its fallback at the end of fading, which is zero torque."""
-    data = numbers_of(control_of(session))
+    data = arrays_of(control_of(session))
     data.out[:] = 0.0
     send_output(loop, session, data, FALLBACK, 0, time, time)
     session.state = CLOSED
