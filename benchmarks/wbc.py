@@ -177,7 +177,7 @@ def daqp_times(ticks: Ticks) -> tuple[Array, Array, Array]:
     # Every tenth tick: a program takes longer to build in Python than to solve.
     states = ticks.states[:: max(1, len(ticks.states) // 500)]
     cold, warm, transformed = np.empty((3, len(states)))
-    solver = ticks.control.memory.solver
+    solver = ticks.control.solver
     model = daqp.Model()
     for k, state in enumerate(states):
         p = dense_program(ticks.control, state)

@@ -9,7 +9,7 @@ from robots import load_real, robots_folder
 
 from torqued.kernels import Robot, Wrench
 from torqued.kernels.control.wholebody.controller import ContactController
-from torqued.kernels.control.wholebody.dense import Program, dense_program
+from torqued.kernels.control.wholebody.dense import DenseProgram, dense_program
 from torqued.kernels.control.wholebody.whole_body import WholeBody
 
 TALOS = robots_folder() / "talos_data" / "robots" / "talos_reduced.urdf"
@@ -46,14 +46,14 @@ def random_references(control: WholeBody, q: Any, seed: int) -> dict[str, Any]:
 
 def along_axes(control: ContactController) -> Any:
     """Forces of active contacts in the order of the program's variables."""
-    plan = control.memory.plan
-    active = [c for c in plan.contact if c["variable"] >= 0]
+    program = control.program
+    active = [c for c in program.contact if c["variable"] >= 0]
     return np.concatenate(
-        [plan.force[c["point"] : c["point"] + c["points"]].ravel() for c in active] or [[]]
+        [program.force[c["point"] : c["point"] + c["points"]].ravel() for c in active] or [[]]
     )
 
 
-def program_and_solution(control: WholeBody, state: Any) -> tuple[Program, Any]:
+def program_and_solution(control: WholeBody, state: Any) -> tuple[DenseProgram, Any]:
     answer = control.tick(state)
     assert answer["violated"] == "nothing"
     x = np.concatenate([answer["a"], along_axes(control)])
@@ -63,11 +63,11 @@ def program_and_solution(control: WholeBody, state: Any) -> tuple[Program, Any]:
 def wrenches(control: WholeBody, force: Any) -> dict[str, list[Wrench]]:
     """Forces in world axes as external forces of `Robot`, at the points of the contacts."""
     acting: dict[str, list[Wrench]] = {}
-    plan = control.memory.plan
+    program = control.program
     frames = [name.split("#")[0] for name in control.contact_names]
-    for frame, contact in zip(frames, plan.contact, strict=True):
+    for frame, contact in zip(frames, program.contact, strict=True):
         for k in range(contact["point"], contact["point"] + contact["points"]):
-            acting.setdefault(frame, []).append(Wrench(force=force[k], point=plan.offset[k]))
+            acting.setdefault(frame, []).append(Wrench(force=force[k], point=program.offset[k]))
     return acting
 
 

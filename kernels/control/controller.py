@@ -21,9 +21,9 @@ from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
 from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
-from torqued.kernels.control.observer import observer_numbers, observer_outputs
+from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import Sizes, allocate
+from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.input_checks import choice, mapping, numbers, unit_quaternions
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Controller:
-    """A law for a robot: its numbers, laid out for compiled code, and its state of memory."""
+    """A law for a robot: its arrays, laid out for compiled code, and its state of memory."""
 
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
@@ -57,9 +57,10 @@ class Controller:
         self.gains = prepared.gains  # those in effect, by name
         self.references = prepared.references
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
-        observer = observer_numbers(robot, fields.get("observer"))
+        observer = observer_array(robot, fields.get("observer"))
         if len(observer):
             self.outputs |= observer_outputs(robot)
+        packed = pack(prepared.gains)
         sizes = Sizes(
             robot.nq,
             robot.nv,
@@ -67,19 +68,16 @@ class Controller:
             robot.nv_free,
             torques=robot.nv if self.law.is_torque else 0,
             unactuated=6 if robot.model.base == "floating" else 0,
+            state=robot.nq + robot.nv + sum(value.size for value in self.references.values()),
+            gains=len(packed),
+            memory=len(prepared.memory),
+            out=sum(math.prod(shape) for shape in self.outputs.values()),
+            observer=len(observer),
+            kept=prepared.remembered + len(observer),
+            quaternions=len(robot._quaternions),
         )
-        packed = pack(prepared.gains)
-        reference = sum(value.size for value in self.references.values())
-        lengths = {
-            "state": robot.nq + robot.nv + reference,
-            **dict.fromkeys(("gains", "target", "wanted"), len(packed)),
-            "memory": len(prepared.memory),
-            "out": sum(math.prod(shape) for shape in self.outputs.values()),
-            "observer": len(observer),
-            "kept": prepared.remembered + len(observer),
-            "quaternions": len(robot._quaternions),
-        }
-        self.memory, self.data = allocate(sizes, lengths)
+        self.memory = SESSION.allocate(sizes)
+        self.data = self.memory.arrays
         self.data.gains[:] = self.data.target[:] = packed
         self.data.memory[:] = prepared.memory
         self.data.observer[:] = observer
@@ -116,7 +114,7 @@ class Controller:
         record.remembered = prepared.remembered
         record.want, record.representation = prepared.want, prepared.representation
         record.frames, record.frame_count = prepared.frames.ctypes.data, len(prepared.frames)
-        record.data = self.memory.ctypes.data
+        record.data = self.memory.address
 
     def tuned(self, changes: Mapping[str, Any]) -> Gains:
         """All gains by name with some changed, checked; others stay as they were."""

@@ -13,7 +13,7 @@ from numba.extending import intrinsic
 from torqued.common.status import CLAMPED, NONFINITE, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import numbers_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
 
 #: s since the last torque of a controller that is asked once: no limit of rates applies.
@@ -96,5 +96,5 @@ def limit(sizes, data, period):
 def evaluate_once(handle, controls):
     """One result outside of the loop. Returns status bits."""
     control = controls[0]
-    sizes, data = sizes_of(control), numbers_of(control)
+    sizes, data = sizes_of(control), arrays_of(control)
     return evaluate(handle, control, data) | limit(sizes, data, NEVER)

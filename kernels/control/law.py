@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import numbers_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.dynamics.manifold import fill_difference
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
@@ -93,9 +93,9 @@ def joint_references(robot: Robot) -> dict[str, Array]:
 
 @kernel
 def open_control(handle, address):
-    """What a law works on: the tree, the controller's record (1,), sizes and numbers."""
+    """What a law works on: the tree, the controller's record (1,), sizes and arrays."""
     control = carray(pointer(address), 1, CONTROL)
-    return open_work(handle), control, sizes_of(control[0]), numbers_of(control[0])
+    return open_work(handle), control, sizes_of(control[0]), arrays_of(control[0])
 
 
 @kernel
@@ -124,14 +124,13 @@ def velocity(sizes, data):
 @kernel
 def row(sizes, data, k):
     """One of eight scratch vectors (nv,)."""
-    return data.rows[k * sizes.nv : (k + 1) * sizes.nv]
+    return data.rows[k]
 
 
 @kernel
 def square(sizes, data, k, n):
     """One of five scratch matrices (n, n), n at most nv_free."""
-    start = k * sizes.nv_free * sizes.nv_free
-    return data.square[start : start + n * n].reshape(n, n)
+    return data.square[k].reshape(-1)[: n * n].reshape(n, n)
 
 
 @kernel

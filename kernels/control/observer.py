@@ -41,7 +41,7 @@ DEFAULT_SHARE = 0.05
 NAMES = ("gain", "threshold", "release")
 
 
-def observer_numbers(robot: Robot, given: Any) -> Array:
+def observer_array(robot: Robot, given: Any) -> Array:
     """`gain` 1/s, `threshold` and `release` N m: number or (nv,), checked and laid out."""
     if given is None or given is False:
         return np.zeros(0)

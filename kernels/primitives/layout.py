@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import typeof, types
-from numpy.typing import NDArray
 
+from torqued.kernels.primitives.arrays import Floats, Records, array
 from torqued.kernels.primitives.lanes import LANES
 
 REVOLUTE = 0  # turns about z by q
@@ -108,32 +108,23 @@ PATH = np.dtype(
 )
 
 
+class WorkSizes(NamedTuple):
+    """Of a model."""
+
+    bodies: int
+    columns: int
+    blocks: int  # of the path
+
+
 class Work(NamedTuple):
     """What every kernel takes first: the model and its scratch memory."""
 
-    world: NDArray[np.void]  # (1,) WORLD
-    bodies: NDArray[np.void]  # (n,) BODY, read only
-    states: NDArray[np.void]  # (n,) STATE
-    columns: NDArray[np.void]  # (nv,) COLUMN
-    path: NDArray[np.void]  # (blocks,) PATH
-    pair: NDArray[np.float64]  # (nv, nv, 4) a 3-vector per pair of columns; christoffel
-
-
-#: Where the arrays of a `Work` are in memory; workspace.py.
-ADDRESSES = np.dtype(
-    [
-        ("world", "u8"),
-        ("bodies", "u8"),
-        ("states", "u8"),
-        ("columns", "u8"),
-        ("path", "u8"),
-        ("pair", "u8"),
-        ("body_count", "i8"),
-        ("column_count", "i8"),
-        ("block_count", "i8"),
-    ],
-    align=True,
-)
+    world: Records = array(WORLD, 1)
+    bodies: Records = array(BODY, "bodies")  # read only
+    states: Records = array(STATE, "bodies")
+    columns: Records = array(COLUMN, "columns")
+    path: Records = array(PATH, "blocks")
+    pair: Floats = array(float, "columns", "columns", LANES)  # per pair of columns; christoffel
 
 
 #: Argument types of entries.

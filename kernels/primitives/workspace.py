@@ -1,53 +1,45 @@
 """Scratch memory for a model, and how an entry finds it.
 
-Handing an array from Python to compiled code costs 0.05 µs. A workspace therefore puts the
-addresses of its six arrays into one record, and entries take the address of that record.
+Handing an array from Python to compiled code costs 0.05 µs. Entries therefore take one number,
+the address that leads to all arrays of a workspace (arrays.py).
 """
 
 from __future__ import annotations
 
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
-from numba import carray, types
-from numba.core import cgutils, config
+from numba import types
+from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.primitives.arrays import Layout
 from torqued.kernels.primitives.lanes import LANES
-from torqued.kernels.primitives.layout import ADDRESSES, BODY, COLUMN, PATH, STATE, WORLD, Work
+from torqued.kernels.primitives.layout import BODY, WORLD, Work, WorkSizes
+
+WORK_LAYOUT = Layout(Work, WorkSizes)
+
+#: The arrays behind a handle: the first line of every entry.
+open_work = WORK_LAYOUT.open
 
 
 class Workspace:
     """Kernels with different workspaces may run in parallel."""
 
     def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
-        count = int(sum(bodies["columns"]))
         deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
-        columns = np.zeros(count, COLUMN).view(np.recarray)
-        columns.body = np.repeat(np.arange(len(bodies)), bodies["columns"])
-        self.arrays = Work(
-            world.copy().view(np.recarray),
-            bodies,
-            np.zeros(len(bodies), STATE).view(np.recarray),
-            columns,
-            np.zeros(-(-deepest // LANES) + 1, PATH).view(np.recarray),
-            np.zeros((count, count, LANES)),
+        sizes = WorkSizes(
+            bodies=len(bodies),
+            columns=int(sum(bodies["columns"])),
+            blocks=-(-deepest // LANES) + 1,
         )
-        self._addresses = np.zeros(1, ADDRESSES)
-        for name, array in self.arrays._asdict().items():
-            self._addresses[name] = array.ctypes.data
-        self._addresses["body_count"] = len(bodies)
-        self._addresses["column_count"] = count
-        self._addresses["block_count"] = len(self.arrays.path)
+        self._memory = WORK_LAYOUT.allocate(sizes, given={"world": world.copy(), "bodies": bodies})
+        self.arrays: Work = self._memory.arrays
+        self.arrays.columns.body[:] = np.repeat(np.arange(len(bodies)), bodies["columns"])
         #: What entries take. Valid as long as this object lives.
-        self.handle: int = self._addresses.ctypes.data
-        _WORKSPACES[self.handle] = self
-
-
-_WORKSPACES: WeakValueDictionary[int, Workspace] = WeakValueDictionary()
+        self.handle: int = self._memory.address
 
 
 @kernel
@@ -70,27 +62,6 @@ def pointer(typing: Any, address: Any) -> Any:
         return builder.inttoptr(args[0], cgutils.voidptr_t)
 
     return types.voidptr(address), generate
-
-
-@kernel
-def _compiled_open(handle):
-    a = carray(pointer(handle), 1, ADDRESSES)[0]
-    return Work(
-        carray(pointer(a.world), 1, WORLD),
-        carray(pointer(a.bodies), a.body_count, BODY),
-        carray(pointer(a.states), a.body_count, STATE),
-        carray(pointer(a.columns), a.column_count, COLUMN),
-        carray(pointer(a.path), a.block_count, PATH),
-        carray(pointer(a.pair), (a.column_count, a.column_count, LANES), np.float64),
-    )
-
-
-def _plain_open(handle: int) -> Work:
-    return _WORKSPACES[handle].arrays
-
-
-#: The arrays behind a handle: the first line of every entry.
-open_work = _plain_open if config.DISABLE_JIT else _compiled_open
 
 
 def unbranched(columns: int) -> Workspace:

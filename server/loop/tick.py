@@ -20,7 +20,7 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.evaluation import evaluate, limit
 from torqued.kernels.control.law import copy, velocity
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.session_arrays import numbers_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED
@@ -94,7 +94,7 @@ def compute(handle, loop, session, control, data):
 def serve(handle, loop, session):
     """One tick of one session."""
     control = control_of(session)
-    sizes, data = sizes_of(control), numbers_of(control)
+    sizes, data = sizes_of(control), arrays_of(control)
     status = newest_state(session, control, data, loop)
     ramp_gains(session, data)
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
@@ -151,7 +151,7 @@ def send_output(loop, session, data, status, age, spent):
 @kernel
 def close(loop, session):
     """The last frame of a session: zero torque."""
-    data = numbers_of(control_of(session))
+    data = arrays_of(control_of(session))
     data.out[:] = 0.0
     session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
     session.state = CLOSED

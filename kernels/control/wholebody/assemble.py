@@ -32,108 +32,112 @@ COMMON_GAINS = 4
 
 
 @routine
-def walk(work, sizes, plan, state):
+def walk(work, sizes, program, state):
     """M and bias of the free tree, and all that tasks and contacts need of it."""
     for k in range(sizes.nq_free):
-        plan.q_free[k] = plan.q_multiplier[k] * state[int(plan.q_index[k])] + plan.q_offset[k]
+        program.q_free[k] = (
+            program.q_multiplier[k] * state[int(program.q_index[k])] + program.q_offset[k]
+        )
     for k in range(sizes.nv_free):
-        plan.v_free[k] = plan.v_multiplier[k] * state[sizes.nq + int(plan.v_index[k])]
-    place(work, plan.q_free)
-    drift(work, plan.v_free, rest_acceleration(work))
+        program.v_free[k] = program.v_multiplier[k] * state[sizes.nq + int(program.v_index[k])]
+    place(work, program.q_free)
+    drift(work, program.v_free, rest_acceleration(work))
     composite_inertias(work)
-    fill_mass_matrix(work, plan.M_free)
+    fill_mass_matrix(work, program.M_free)
     body_forces(work)
-    collect_forces(work, plan.bias_free)
+    collect_forces(work, program.bias_free)
 
 
 @routine
-def project(sizes, plan):
+def project(sizes, program):
     """From the free tree to the robot's own coordinates, where joints mimic others."""
     if not sizes.follows:
         return
-    plan.M[:, :] = 0.0
-    plan.J[:, :] = 0.0
-    plan.bias[:] = 0.0
+    program.M[:, :] = 0.0
+    program.J[:, :] = 0.0
+    program.bias[:] = 0.0
     for i in range(sizes.nv_free):
-        k, x = int(plan.v_index[i]), plan.v_multiplier[i]
-        plan.bias[k] += x * plan.bias_free[i]
+        k, x = int(program.v_index[i]), program.v_multiplier[i]
+        program.bias[k] += x * program.bias_free[i]
         for j in range(sizes.nv_free):
-            plan.M[k, int(plan.v_index[j])] += x * plan.v_multiplier[j] * plan.M_free[i, j]
+            program.M[k, int(program.v_index[j])] += (
+                x * program.v_multiplier[j] * program.M_free[i, j]
+            )
         for r in range(sizes.rows):
-            plan.J[r, k] += x * plan.J_free[r, i]
+            program.J[r, k] += x * program.J_free[r, i]
 
 
 @kernel
-def fill_com_rows(sizes, plan, mass):
+def fill_com_rows(sizes, program, mass):
     """com (3, nv) from the momentum matrix of the free tree."""
-    plan.com[:, :] = 0.0
+    program.com[:, :] = 0.0
     inverse = 1.0 / mass if mass > 0.0 else 0.0
     for i in range(sizes.nv_free):
-        k, x = int(plan.v_index[i]), plan.v_multiplier[i] * inverse
+        k, x = int(program.v_index[i]), program.v_multiplier[i] * inverse
         for r in range(3):
-            plan.com[r, k] += x * plan.momentum[3 + r, i]
+            program.com[r, k] += x * program.momentum[3 + r, i]
 
 
 @kernel
-def posture_error(work, sizes, plan, state, reference):
+def posture_error(work, sizes, program, state, reference):
     """error_free = how far the joints are from q at `reference` in the state.
 
     A floating base has no posture: it is where contacts and tasks put it.
     """
     for k in range(sizes.nq_free):
-        source = state[reference + int(plan.q_index[k])]
-        plan.reference_free[k] = plan.q_multiplier[k] * source + plan.q_offset[k]
+        source = state[reference + int(program.q_index[k])]
+        program.reference_free[k] = program.q_multiplier[k] * source + program.q_offset[k]
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         k, c = body.q, body.column
         if body.kind == FLOATING:
             for r in range(6):
-                plan.error_free[c + r] = 0.0
+                program.error_free[c + r] = 0.0
         elif body.kind == SPHERICAL:
-            x, y, z, w = load_quaternion(plan.q_free, k)
-            turn = quaternion_product((-x, -y, -z, w), load_quaternion(plan.reference_free, k))
+            x, y, z, w = load_quaternion(program.q_free, k)
+            turn = quaternion_product((-x, -y, -z, w), load_quaternion(program.reference_free, k))
             e = logarithm(turn[0], turn[1], turn[2], turn[3])
             for r in range(3):
-                plan.error_free[c + r] = e[r]
+                program.error_free[c + r] = e[r]
         else:
-            plan.error_free[c] = plan.reference_free[k] - plan.q_free[k]
+            program.error_free[c] = program.reference_free[k] - program.q_free[k]
 
 
 @kernel
-def add_posture(work, sizes, plan, k, state, weight, stiffness, damping):
+def add_posture(work, sizes, program, k, state, weight, stiffness, damping):
     """A posture's share of H and g, which is diagonal."""
     nq, nv = sizes.nq, sizes.nv
-    start = plan.task[k].references
-    posture_error(work, sizes, plan, state, start)
+    start = program.task[k].references
+    posture_error(work, sizes, program, state, start)
     total = 0.0
     for i in range(sizes.nv_free):
-        j = int(plan.v_index[i])
-        if plan.chosen[k, j] == 0.0 or plan.leader[i] == 0.0:
+        j = int(program.v_index[i])
+        if program.chosen[k, j] == 0.0 or program.leader[i] == 0.0:
             continue  # a follower would count its leader twice
-        error = plan.error_free[i]
+        error = program.error_free[i]
         total += error * error
         slower = state[start + nq + j] - state[nq + j]
         want = state[start + nq + nv + j] + damping * slower + stiffness * error
-        plan.H[j, j] += weight
-        plan.g[j] -= weight * want
-    plan.error[k, 0] = total**0.5
-    plan.error[k, 1] = 0.0
+        program.H[j, j] += weight
+        program.g[j] -= weight * want
+    program.error[k, 0] = total**0.5
+    program.error[k, 1] = 0.0
 
 
 @kernel
-def fill_tasks(work, sizes, plan, state, gains):
+def fill_tasks(work, sizes, program, state, gains):
     """Rows of all tasks in J_free, rate and weight."""
     needs_momentum = False
     for k in range(sizes.tasks):
-        kind = plan.task[k].kind
+        kind = program.task[k].kind
         needs_momentum = needs_momentum or kind in (COM, MOMENTUM)
     whole = (0.0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0), (0.0, 0.0, 0.0, 0.0, 0.0, 0.0))
     if needs_momentum:
-        whole = whole_momentum(work, plan.v_free, plan.momentum)
+        whole = whole_momentum(work, program.v_free, program.momentum)
     for k in range(sizes.tasks):
-        task, error = plan.task[k], plan.error[k]
+        task, error = program.task[k], program.error[k]
         weight, stiffness, damping = gains[3 * k], gains[3 * k + 1], gains[3 * k + 2]
-        J, rate, momentum = plan.J_free, plan.rate, plan.momentum
+        J, rate, momentum = program.J_free, program.rate, program.momentum
         if task.kind == POSTURE:
             continue
         if task.kind == COM:
@@ -143,47 +147,49 @@ def fill_tasks(work, sizes, plan, state, gains):
         else:
             fill_frame_task(work, task, state, stiffness, damping, error, J, rate)
         for r in range(task.rows):
-            plan.weight[task.row + r] = weight * task.share[r]
+            program.weight[task.row + r] = weight * task.share[r]
 
 
 @routine
-def add_rows(sizes, plan):
+def add_rows(sizes, program):
     """H += Jᵀ W J and g += Jᵀ W rate over the rows of tasks; the lower triangle."""
     for r in range(sizes.task_rows):
-        if plan.weight[r] == 0.0:
+        if program.weight[r] == 0.0:
             continue
-        row = plan.J[r]
+        row = program.J[r]
         for i in range(sizes.nv):
-            x = plan.weight[r] * row[i]
+            x = program.weight[r] * row[i]
             if x != 0.0:
-                plan.g[i] += x * plan.rate[r]
+                program.g[i] += x * program.rate[r]
                 for j in range(i + 1):
-                    plan.H[i, j] += x * row[j]
+                    program.H[i, j] += x * row[j]
 
 
 @routine
-def assemble(work, sizes, plan, state, gains):
+def assemble(work, sizes, program, state, gains):
     """Everything but the solver's own form. Returns the number of force variables."""
-    walk(work, sizes, plan, state)
+    walk(work, sizes, program, state)
     references = sizes.nq + sizes.nv + sizes.references
     contacts = sizes.contacts
     active = state[references - 2 * contacts : references - contacts]
-    forces = activate(plan, active, state[references - contacts : references])
-    fill_tasks(work, sizes, plan, state, gains)
+    forces = activate(program, active, state[references - contacts : references])
+    fill_tasks(work, sizes, program, state, gains)
     start = TASK_GAINS * sizes.tasks
     first_point = sizes.task_rows + sizes.contact_rows
     for k in range(contacts):
-        if plan.contact[k].variable >= 0:
-            fill_contact(work, plan, k, first_point, gains[start + k])
-    project(sizes, plan)
+        if program.contact[k].variable >= 0:
+            fill_contact(work, program, k, first_point, gains[start + k])
+    project(sizes, program)
     start += contacts
-    plan.H[:, :] = 0.0
+    program.H[:, :] = 0.0
     for i in range(sizes.nv):
-        plan.H[i, i] = gains[start]
-        plan.g[i] = 0.0 if i < sizes.base else gains[start] * gains[start + 1] * state[sizes.nq + i]
+        program.H[i, i] = gains[start]
+        program.g[i] = (
+            0.0 if i < sizes.base else gains[start] * gains[start + 1] * state[sizes.nq + i]
+        )
     for k in range(sizes.tasks):
-        if plan.task[k].kind == POSTURE:
+        if program.task[k].kind == POSTURE:
             weight, stiffness = gains[3 * k], gains[3 * k + 1]
-            add_posture(work, sizes, plan, k, state, weight, stiffness, gains[3 * k + 2])
-    add_rows(sizes, plan)
+            add_posture(work, sizes, program, k, state, weight, stiffness, gains[3 * k + 2])
+    add_rows(sizes, program)
     return forces

@@ -87,7 +87,7 @@ class Balance(ContactController):
         }
         self._allocate(sizes, np.zeros(0, TASK), contact, iterations)
         self._set_limits(limits, period, fade, fallback_damping)
-        self.memory.plan.offset[:] = offset
+        self.program.offset[:] = offset
         self._name_gains(self._default_gains())
         self.gains = self.pack_gains(gains or {})
 

@@ -21,7 +21,13 @@ from torqued.kernels.control.wholebody.assemble import fill_com_rows, posture_er
 from torqued.kernels.control.wholebody.contacts import EDGES, activate, fill_contact
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.law import all_finite, fade_torque, keep_torque, put_forces
-from torqued.kernels.control.wholebody.layout import FRICTION, INPUT, NOTHING, open_plan
+from torqued.kernels.control.wholebody.layout import (
+    FRICTION,
+    INPUT,
+    NOTHING,
+    open_program,
+    program_sizes,
+)
 from torqued.kernels.control.wholebody.rows import finish_row, invert_factor, product
 from torqued.kernels.control.wholebody.solve import solve_rows
 from torqued.kernels.control.wholebody.tasks import at, whole_momentum
@@ -52,9 +58,9 @@ COMMON_GAINS = 6
 
 
 @routine
-def wanted_wrench(work, plan, state, first, gains):
+def wanted_wrench(work, program, state, first, gains):
     """Moment and force about the centre of mass, and where that is relative to the origin."""
-    mass, c, h, _ = whole_momentum(work, plan.v_free, plan.momentum)
+    mass, c, h, _ = whole_momentum(work, program.v_free, program.momentum)
     inverse = 1.0 / mass if mass > 0.0 else 0.0
     e = sub(at(state, first), add(c, load3(work.world[0].origin)))
     slower = sub(at(state, first + 3), scale(linear(h), inverse))
@@ -70,46 +76,46 @@ def wanted_wrench(work, plan, state, first, gains):
 
 
 @kernel
-def wrench_column(work, plan, k, point, axis, c):
+def wrench_column(work, program, k, point, axis, c):
     """[moment about c; force] of a unit force of a contact's point along one of its axes."""
-    contact = plan.contact[k]
-    E = load9(plan.axes[k])
+    contact = program.contact[k]
+    E = load9(program.axes[k])
     force = (E[axis], E[3 + axis], E[6 + axis])
     R, p = load9(contact.frame.R), load3(contact.frame.p)
     if contact.frame.body >= 0:
         state = work.states[contact.frame.body]
         p = add(load3(state.p), rotate(load9(state.R), p))
         R = compose(load9(state.R), R)
-    r = add(p, rotate(R, load3(plan.offset[point])))
+    r = add(p, rotate(R, load3(program.offset[point])))
     return join(cross(sub(r, c), force), force)
 
 
 @routine
-def fill_distribution(work, sizes, plan, c, wrench, moment_weight, force_weight):
+def fill_distribution(work, sizes, program, c, wrench, moment_weight, force_weight):
     """H and g of ½ ‖G f − wrench‖² + ½ force_weight ‖f‖²; G in the first rows of `distribution`."""
     n = 0
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         for i in range(contact.point, contact.point + contact.points):
             for axis in range(3):
-                x = wrench_column(work, plan, k, i, axis, c)
+                x = wrench_column(work, program, k, i, axis, c)
                 for r in range(6):
-                    plan.distribution[r, n] = x[r]
+                    program.distribution[r, n] = x[r]
                 n += 1
     for i in range(n):
         gradient = 0.0
         for r in range(6):
             weight = moment_weight if r < 3 else 1.0
-            gradient -= weight * plan.distribution[r, i] * wrench[r]
-        plan.g[i] = gradient
+            gradient -= weight * program.distribution[r, i] * wrench[r]
+        program.g[i] = gradient
         for j in range(i + 1):
             x = force_weight if i == j else 0.0
             for r in range(6):
                 weight = moment_weight if r < 3 else 1.0
-                x += weight * plan.distribution[r, i] * plan.distribution[r, j]
-            plan.H[i, j] = x
+                x += weight * program.distribution[r, i] * program.distribution[r, j]
+            program.H[i, j] = x
     return n
 
 
@@ -127,11 +133,11 @@ def sparse_row(L, n, first, x, out):
 
 
 @routine
-def fill_friction(sizes, plan, n):
+def fill_friction(sizes, program, n):
     """Rows of all active contacts. Returns their number."""
     r = 0
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         mu = contact.friction
@@ -139,150 +145,152 @@ def fill_friction(sizes, plan, n):
             for edge in range(EDGES):
                 sign = 1.0 if edge % 2 == 0 else -1.0
                 x = (sign, 0.0, -mu) if edge < 2 else (0.0, sign, -mu)
-                out = plan.A[r * n : (r + 1) * n]
-                total = sparse_row(plan.L, n, contact.variable + 3 * i, x, out)
-                shift = product(plan.w, out, n)
+                out = program.A[r * n : (r + 1) * n]
+                total = sparse_row(program.L, n, contact.variable + 3 * i, x, out)
+                shift = product(program.w, out, n)
                 identity = EDGES * (contact.point + i) + edge
-                finish_row(plan, r, out, total, n, shift, -UNBOUNDED, 0.0, identity, FRICTION)
+                finish_row(program, r, out, total, n, shift, -UNBOUNDED, 0.0, identity, FRICTION)
                 r += 1
         if contact.most < UNBOUNDED:
-            out = plan.A[r * n : (r + 1) * n]
+            out = program.A[r * n : (r + 1) * n]
             total = 0.0
             for i in range(n):
                 y = 0.0
                 for j in range(contact.points):
-                    y += plan.L[i, contact.variable + 3 * j + 2]
+                    y += program.L[i, contact.variable + 3 * j + 2]
                 out[i] = y
                 total += y * y
-            shift = product(plan.w, out, n)
+            shift = product(program.w, out, n)
             identity = EDGES * sizes.points + k
             most = max(0.0, contact.most)
-            finish_row(plan, r, out, total, n, shift, -UNBOUNDED, most, identity, FRICTION)
+            finish_row(program, r, out, total, n, shift, -UNBOUNDED, most, identity, FRICTION)
             r += 1
     return r
 
 
 @kernel
-def distribute(work, sizes, plan, c, wrench, gains):
+def distribute(work, sizes, program, c, wrench, gains):
     """Forces of all points. Returns the class that could not be met and the iterations."""
-    plan.force[:, :] = 0.0
-    n = fill_distribution(work, sizes, plan, c, wrench, gains[4], gains[5])
+    program.force[:, :] = 0.0
+    n = fill_distribution(work, sizes, program, c, wrench, gains[4], gains[5])
     if n == 0:
         return NOTHING, 0
-    L = plan.L[:n, :n]
-    if not gains[5] > 0.0 or not invert_factor(plan.H[:n, :n], L):
+    L = program.L[:n, :n]
+    if not gains[5] > 0.0 or not invert_factor(program.H[:n, :n], L):
         return INPUT, 0
     sense = 0.0
     for i in range(n):
-        plan.w[i] = product(L[i], plan.g, i + 1)
-        sense += plan.w[i]
+        program.w[i] = product(L[i], program.g, i + 1)
+        sense += program.w[i]
     if not math.isfinite(sense):
         return INPUT, 0
-    rows = fill_friction(sizes, plan, n)
-    violated, iterations = solve_rows(plan, rows, n)
+    rows = fill_friction(sizes, program, n)
+    violated, iterations = solve_rows(program, rows, n)
     if violated != NOTHING:
         return violated, iterations
     for i in range(n):
-        plan.y[i] = 0.0
+        program.y[i] = 0.0
     for i in range(n):
-        x = plan.u[i] - plan.w[i]
+        x = program.u[i] - program.w[i]
         for k in range(i + 1):
-            plan.y[k] += L[i, k] * x
+            program.y[k] += L[i, k] * x
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable >= 0:
             for i in range(contact.points):
                 for axis in range(3):
-                    f = plan.y[contact.variable + 3 * i + axis]
-                    plan.force[contact.point + i, axis] = f
+                    f = program.y[contact.variable + 3 * i + axis]
+                    program.force[contact.point + i, axis] = f
     return violated, iterations
 
 
 @kernel
-def pass_on(sizes, plan, state, posture, gains):
+def pass_on(sizes, program, state, posture, gains):
     """τ = −(J_p − J_c)ᵀ f + posture."""
     nq, nv = sizes.nq, sizes.nv
     total = ZERO3
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         for i in range(contact.point, contact.point + contact.points):
-            f = (plan.force[i, 0], plan.force[i, 1], plan.force[i, 2])
-            total = add(total, rotate(load9(plan.axes[k]), f))
+            f = (program.force[i, 0], program.force[i, 1], program.force[i, 2])
+            total = add(total, rotate(load9(program.axes[k]), f))
     for i in range(nv):
-        plan.tau[i] = 0.0
+        program.tau[i] = 0.0
     for i in range(sizes.nv_free):
-        j = int(plan.v_index[i])
-        if plan.leader[i] != 0.0 and j >= sizes.base:
-            plan.tau[j] += gains[COMMON_GAINS + j] * plan.error_free[i]
+        j = int(program.v_index[i])
+        if program.leader[i] != 0.0 and j >= sizes.base:
+            program.tau[j] += gains[COMMON_GAINS + j] * program.error_free[i]
     for j in range(sizes.base, nv):
         slower = state[posture + nq + j] - state[nq + j]
-        plan.tau[j] += gains[COMMON_GAINS + nv + j] * slower
+        program.tau[j] += gains[COMMON_GAINS + nv + j] * slower
         for r in range(3):
-            plan.tau[j] += plan.com[r, j] * total[r]
+            program.tau[j] += program.com[r, j] * total[r]
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         for i in range(contact.point, contact.point + contact.points):
             for axis in range(3):
-                f = plan.force[i, axis]
-                row = plan.J[sizes.contact_rows + 3 * i + axis]
+                f = program.force[i, axis]
+                row = program.J[sizes.contact_rows + 3 * i + axis]
                 for j in range(sizes.base, nv):
-                    plan.tau[j] -= row[j] * f
+                    program.tau[j] -= row[j] * f
 
 
 @kernel
-def prepare(work, sizes, plan, state, first, gains):
+def prepare(work, sizes, program, state, first, gains):
     """One walk over the tree: Jacobians, centre of mass, wanted wrench. Returns the latter two."""
     nq = sizes.nq
     for k in range(sizes.nq_free):
-        plan.q_free[k] = plan.q_multiplier[k] * state[int(plan.q_index[k])] + plan.q_offset[k]
+        program.q_free[k] = (
+            program.q_multiplier[k] * state[int(program.q_index[k])] + program.q_offset[k]
+        )
     for k in range(sizes.nv_free):
-        plan.v_free[k] = plan.v_multiplier[k] * state[nq + int(plan.v_index[k])]
-    place(work, plan.q_free)
-    move(work, plan.v_free)
+        program.v_free[k] = program.v_multiplier[k] * state[nq + int(program.v_index[k])]
+    place(work, program.q_free)
+    move(work, program.v_free)
     composite_inertias(work)
     last = first + sizes.references
     active = state[last - 2 * sizes.contacts : last - sizes.contacts]
-    activate(plan, active, state[last - sizes.contacts : last])
+    activate(program, active, state[last - sizes.contacts : last])
     for k in range(sizes.contacts):
-        if plan.contact[k].variable >= 0:
-            fill_contact(work, plan, k, sizes.contact_rows, 0.0)
-    project(sizes, plan)
-    mass, c, wrench = wanted_wrench(work, plan, state, first, gains)
-    fill_com_rows(sizes, plan, mass)
+        if program.contact[k].variable >= 0:
+            fill_contact(work, program, k, sizes.contact_rows, 0.0)
+    project(sizes, program)
+    mass, c, wrench = wanted_wrench(work, program, state, first, gains)
+    fill_com_rows(sizes, program, mass)
     return c, wrench
 
 
 @routine
 def balance_torque(work, address, state, nq, nv, gains, out):
     """Torques and what led to them into `out`. Returns status bits."""
-    plan = open_plan(address)
-    sizes = plan.record[0]
+    program = open_program(address)
+    sizes = program_sizes(address)
     first = nq + nv
     posture = first + 13
     violated, iterations, wrench = INPUT, 0, ZERO6
     if all_finite(state):
-        c, wrench = prepare(work, sizes, plan, state, first, gains)
-        posture_error(work, sizes, plan, state, posture)
-        violated, iterations = distribute(work, sizes, plan, c, wrench, gains)
+        c, wrench = prepare(work, sizes, program, state, first, gains)
+        posture_error(work, sizes, program, state, posture)
+        violated, iterations = distribute(work, sizes, program, c, wrench, gains)
     if violated == NOTHING:
-        pass_on(sizes, plan, state, posture, gains)
-        status = keep_torque(sizes, plan)
+        pass_on(sizes, program, state, posture, gains)
+        status = keep_torque(sizes, program)
     else:
         status = SOLVER
-        fade_torque(sizes, plan, state)
+        fade_torque(sizes, program, state)
     for i in range(nv):
-        out[i] = plan.tau[i]
-    place_out = put_forces(sizes, plan, out, nv)
+        out[i] = program.tau[i]
+    place_out = put_forces(sizes, program, out, nv)
     for r in range(6):
         reached = 0.0
         for k in range(sizes.contacts):
-            contact = plan.contact[k]
+            contact = program.contact[k]
             if contact.variable >= 0:
                 for j in range(3 * contact.points):
-                    f = plan.force[contact.point + j // 3, j % 3]
-                    reached += plan.distribution[r, contact.variable + j] * f
+                    f = program.force[contact.point + j // 3, j % 3]
+                    reached += program.distribution[r, contact.variable + j] * f
         out[place_out + r] = wrench[r] if math.isfinite(wrench[r]) else 0.0
         out[place_out + 6 + r] = reached if math.isfinite(reached) else 0.0
     out[place_out + 12] = violated

@@ -31,11 +31,11 @@ EDGES = 4
 
 
 @kernel
-def activate(plan, active, most):
+def activate(program, active, most):
     """Give variables to the active contacts; `active`, `most` (contacts,). Returns their number."""
     variables = 0
-    for k in range(len(plan.contact)):
-        contact = plan.contact[k]
+    for k in range(len(program.contact)):
+        contact = program.contact[k]
         contact.variable = -1
         contact.most = min(most[k], contact.limit)
         if active[k] > 0.5:
@@ -45,15 +45,15 @@ def activate(plan, active, most):
 
 
 @routine
-def fill_contact(work, plan, k, first_point, damping):
+def fill_contact(work, program, k, first_point, damping):
     """Rows of accelerations and of points, in J_free and rate; needs place and drift."""
-    contact = plan.contact[k]
-    J, rate = plan.J_free, plan.rate
+    contact = program.contact[k]
+    J, rate = program.J_free, program.rate
     R, p = frame_placement(work, contact.frame)
     E = load9(contact.axes)
     if contact.turns:
         E = compose(R, E)
-    store9(plan.axes[k], E)
+    store9(program.axes[k], E)
     surface = contact.points > 2
     point_row = first_point + 3 * contact.point
     for r in range(contact.row, contact.row + contact.rows):
@@ -70,7 +70,7 @@ def fill_contact(work, plan, k, first_point, damping):
                 put_column(J, contact.row, c, rotate_back(E, w))
                 put_column(J, contact.row + 3, c, rotate_back(E, add(u, cross(w, p))))
             for i in range(contact.points):
-                r = add(p, rotate(R, load3(plan.offset[contact.point + i])))
+                r = add(p, rotate(R, load3(program.offset[contact.point + i])))
                 column = rotate_back(E, add(u, cross(w, r)))
                 put_column(J, point_row + 3 * i, c, column)
                 if not surface:
@@ -85,7 +85,7 @@ def fill_contact(work, plan, k, first_point, damping):
         put(rate, contact.row + 3, held(E, twist, a, p, damping))
     else:
         for i in range(contact.points):
-            r = add(p, rotate(R, load3(plan.offset[contact.point + i])))
+            r = add(p, rotate(R, load3(program.offset[contact.point + i])))
             put(rate, contact.row + 3 * i, held(E, twist, a, r, damping))
 
 

@@ -10,9 +10,16 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED, LeastDistance, require_daqp
-from torqued.kernels.control.wholebody.layout import CLASSES, Array, Memory
+from torqued.kernels.control.wholebody.layout import (
+    CLASSES,
+    Array,
+    Program,
+    ProgramSizes,
+    allocate_program,
+)
 from torqued.kernels.control.wholebody.parsing import parse_limits
 from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.primitives.arrays import Memory
 from torqued.kernels.robot.contacts import nonnegative
 
 if TYPE_CHECKING:
@@ -32,17 +39,23 @@ class ContactController:
     references   name → shape of what each tick brings after q and v, in order
     outputs      name → shape of what each tick gives, in order
     gains        weights and gains as one array, may change while running; `gain_names` its parts
-    address      of the record that the compiled law takes, valid as long as this object lives
+    address      that the compiled law takes, valid as long as this object lives
     """
 
     ENTRY = ""  # name of the compiled entry
 
     robot: Robot
-    memory: Memory
+    memory: Memory[Program, ProgramSizes]
+    solver: LeastDistance
     references: Shapes
     outputs: Shapes
     gains: Array
     gain_names: dict[str, slice]
+
+    @property
+    def program(self) -> Program:
+        """The arrays that compiled code works in."""
+        return self.memory.arrays
 
     @property
     def address(self) -> int:
@@ -58,28 +71,31 @@ class ContactController:
                 iterations,
             )
         robot, mimics = self.robot, self.robot.model.mimics
-        sizes |= {
-            "nq": robot.nq,
-            "nv": robot.nv,
-            "nq_free": robot.nq_free,
-            "nv_free": robot.nv_free,
-            "base": 6 if robot.model.base == "floating" else 0,
-            "follows": int(mimics.present),
-            "references": count(self.references),
-        }
-        solver = LeastDistance(sizes["variables"], sizes["most_rows"], iterations)
-        self.memory = Memory(sizes, task, contact, solver)
-        plan = self.memory.plan
-        plan.q_multiplier[:], plan.q_offset[:] = mimics.q_multiplier, mimics.offset
-        plan.q_index[:], plan.v_index[:] = mimics.q_index, mimics.v_index
-        plan.v_multiplier[:] = mimics.multiplier
-        plan.leader[mimics.leaders_v] = 1.0
+        self.solver = LeastDistance(sizes["variables"], sizes["most_rows"], iterations)
+        whole = ProgramSizes(
+            nq=robot.nq,
+            nv=robot.nv,
+            nq_free=robot.nq_free,
+            nv_free=robot.nv_free,
+            base=6 if robot.model.base == "floating" else 0,
+            follows=int(mimics.present),
+            references=count(self.references),
+            forces=3 * sizes["points"],
+            solver_matrix=len(self.solver.A),
+            **sizes,
+        )
+        self.memory = allocate_program(whole, task, contact, self.solver)
+        program = self.program
+        program.q_multiplier[:], program.q_offset[:] = mimics.q_multiplier, mimics.offset
+        program.q_index[:], program.v_index[:] = mimics.q_index, mimics.v_index
+        program.v_multiplier[:] = mimics.multiplier
+        program.leader[mimics.leaders_v] = 1.0
 
     def _set_limits(self, limits: Any, period: Any, fade: Any, damping: Any) -> None:
-        plan = self.memory.plan
+        program = self.program
         for name, values in parse_limits(self.robot, limits).items():
-            getattr(plan, name)[:] = values
-        plan.options[:] = (
+            getattr(program, name)[:] = values
+        program.options[:] = (
             nonnegative("period", period),
             nonnegative("fade", fade),
             nonnegative("fallback_damping", damping),

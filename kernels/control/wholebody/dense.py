@@ -20,7 +20,7 @@ from torqued.kernels.control.wholebody.layout import Array
 from torqued.kernels.control.wholebody.whole_body import WholeBody
 
 
-class Program(NamedTuple):
+class DenseProgram(NamedTuple):
     """n variables, of which the first nv are accelerations."""
 
     H: Array  # (n, n)
@@ -35,31 +35,31 @@ class Program(NamedTuple):
         return np.where(self.lower == self.upper, 5, 0).astype(np.int32)
 
 
-def dense_program(control: WholeBody, state: Array) -> Program:
+def dense_program(control: WholeBody, state: Array) -> DenseProgram:
     """The program of a packed state (`WholeBody.pack`)."""
-    robot, plan, sizes = control.robot, control.memory.plan, control.memory.sizes
+    robot, program, sizes = control.robot, control.program, control.memory.sizes
     gains = control.gains
     handle = robot.work.handle
     forces = COMPILED.assemble_whole_body(handle, control.address, state, gains)
-    n, first_point = robot.nv, sizes["task_rows"] + sizes["contact_rows"]
+    n, first_point = robot.nv, sizes.task_rows + sizes.contact_rows
     H = np.zeros((n + forces, n + forces))
-    H[:n, :n] = np.tril(plan.H) + np.tril(plan.H, -1).T
+    H[:n, :n] = np.tril(program.H) + np.tril(program.H, -1).T
     H[n:, n:] = np.eye(forces) * gains[control.gain_names["force_weight"]]
     dynamics = np.zeros((n, n + forces))
-    dynamics[:, :n] = plan.M
-    effort = plan.effort.copy()
-    effort[: sizes["base"]] = 0.0
-    rows, lower, upper = [dynamics], [-effort - plan.bias], [effort - plan.bias]
-    for contact in plan.contact:
+    dynamics[:, :n] = program.M
+    effort = program.effort.copy()
+    effort[: sizes.base] = 0.0
+    rows, lower, upper = [dynamics], [-effort - program.bias], [effort - program.bias]
+    for contact in program.contact:
         if contact["variable"] < 0:
             continue
         count = 3 * int(contact["points"])
         start, point = n + int(contact["variable"]), first_point + 3 * int(contact["point"])
-        dynamics[:, start : start + count] = -plan.J[point : point + count].T
+        dynamics[:, start : start + count] = -program.J[point : point + count].T
         own = slice(contact["row"], contact["row"] + contact["rows"])
-        rows.append(np.hstack([plan.J[own], np.zeros((contact["rows"], forces))]))
-        lower.append(-plan.rate[own])
-        upper.append(-plan.rate[own])
+        rows.append(np.hstack([program.J[own], np.zeros((contact["rows"], forces))]))
+        lower.append(-program.rate[own])
+        upper.append(-program.rate[own])
         pyramid = np.zeros((4 * contact["points"] + 1, n + forces))
         for k in range(contact["points"]):
             edges = [(1, 0), (-1, 0), (0, 1), (0, -1)]
@@ -71,9 +71,9 @@ def dense_program(control: WholeBody, state: Array) -> Program:
         lower.append(np.full(len(pyramid), -UNBOUNDED))
         upper.append(np.append(np.zeros(len(pyramid) - 1), max(0.0, contact["most"])))
     least, most = joint_bounds(control, state)
-    return Program(
+    return DenseProgram(
         H,
-        np.append(plan.g, np.zeros(forces)),
+        np.append(program.g, np.zeros(forces)),
         np.vstack(rows),
         np.concatenate([least, *lower]),
         np.concatenate([most, *upper]),
@@ -82,19 +82,19 @@ def dense_program(control: WholeBody, state: Array) -> Program:
 
 def joint_bounds(control: WholeBody, state: Array) -> tuple[Array, Array]:
     """Bounds of accelerations from limits of acceleration, speed and position; see limits.py."""
-    plan, robot = control.memory.plan, control.robot
+    program, robot = control.program, control.robot
     rate = control.gains[control.gain_names["limit_rate"]]
     v = state[robot.nq : robot.nq + robot.nv]
-    most = plan.acceleration
-    lower = np.clip(-rate * (plan.speed + v), -most, most)
-    upper = np.clip(rate * (plan.speed - v), -most, most)
-    limited = plan.coordinate >= 0.0
-    q = state[plan.coordinate[limited].astype(int)]
+    most = program.acceleration
+    lower = np.clip(-rate * (program.speed + v), -most, most)
+    upper = np.clip(rate * (program.speed - v), -most, most)
+    limited = program.coordinate >= 0.0
+    q = state[program.coordinate[limited].astype(int)]
     brake = 2.0 * rate * v[limited]
-    low = rate**2 * (plan.position_lower[limited] - q) - brake
-    high = rate**2 * (plan.position_upper[limited] - q) - brake
+    low = rate**2 * (program.position_lower[limited] - q) - brake
+    high = rate**2 * (program.position_upper[limited] - q) - brake
     inner = lower[limited].copy(), upper[limited].copy()
     lower[limited], upper[limited] = np.clip(low, *inner), np.clip(high, *inner)
-    base = control.memory.sizes["base"]
+    base = control.memory.sizes.base
     lower[:base], upper[:base] = -UNBOUNDED, UNBOUNDED
     return np.maximum(lower, -UNBOUNDED), np.minimum(upper, UNBOUNDED)

@@ -8,7 +8,7 @@ from torqued.common.status import CLAMPED, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.control.wholebody.assemble import assemble
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
-from torqued.kernels.control.wholebody.layout import INPUT, NOTHING, open_plan
+from torqued.kernels.control.wholebody.layout import INPUT, NOTHING, open_program, program_sizes
 from torqued.kernels.control.wholebody.solve import solve
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.spatial import rotate
@@ -20,44 +20,44 @@ ROUNDING = 1e-6
 
 
 @kernel
-def keep_torque(sizes, plan):
+def keep_torque(sizes, program):
     """Cut this tick's torque to its limits and remember it. Returns status bits."""
     status = 0
     for i in range(sizes.nv):
-        most = plan.effort[i] if i >= sizes.base else 0.0
-        if abs(plan.tau[i]) > most * (1.0 + ROUNDING) and i >= sizes.base:
+        most = program.effort[i] if i >= sizes.base else 0.0
+        if abs(program.tau[i]) > most * (1.0 + ROUNDING) and i >= sizes.base:
             status = CLAMPED
-        plan.tau[i] = min(max(plan.tau[i], -most), most)
-        plan.held[i] = plan.tau[i]
-    plan.failures[0] = 0.0
+        program.tau[i] = min(max(program.tau[i], -most), most)
+        program.held[i] = program.tau[i]
+    program.failures[0] = 0.0
     return status
 
 
 @kernel
-def fade_torque(sizes, plan, state):
+def fade_torque(sizes, program, state):
     """There is none: the last feasible one fades into damping."""
-    plan.failures[0] += 1.0
-    period, fade, damping = plan.options[0], plan.options[1], plan.options[2]
-    share = max(0.0, 1.0 - plan.failures[0] * period / fade) if fade > 0.0 else 0.0
+    program.failures[0] += 1.0
+    period, fade, damping = program.options[0], program.options[1], program.options[2]
+    share = max(0.0, 1.0 - program.failures[0] * period / fade) if fade > 0.0 else 0.0
     for i in range(sizes.nv):
         brake = -damping * state[sizes.nq + i] if i >= sizes.base else 0.0
         if not math.isfinite(brake):
             brake = 0.0
-        most = plan.effort[i] if i >= sizes.base else 0.0
-        plan.tau[i] = min(max(share * plan.held[i] + (1.0 - share) * brake, -most), most)
-        plan.a[i] = 0.0
-    plan.force[:, :] = 0.0
-    plan.axes[:, :] = 0.0  # they may hold what made no sense
+        most = program.effort[i] if i >= sizes.base else 0.0
+        program.tau[i] = min(max(share * program.held[i] + (1.0 - share) * brake, -most), most)
+        program.a[i] = 0.0
+    program.force[:, :] = 0.0
+    program.axes[:, :] = 0.0  # they may hold what made no sense
 
 
 @kernel
-def put_forces(sizes, plan, out, at):
+def put_forces(sizes, program, out, at):
     """Forces on the robot in world axes; returns where the next output begins."""
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
-        E = load9(plan.axes[k])
+        contact = program.contact[k]
+        E = load9(program.axes[k])
         for i in range(contact.point, contact.point + contact.points):
-            f = rotate(E, (plan.force[i, 0], plan.force[i, 1], plan.force[i, 2]))
+            f = rotate(E, (program.force[i, 0], program.force[i, 1], program.force[i, 2]))
             for r in range(3):
                 out[at + 3 * i + r] = f[r]
     return at + 3 * sizes.points
@@ -75,24 +75,24 @@ def all_finite(state):
 @routine
 def whole_body_torque(work, address, state, nq, nv, gains, out):
     """Torques and what led to them into `out`. Returns status bits."""
-    plan = open_plan(address)
-    sizes = plan.record[0]
+    program = open_program(address)
+    sizes = program_sizes(address)
     violated, iterations = INPUT, 0
     if all_finite(state):
-        forces = assemble(work, sizes, plan, state, gains)
-        violated, iterations = solve(sizes, plan, state, gains, forces)
+        forces = assemble(work, sizes, program, state, gains)
+        violated, iterations = solve(sizes, program, state, gains, forces)
     if violated == NOTHING:
-        status = keep_torque(sizes, plan)
+        status = keep_torque(sizes, program)
     else:
         status = SOLVER
-        fade_torque(sizes, plan, state)
+        fade_torque(sizes, program, state)
     for i in range(nv):
-        out[i] = plan.tau[i]
-        out[nv + i] = plan.a[i]
-    at = put_forces(sizes, plan, out, 2 * nv)
+        out[i] = program.tau[i]
+        out[nv + i] = program.a[i]
+    at = put_forces(sizes, program, out, 2 * nv)
     for k in range(sizes.tasks):
         for r in range(2):
-            error = plan.error[k, r]
+            error = program.error[k, r]
             out[at + r] = error if math.isfinite(error) else UNBOUNDED
         at += 2
     out[at] = violated
@@ -109,14 +109,14 @@ def whole_body(handle, address, state, nq, nv, gains, out):
 @entry(WORK, INTEGER, VECTOR, VECTOR)
 def assemble_whole_body(handle, address, state, gains):
     """The first half, for measurements. Returns the number of force variables."""
-    plan = open_plan(address)
-    sizes = plan.record[0]
-    return assemble(open_work(handle), sizes, plan, state, gains)
+    program = open_program(address)
+    sizes = program_sizes(address)
+    return assemble(open_work(handle), sizes, program, state, gains)
 
 
 @entry(INTEGER, VECTOR, VECTOR, INTEGER)
 def solve_whole_body(address, state, gains, forces):
     """The second half, after the first. Returns the class that could not be met."""
-    plan = open_plan(address)
-    violated, _ = solve(plan.record[0], plan, state, gains, forces)
+    program = open_program(address)
+    violated, _ = solve(program_sizes(address), program, state, gains, forces)
     return violated

@@ -12,17 +12,17 @@ from torqued.kernels.compilation.jit import kernel
 
 
 @kernel
-def acceleration_bounds(plan, state, nq, k, rate):
+def acceleration_bounds(program, state, nq, k, rate):
     """Lower and upper bound of acceleration k."""
     v = state[nq + k]
-    most = plan.acceleration[k]
-    speed = plan.speed[k]
+    most = program.acceleration[k]
+    speed = program.speed[k]
     lower = within(-rate * (speed + v), -most, most)
     upper = within(rate * (speed - v), -most, most)
-    if plan.coordinate[k] >= 0.0:
-        q = state[int(plan.coordinate[k])]
-        slow = rate * rate * (plan.position_lower[k] - q) - 2.0 * rate * v
-        fast = rate * rate * (plan.position_upper[k] - q) - 2.0 * rate * v
+    if program.coordinate[k] >= 0.0:
+        q = state[int(program.coordinate[k])]
+        slow = rate * rate * (program.position_lower[k] - q) - 2.0 * rate * v
+        fast = rate * rate * (program.position_upper[k] - q) - 2.0 * rate * v
         lower, upper = within(slow, lower, upper), within(fast, lower, upper)
     return lower, upper
 

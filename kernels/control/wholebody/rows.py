@@ -77,24 +77,24 @@ def transform(L, row, out):
 
 
 @kernel
-def finish_row(plan, r, out, total, width, shift, lower, upper, identity, class_of):
+def finish_row(program, r, out, total, width, shift, lower, upper, identity, class_of):
     """Scale a row to unit length and give it its bounds, which `shift` is to be added to."""
     scale = 1.0 / math.sqrt(total) if total > 0.0 else 0.0
     for k in range(width):
         out[k] *= scale
-    plan.lower[r], plan.upper[r], plan.scale[r] = lower, upper, scale
-    plan.identity[r], plan.class_of[r] = identity, class_of
-    plan.solver_lower[r] = scale * (lower + shift) if lower > -UNBOUNDED else -UNBOUNDED
-    plan.solver_upper[r] = scale * (upper + shift) if upper < UNBOUNDED else UNBOUNDED
+    program.lower[r], program.upper[r], program.scale[r] = lower, upper, scale
+    program.identity[r], program.class_of[r] = identity, class_of
+    program.solver_lower[r] = scale * (lower + shift) if lower > -UNBOUNDED else -UNBOUNDED
+    program.solver_upper[r] = scale * (upper + shift) if upper < UNBOUNDED else UNBOUNDED
     if lower == upper:
-        plan.sense[r] = EQUALITY
+        program.sense[r] = EQUALITY
         return
-    hint = plan.hint[identity]
-    plan.sense[r] = INEQUALITY
+    hint = program.hint[identity]
+    program.sense[r] = INEQUALITY
     if hint > 0.0 and upper < UNBOUNDED:
-        plan.sense[r] = ACTIVE_UPPER
+        program.sense[r] = ACTIVE_UPPER
     elif hint < 0.0 and lower > -UNBOUNDED:
-        plan.sense[r] = ACTIVE_LOWER
+        program.sense[r] = ACTIVE_LOWER
 
 
 @kernel
@@ -106,108 +106,108 @@ def product(w, out, n):
 
 
 @kernel
-def dynamics_rows(sizes, plan, width, per_force):
+def dynamics_rows(sizes, program, width, per_force):
     """Rows 0 … nv: the torques of all columns, zero for the base."""
     n = sizes.nv
     first_point = sizes.task_rows + sizes.contact_rows
     for i in range(n):
-        out = plan.A[i * width : (i + 1) * width]
-        total = transform(plan.L, plan.M[i], out)
+        out = program.A[i * width : (i + 1) * width]
+        total = transform(program.L, program.M[i], out)
         for k in range(sizes.contacts):
-            contact = plan.contact[k]
+            contact = program.contact[k]
             if contact.variable < 0:
                 continue
             row = first_point + 3 * contact.point
             for j in range(3 * contact.points):
-                x = -per_force * plan.J[row + j, i]
+                x = -per_force * program.J[row + j, i]
                 out[n + contact.variable + j] = x
                 total += x * x
-        most = plan.effort[i] if i >= sizes.base else 0.0
+        most = program.effort[i] if i >= sizes.base else 0.0
         most = min(most, UNBOUNDED)
-        shift = product(plan.w, out, n)
-        lower = -most - plan.bias[i] if most < UNBOUNDED else -UNBOUNDED
-        upper = most - plan.bias[i] if most < UNBOUNDED else UNBOUNDED
+        shift = product(program.w, out, n)
+        lower = -most - program.bias[i] if most < UNBOUNDED else -UNBOUNDED
+        upper = most - program.bias[i] if most < UNBOUNDED else UNBOUNDED
         kind = TORQUE if i >= sizes.base else DYNAMICS
-        finish_row(plan, i, out, total, width, shift, lower, upper, i, kind)
+        finish_row(program, i, out, total, width, shift, lower, upper, i, kind)
     return n
 
 
 @kernel
-def contact_rows(sizes, plan, width, r):
+def contact_rows(sizes, program, width, r):
     """Accelerations of contacts, without those that follow from others."""
     n, count = sizes.nv, 0
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         for row in range(contact.row, contact.row + contact.rows):
-            if not independent(plan.G, count, plan.J[row]):
+            if not independent(program.G, count, program.J[row]):
                 continue
             count += 1
-            out = plan.A[r * width : (r + 1) * width]
-            total = transform(plan.L, plan.J[row], out)
+            out = program.A[r * width : (r + 1) * width]
+            total = transform(program.L, program.J[row], out)
             for j in range(n, width):
                 out[j] = 0.0
-            x = -plan.rate[row]
-            shift = product(plan.w, out, n)
+            x = -program.rate[row]
+            shift = product(program.w, out, n)
             identity = n + row - sizes.task_rows
-            finish_row(plan, r, out, total, width, shift, x, x, identity, CONTACT)
+            finish_row(program, r, out, total, width, shift, x, x, identity, CONTACT)
             r += 1
     return r
 
 
 @kernel
-def friction_rows(sizes, plan, width, per_force, r):
+def friction_rows(sizes, program, width, per_force, r):
     """Four edges per point, and the sum of normal forces of a contact where it has a limit."""
     n = sizes.nv
     edges = n + sizes.contact_rows
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         mu = contact.friction
         for i in range(contact.points):
             for edge in range(EDGES):
-                out = plan.A[r * width : (r + 1) * width]
+                out = program.A[r * width : (r + 1) * width]
                 out[:] = 0.0
                 at = n + contact.variable + 3 * i
                 out[at + edge // 2] = per_force if edge % 2 == 0 else -per_force
                 out[at + 2] = -mu * per_force
                 total = per_force * per_force * (1.0 + mu * mu)
                 identity = edges + EDGES * (contact.point + i) + edge
-                finish_row(plan, r, out, total, width, 0.0, -UNBOUNDED, 0.0, identity, FRICTION)
+                finish_row(program, r, out, total, width, 0.0, -UNBOUNDED, 0.0, identity, FRICTION)
                 r += 1
         if contact.most < UNBOUNDED:
-            out = plan.A[r * width : (r + 1) * width]
+            out = program.A[r * width : (r + 1) * width]
             out[:] = 0.0
             for i in range(contact.points):
                 out[n + contact.variable + 3 * i + 2] = per_force
             total = per_force * per_force * contact.points
             most = max(0.0, contact.most)
             identity = edges + EDGES * sizes.points + k
-            finish_row(plan, r, out, total, width, 0.0, -UNBOUNDED, most, identity, FRICTION)
+            finish_row(program, r, out, total, width, 0.0, -UNBOUNDED, most, identity, FRICTION)
             r += 1
     return r
 
 
 @kernel
-def limit_rows(sizes, plan, state, width, rate, r):
+def limit_rows(sizes, program, state, width, rate, r):
     """Accelerations of joints that have limits."""
     n = sizes.nv
     first = n + sizes.contact_rows + EDGES * sizes.points + sizes.contacts
     for i in range(sizes.base, n):
-        lower, upper = acceleration_bounds(plan, state, sizes.nq, i, rate)
+        lower, upper = acceleration_bounds(program, state, sizes.nq, i, rate)
         if lower <= -UNBOUNDED and upper >= UNBOUNDED:
             continue
-        out = plan.A[r * width : (r + 1) * width]
+        out = program.A[r * width : (r + 1) * width]
         total = 0.0
         for k in range(n):
-            x = plan.L[k, i]
+            x = program.L[k, i]
             out[k] = x
             total += x * x
         for k in range(n, width):
             out[k] = 0.0
-        shift = product(plan.w, out, n)
-        finish_row(plan, r, out, total, width, shift, lower, upper, first + i, JOINT)
+        shift = product(program.w, out, n)
+        finish_row(program, r, out, total, width, shift, lower, upper, first + i, JOINT)
         r += 1
     return r

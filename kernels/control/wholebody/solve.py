@@ -39,150 +39,150 @@ SHARE = 1e-6
 
 
 @routine
-def fill_rows(sizes, plan, state, gains, forces):
+def fill_rows(sizes, program, state, gains, forces):
     """All rows of the solver. Returns their number, 0 where the numbers make no sense."""
     start = 3 * sizes.tasks + sizes.contacts
     force_weight, rate = gains[start + 2], gains[start + 3]
-    if not force_weight > 0.0 or not invert_factor(plan.H, plan.L):
+    if not force_weight > 0.0 or not invert_factor(program.H, program.L):
         return 0
-    sense = transform(plan.L, plan.g, plan.w)
+    sense = transform(program.L, program.g, program.w)
     for i in range(sizes.nv):
-        sense += plan.bias[i]
+        sense += program.bias[i]
     if not math.isfinite(sense):
         return 0
     width = sizes.nv + forces
     per_force = 1.0 / math.sqrt(force_weight)
-    r = dynamics_rows(sizes, plan, width, per_force)
-    r = contact_rows(sizes, plan, width, r)
-    r = friction_rows(sizes, plan, width, per_force, r)
-    return limit_rows(sizes, plan, state, width, rate, r)
+    r = dynamics_rows(sizes, program, width, per_force)
+    r = contact_rows(sizes, program, width, r)
+    r = friction_rows(sizes, program, width, per_force, r)
+    return limit_rows(sizes, program, state, width, rate, r)
 
 
 @kernel
-def recover(sizes, plan, per_force):
+def recover(sizes, program, per_force):
     """a, f and τ from the solver's u."""
     n = sizes.nv
     for i in range(n):
-        plan.a[i] = 0.0
+        program.a[i] = 0.0
     for i in range(n):
-        x = plan.u[i] - plan.w[i]
+        x = program.u[i] - program.w[i]
         for k in range(i + 1):
-            plan.a[k] += plan.L[i, k] * x
-    plan.force[:, :] = 0.0
+            program.a[k] += program.L[i, k] * x
+    program.force[:, :] = 0.0
     for i in range(n):
-        x = plan.bias[i]
+        x = program.bias[i]
         for k in range(n):
-            x += plan.M[i, k] * plan.a[k]
-        plan.tau[i] = x
+            x += program.M[i, k] * program.a[k]
+        program.tau[i] = x
     first_point = sizes.task_rows + sizes.contact_rows
     for k in range(sizes.contacts):
-        contact = plan.contact[k]
+        contact = program.contact[k]
         if contact.variable < 0:
             continue
         for i in range(contact.points):
             for j in range(3):
-                f = per_force * plan.u[n + contact.variable + 3 * i + j]
-                plan.force[contact.point + i, j] = f
-                row = plan.J[first_point + 3 * (contact.point + i) + j]
+                f = per_force * program.u[n + contact.variable + 3 * i + j]
+                program.force[contact.point + i, j] = f
+                row = program.J[first_point + 3 * (contact.point + i) + j]
                 for c in range(n):
-                    plan.tau[c] -= row[c] * f
+                    program.tau[c] -= row[c] * f
 
 
 @kernel
-def worst_violation(plan, rows, width):
+def worst_violation(program, rows, width):
     """Class of the constraint that is violated, NOTHING if none is."""
-    A, u = plan.A, plan.u
+    A, u = program.A, program.u
     for r in range(rows):
         start = r * width
         x = 0.0
         for k in range(width):
             x += A[start + k] * u[k]
-        over = max(x - plan.solver_upper[r], plan.solver_lower[r] - x)
+        over = max(x - program.solver_upper[r], program.solver_lower[r] - x)
         # Rows were scaled: one unit (newton, rad/s²) has become `scale`.
-        if not over <= FEASIBLE * plan.scale[r]:
+        if not over <= FEASIBLE * program.scale[r]:
             size = 0.0
             for k in range(width):
                 size += abs(A[start + k] * u[k])
-            if not over <= FEASIBLE * (plan.scale[r] + size):
-                return int(plan.class_of[r])
+            if not over <= FEASIBLE * (program.scale[r] + size):
+                return int(program.class_of[r])
     return NOTHING
 
 
 @kernel
-def gap(plan, rows, width):
+def gap(program, rows, width):
     """Primal value less the value that the multipliers prove, and the primal value."""
     for k in range(width):
-        plan.y[k] = 0.0
+        program.y[k] = 0.0
     proven = 0.0
     for r in range(rows):
-        x = plan.dual[r]
+        x = program.dual[r]
         if x == 0.0:
             continue
-        row = plan.A[r * width : (r + 1) * width]
+        row = program.A[r * width : (r + 1) * width]
         for k in range(width):
-            plan.y[k] += x * row[k]
-        proven -= x * (plan.solver_upper[r] if x > 0.0 else plan.solver_lower[r])
+            program.y[k] += x * row[k]
+        proven -= x * (program.solver_upper[r] if x > 0.0 else program.solver_lower[r])
     value = 0.0
     for k in range(width):
-        value += 0.5 * plan.u[k] * plan.u[k]
-        proven -= 0.5 * plan.y[k] * plan.y[k]
+        value += 0.5 * program.u[k] * program.u[k]
+        proven -= 0.5 * program.y[k] * program.y[k]
     return value - proven, value
 
 
 @kernel
-def contradiction(plan, rows):
+def contradiction(program, rows):
     """The least important class with a part in the proof that there is no solution."""
     largest = 0.0
     for r in range(rows):
-        largest = max(largest, abs(plan.dual[r]))
+        largest = max(largest, abs(program.dual[r]))
     blamed = NOTHING
     for r in range(rows):
-        if abs(plan.dual[r]) > SHARE * largest:
-            blamed = max(blamed, int(plan.class_of[r]))
+        if abs(program.dual[r]) > SHARE * largest:
+            blamed = max(blamed, int(program.class_of[r]))
     return blamed if blamed != NOTHING else DYNAMICS
 
 
 @routine
-def attempt(plan, rows, width):
+def attempt(program, rows, width):
     """One call of the solver. Returns the class that could not be met, NOTHING for success."""
-    flag = least_distance(plan.solver[0], width, rows)
+    flag = least_distance(program.solver[0], width, rows)
     if flag == INFEASIBLE:
-        return contradiction(plan, rows)
-    violated = worst_violation(plan, rows, width)
+        return contradiction(program, rows)
+    violated = worst_violation(program, rows, width)
     if flag <= 0 or violated != NOTHING:
         return max(violated, DYNAMICS)
-    difference, value = gap(plan, rows, width)
+    difference, value = gap(program, rows, width)
     if not abs(difference) <= GAP * (1.0 + value):
         return DYNAMICS
     return NOTHING
 
 
 @kernel
-def solve_rows(plan, rows, width):
+def solve_rows(program, rows, width):
     """u and dual of the filled rows. Returns the class that could not be met and the iterations."""
-    violated = attempt(plan, rows, width)
-    iterations = iterations_of(plan.solver[0])
+    violated = attempt(program, rows, width)
+    iterations = iterations_of(program.solver[0])
     if violated != NOTHING:
         # A start from the last tick's constraints may lead astray where one from none does not.
         for r in range(rows):
-            if plan.sense[r] != EQUALITY:
-                plan.sense[r] = INEQUALITY
-        violated = attempt(plan, rows, width)
-        iterations += iterations_of(plan.solver[0])
-    plan.hint[:] = 0.0
+            if program.sense[r] != EQUALITY:
+                program.sense[r] = INEQUALITY
+        violated = attempt(program, rows, width)
+        iterations += iterations_of(program.solver[0])
+    program.hint[:] = 0.0
     if violated == NOTHING:
         for r in range(rows):
-            plan.hint[int(plan.identity[r])] = plan.dual[r]
+            program.hint[int(program.identity[r])] = program.dual[r]
     return violated, iterations
 
 
 @kernel
-def solve(sizes, plan, state, gains, forces):
+def solve(sizes, program, state, gains, forces):
     """a, force, tau of this tick. Returns the class that could not be met and the iterations."""
-    rows = fill_rows(sizes, plan, state, gains, forces)
+    rows = fill_rows(sizes, program, state, gains, forces)
     if rows == 0:
         return INPUT, 0
-    violated, iterations = solve_rows(plan, rows, sizes.nv + forces)
+    violated, iterations = solve_rows(program, rows, sizes.nv + forces)
     if violated == NOTHING:
-        recover(sizes, plan, 1.0 / math.sqrt(gains[3 * sizes.tasks + sizes.contacts + 2]))
+        recover(sizes, program, 1.0 / math.sqrt(gains[3 * sizes.tasks + sizes.contacts + 2]))
     return violated, iterations

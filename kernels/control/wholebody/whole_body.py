@@ -89,7 +89,7 @@ class WholeBody(ContactController):
         }
         self._allocate(sizes, task, contact, iterations)
         self._set_limits(limits, period, fade, fallback_damping)
-        self.memory.plan.offset[:], self.memory.plan.chosen[:] = offset, chosen
+        self.program.offset[:], self.program.chosen[:] = offset, chosen
         parts: dict[str, float] = {}
         for name, values in zip(self.task_names, task_gains, strict=True):
             for word, value in zip(("weight", "stiffness", "damping"), values, strict=True):
@@ -102,7 +102,7 @@ class WholeBody(ContactController):
     def hold(self, q: Any) -> dict[str, Array]:
         """References that keep the robot as it is at q, with all contacts active."""
         values = {name: np.zeros(shape) for name, shape in self.references.items()}
-        for name, record in zip(self.task_names, self.memory.plan.task, strict=True):
+        for name, record in zip(self.task_names, self.program.task, strict=True):
             kind = next(word for word, number in KINDS.items() if number == record["kind"])
             if kind == "posture":
                 values[f"{name}.position"] = numbers("q", q, (self.robot.nq,))

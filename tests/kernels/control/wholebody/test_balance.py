@@ -16,9 +16,9 @@ CARRIED = (2, 3, 4, 5, 6, 7)  # legs that random bodies and joints have put belo
 def about_com(robot, q, control, force):
     """[moment; force] of point forces about the centre of mass."""
     c, total = robot.center_of_mass(q), np.zeros(6)
-    for frame, contact in zip(control.contact_names, control.memory.plan.contact, strict=True):
+    for frame, contact in zip(control.contact_names, control.program.contact, strict=True):
         for k in range(contact["point"], contact["point"] + contact["points"]):
-            p = robot.frame_pose(q, frame, control.memory.plan.offset[k])[:3, 3]
+            p = robot.frame_pose(q, frame, control.program.offset[k])[:3, 3]
             total += np.concatenate([np.cross(p - c, force[k]), force[k]])
     return total
 
@@ -90,9 +90,9 @@ def test_at_rest_torques_are_those_that_hold_the_robot_still(seed):
     answer = control.torque(q, 0 * v, control.hold(q))
     assert_agree(answer["wrench"], answer["wrench_wanted"], 1e-3)
     J = np.zeros((0, robot.nv))
-    for frame, contact in zip(control.contact_names, control.memory.plan.contact, strict=True):
+    for frame, contact in zip(control.contact_names, control.program.contact, strict=True):
         for k in range(contact["point"], contact["point"] + contact["points"]):
-            point = control.memory.plan.offset[k]
+            point = control.program.offset[k]
             J = np.vstack([J, robot.frame_jacobian(q, frame, point=point)[3:]])
     rest = answer["tau"] + J.T @ answer["force"].ravel() - robot.gravity(q)
     assert np.abs(rest).max() < 1e-3 * np.abs(robot.gravity(q)).max()
