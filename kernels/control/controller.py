@@ -128,7 +128,7 @@ class Controller:
                 message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
                 raise InputError(message, name)
         q = numbers("q", q, (robot.nq,))
-        unit_quaternions("q", q, robot._quaternions)
+        unit_quaternions("q", q, robot.quaternions)
         for name, value in references.items():
             self.references[name] = numbers(name, value, self.references[name].shape)
         parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
