@@ -11,7 +11,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.dynamics.frames import HYBRID
-from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
+from torqued.kernels.dynamics.quantities import WANTS, quantities
 from torqued.kernels.model.description import Array
 
 #: All that `evaluate` can do.

@@ -17,8 +17,8 @@ from torqued.kernels import Robot
 from torqued.kernels.charts import CHARTS
 from torqued.kernels.contacts.solvers import SOLVERS
 from torqued.kernels.contacts.types import Contact
-from torqued.kernels.dynamics import selected_quantities as evaluate_module
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.dynamics.quantities import NAMES
 from torqued.kernels.model.description import Array
 
 #: What else `Robot` has: ways to load, names and properties.
@@ -35,7 +35,9 @@ NOT_COMPUTED = {
     "joint_names",
     "limits",
     "name",
+    "named_results",
     "neutral",
+    "plan",
     "random_state",
     "warnings",
 }
@@ -50,7 +52,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     f_ext = {tip: rng.normal(size=6), middle: rng.normal(size=6)}
     point = rng.normal(size=3)
     b = rng.normal(size=(robot.nv, 2))
-    words = tuple(evaluate_module.WANTS)
+    words = NAMES
     calls: dict[str, Callable[[], Any]] = {
         "mass_matrix": lambda: robot.mass_matrix(q),
         "mass_matrix_rate": lambda: robot.mass_matrix_rate(q, v),

@@ -14,6 +14,12 @@ import numpy as np
 
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.charts.redundant import RedundantBase, redundant_base
+from torqued.kernels.charts.transformations import (
+    Motion,
+    coriolis,
+    needed_natively,
+    transformed,
+)
 from torqued.kernels.contacts.types import (
     Contact,
     ContactSolution,
@@ -35,45 +41,29 @@ class ChartedRobot:
         self.robot, self.chart = robot, chart
 
     def mass_matrix(self, q: Any) -> Array:
-        """M̄ = Aᵀ M A, eq. 23."""
-        q, A = self._at(q)
-        return A.T @ self.robot.mass_matrix(q) @ A
+        return self._quantity("M", q)
 
     def mass_matrix_rate(self, q: Any, v: Any) -> Array:
-        """Aᵀ Ṁ A + Ȧᵀ M A + Aᵀ M Ȧ."""
-        q, A = self._at(q)
-        v = self._velocity("v", v)
-        natively = self.robot.dynamics(q, A @ v, ("M", "Mdot"))
-        return _mass_rate(natively["M"], natively["Mdot"], A, self.chart.A_rate(q, v))
+        return self._quantity("Mdot", q, v)
 
     def coriolis_matrix(self, q: Any, v: Any, factorization: str) -> Array:
-        """C̄ = Aᵀ (C A + M Ȧ), eq. 24."""
-        q, A = self._at(q)
-        v = self._velocity("v", v)
-        C, M = self.robot.coriolis_matrix(q, A @ v, factorization), self.robot.mass_matrix(q)
-        return A.T @ (C @ A + M @ self.chart.A_rate(q, v))
+        """C̄ = Aᵀ (C A + M Ȧ), eq. 24, of either factorization."""
+        at = self._motion(q, v)
+        C = self.robot.coriolis_matrix(at.q, at.native_v, factorization)
+        return coriolis(C, {"M": self.robot.mass_matrix(at.q)}, at)
 
     def christoffel(self, q: Any) -> Array:
-        """Γ̄ with C̄_ij = Σ_k Γ̄_ijk v̄_k: eq. 24 for each unit velocity."""
-        q, A = self._at(q)
-        natively = self.robot.dynamics(q, want=("M", "Gamma"))
-        return self._christoffel(q, natively["M"], natively["Gamma"], A)
-
-    def _christoffel(self, q: Array, M: Array, Gamma: Array, A: Array) -> Array:
-        n = self.chart.nv
-        C = np.tensordot(Gamma, A, axes=(2, 0))  # C[:, :, k] at ν = A e_k
-        out = np.empty((n, n, n))
-        for k, e_k in enumerate(np.eye(n)):
-            out[:, :, k] = A.T @ (C[:, :, k] @ A + M @ self.chart.A_rate(q, e_k))
-        return out
+        return self._quantity("Gamma", q)
 
     def gravity(self, q: Any) -> Array:
-        """ḡ = Aᵀ g, eq. 25."""
-        q, A = self._at(q)
-        return A.T @ self.robot.gravity(q)
+        return self._quantity("g", q)
 
     def bias(self, q: Any, v: Any) -> Array:
-        return self.inverse_dynamics(q, v, np.zeros(self.chart.nv), None)
+        return self._quantity("bias", q, v)
+
+    def _quantity(self, word: str, q: Any, v: Any = None) -> Array:
+        found: Array = self.dynamics(q, v, (word,), (), "hybrid")[word]
+        return found
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None) -> Array:
         """τ̄ = Aᵀ τ, eq. 26."""
@@ -167,42 +157,10 @@ class ChartedRobot:
         representation: str,
     ) -> dict[str, Any]:
         """One walk, natively, for all that is wanted and for what changing coordinates needs."""
-        q, A = self._at(q)
-        v = None if v is None else self._velocity("v", v)
-        needed = list(want)
-        if {"Mdot", "C", "Gamma", "bias"} & set(want):
-            needed.append("M")
-        if "Jdot_v" in want:
-            needed.append("J")
-        words = tuple(dict.fromkeys(needed))
-        native_v = None if v is None else A @ v
-        out = self.robot.dynamics(q, native_v, words, frames, representation)
-        if v is not None and {"Mdot", "C", "bias", "Jdot_v"} & set(want):
-            out |= self._moving(out, A, self.chart.A_rate(q, v), v)
-        if "Gamma" in want:
-            out["Gamma"] = self._christoffel(q, out["M"], out["Gamma"], A)
-        if "M" in out:
-            out["M"] = A.T @ out["M"] @ A
-        if "g" in out:
-            out["g"] = A.T @ out["g"]
-        if "J" in out:
-            out["J"] = {name: J @ A for name, J in out["J"].items()}
-        return {word: out[word] for word in want}
-
-    def _moving(self, out: dict[str, Any], A: Array, A_rate: Array, v: Array) -> dict[str, Any]:
-        """Of native results of `dynamics`, those that Ȧ has a part in, in the chart."""
-        changed: dict[str, Any] = {}
-        turning = A_rate @ v
-        if "Mdot" in out:
-            changed["Mdot"] = _mass_rate(out["M"], out["Mdot"], A, A_rate)
-        if "C" in out:
-            changed["C"] = A.T @ (out["C"] @ A + out["M"] @ A_rate)
-        if "bias" in out:
-            changed["bias"] = A.T @ (out["bias"] + out["M"] @ turning)
-        if "Jdot_v" in out:
-            rates = out["Jdot_v"].items()
-            changed["Jdot_v"] = {name: rate + out["J"][name] @ turning for name, rate in rates}
-        return changed
+        at = self._motion(q, v)
+        words = needed_natively(want)
+        natively = self.robot.dynamics(at.q, at.native_v, words, frames, representation)
+        return transformed(want, natively, at)
 
     def integrate(self, q: Any, v: Any, dt: float) -> Array:
         step = self._velocity("v", v) * float(numbers("dt", dt, ()))
@@ -274,6 +232,11 @@ class ChartedRobot:
         bias: Array = self.robot.centroidal_bias(q, A @ v) + turning
         return bias
 
+    def _motion(self, q: Any, v: Any) -> Motion:
+        """The native q and the chart's v, checked."""
+        velocity = None if v is None else self._velocity("v", v)
+        return Motion(self.chart, self.chart.to_native(q), velocity)
+
     def _at(self, q: Any) -> tuple[Array, Array]:
         """The native q and A there."""
         native = self.chart.to_native(q)
@@ -282,10 +245,3 @@ class ChartedRobot:
     def _velocity(self, name: str, values: Any) -> Array:
         """A velocity, acceleration or torque of the chart, checked."""
         return numbers(name, values, (self.chart.nv,))
-
-
-def _mass_rate(M: Array, Mdot: Array, A: Array, A_rate: Array) -> Array:
-    """The rate of Aᵀ M A."""
-    turning = A.T @ M @ A_rate
-    rate: Array = A.T @ Mdot @ A + turning + turning.T
-    return rate

@@ -144,7 +144,7 @@ class Controller:
                 message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
                 raise InputError(message, f"references.{name}")
         q = numbers("q", q, (robot.nq,))
-        unit_quaternions("q", q, robot._quaternions)
+        unit_quaternions("q", q, robot.quaternions)
         for name, value in references.items():
             shape = self.references[name].shape
             self.references[name] = numbers(f"references.{name}", value, shape)

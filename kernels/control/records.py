@@ -11,7 +11,7 @@ CONTROL = np.dtype(
         ("law", "u8"),  # address of the law's compiled function
         ("observer", "u8"),  # the same for the observer; 0: none
         ("own", "u8"),  # address of the law's own memory, where it has some
-        ("want", "i8"),  # quantities of a stream; selected_quantities.py
+        ("want", "i8"),  # quantities of a stream; quantities.py
         ("frames", "u8"),  # address of the frames that they are about
         ("frame_count", "i8"),
         ("representation", "i8"),

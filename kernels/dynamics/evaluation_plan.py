@@ -2,43 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.kernels.dynamics.selected_quantities import (
+from torqued.common.errors import InputError
+from torqued.kernels.dynamics.quantities import (
+    NEED_FRAMES,
     NEED_VELOCITY,
+    QUANTITIES,
     WANTS,
+    Array,
     Quantities,
+    bits_of,
     quantities,
 )
+from torqued.kernels.dynamics.quantity_arrays import in_one_memory
+from torqued.kernels.input_checks import choice
 
 #: Combinations that a robot remembers: far more than a controller asks for.
 MOST_PLANS = 64
 
-#: Quantities that are one dict by frame, not one array.
-BY_FRAME = frozenset({"J", "Jdot_v", "pose"})
+
+def checked_want(want: Sequence[str], frames: Sequence[str]) -> int:
+    """The bits of wanted names, which are known and have the frames that they need."""
+    for word in want:
+        choice("want", word, WANTS)
+        if WANTS[word] & NEED_FRAMES and not frames:
+            raise InputError(
+                f"frames: empty, but {word!r} is wanted, which each frame has one of",
+                "frames",
+                [],
+                "at least one frame's name",
+            )
+    return bits_of(want)
 
 
 class EvaluationPlan:
     """Flags and frames for the kernel, and the sizes of its results."""
 
     def __init__(
-        self, want: tuple[str, ...], frames: NDArray[np.void], representation: int, nv: int
+        self,
+        want: tuple[str, ...],
+        frame_names: tuple[str, ...],
+        frames: NDArray[np.void],
+        representation: int,
+        nv: int,
     ) -> None:
-        self.flags = 0
-        for word in want:
-            self.flags |= WANTS[word]
+        self.want, self.frame_names = want, frame_names
+        self.flags = checked_want(want, frame_names)
         self.frames = frames
         self.representation = representation
         #: One that depends on the velocity, or none.
         self.needs_velocity = next((word for word in want if WANTS[word] & NEED_VELOCITY), "")
-        self.as_they_are = BY_FRAME.isdisjoint(want)
+        #: Whether each result is one array, not a dict by frame.
+        self.plain = not any(QUANTITIES[word].per_frame for word in want)
+        self._nv = nv
         self._arrays = quantities(self.flags, nv, len(frames))
         self._sized = [(k, array.shape) for k, array in enumerate(self._arrays) if array.size]
 
-    def allocate(self) -> Quantities:
-        """Zeroed arrays, new ones at each call; those of size 0 are shared."""
+    def allocate(self) -> Any:
+        """Zeroed `Quantities`, new ones at each call; those of size 0 are shared."""
         arrays = list(self._arrays)
         for k, shape in self._sized:
             arrays[k] = np.zeros(shape)
-        return Quantities._make(arrays)
+        return Quantities(*arrays)
+
+    def allocate_in_one(self) -> tuple[Array, Any]:
+        """The same in one stretch of memory, of which `quantities_at` finds them."""
+        memory, arrays = in_one_memory(self.flags, self._nv, len(self.frames))
+        return memory, self._arrays._replace(**arrays)

@@ -41,7 +41,7 @@ class RobotBase:
         for record, frame in zip(self._frame_records, model.frames, strict=True):
             record.body, record.R, record.p = frame.body, frame.rotation.ravel(), frame.position
         leaders = model.mimics.leaders_q
-        self._quaternions = [
+        self.quaternions = [
             (joint.name, int(np.searchsorted(leaders, joint.q + QUATERNION_OFFSET[joint.type])))
             for joint in model.joints
             if joint.type in QUATERNION_OFFSET
@@ -102,7 +102,7 @@ class RobotBase:
     def _free_q(self, q: Any, name: str = "q") -> Array:
         """The free tree's coordinates for the robot's q, checked."""
         own = numbers(name, q, (self.nq,))
-        unit_quaternions(name, own, self._quaternions)
+        unit_quaternions(name, own, self.quaternions)
         if not self._follows:
             return own
         mimics = self.model.mimics
@@ -119,26 +119,27 @@ class RobotBase:
         COMPILED.expand(mimics.v_index, mimics.multiplier, own, free)
         return free
 
-    def _reduce(self, kernel: Any, free: Array, shape: tuple[int, ...]) -> Array:
-        """A result of the free tree in the robot's coordinates: a projection."""
-        if not self._follows:
+    def _projected(self, projection: str, free: Array) -> Array:
+        """A result of the free tree in the robot's coordinates; the names are of quantities.py."""
+        if not self._follows or projection == "none":
             return free
-        mimics = self.model.mimics
-        out = np.empty(shape)
-        kernel(mimics.v_index, mimics.multiplier, free, out)
+        mimics, n = self.model.mimics, self.nv
+        shapes = {"vector": (n,), "matrix": (n, n), "tensor": (n, n, n), "rows": (len(free), n)}
+        out = np.empty(shapes[projection])
+        getattr(COMPILED, f"project_{projection}")(mimics.v_index, mimics.multiplier, free, out)
         return out
 
     def _reduce_vector(self, free: Array) -> Array:
-        return self._reduce(COMPILED.project_vector, free, (self.nv,))
+        return self._projected("vector", free)
 
     def _reduce_rows(self, free: Array) -> Array:
-        return self._reduce(COMPILED.project_rows, free, (free.shape[0], self.nv))
+        return self._projected("rows", free)
 
     def _reduce_matrix(self, free: Array) -> Array:
-        return self._reduce(COMPILED.project_matrix, free, (self.nv,) * 2)
+        return self._projected("matrix", free)
 
     def _reduce_tensor(self, free: Array) -> Array:
-        return self._reduce(COMPILED.project_tensor, free, (self.nv,) * 3)
+        return self._projected("tensor", free)
 
     def _frames(self, names: Sequence[str], point: Any = None) -> NDArray[np.void]:
         """Records of named frames, moved by `point` (3,) in their own axes."""

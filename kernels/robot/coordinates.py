@@ -42,7 +42,7 @@ class CoordinateMethods(RobotBase):
         if coordinates != "native":
             return self._in(coordinates).neutral()
         q = np.zeros(self.nq)
-        for _, k in self._quaternions:
+        for _, k in self.quaternions:
             q[k + 3] = 1.0
         return q
 
@@ -62,7 +62,7 @@ class CoordinateMethods(RobotBase):
             highest = np.minimum(upper, np.maximum(reach, lower + reach))
             q[part] = rng.uniform(lowest, highest)
         q = q[self.model.mimics.leaders_q]
-        for _, k in self._quaternions:
+        for _, k in self.quaternions:
             quaternion = rng.normal(size=4)
             q[k : k + 4] = quaternion / np.linalg.norm(quaternion)
         return q, rng.normal(size=self.nv)

@@ -22,7 +22,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.evaluation_plan import MOST_PLANS, EvaluationPlan
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.selected_quantities import WANTS, Quantities
+from torqued.kernels.dynamics.quantities import QUANTITIES
 from torqued.kernels.input_checks import choice, numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.robot.base import RobotBase, Wrenches
@@ -226,7 +226,7 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
         if coordinates != "native":
             return self._in(coordinates).dynamics(q, v, want, frames, representation)
         want, frames = tuple(want), tuple(frames)
-        plan = self._plan(want, frames, representation)
+        plan = self.plan(want, frames, representation)
         if v is None:
             if plan.needs_velocity:
                 message = f"v: missing, but {plan.needs_velocity!r} depends on it"
@@ -235,45 +235,37 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
         q, v = self._free_q(q), self._free_v("v", v)
         out = plan.allocate()
         COMPILED.evaluate(self.work.handle, q, v, plan.flags, plan.frames, plan.representation, out)
-        return self._named(plan, want, frames, out)
+        return self.named_results(plan, out)
 
-    def _named(
-        self, plan: EvaluationPlan, want: tuple[str, ...], frames: tuple[str, ...], out: Quantities
-    ) -> dict[str, Any]:
-        """Results of `dynamics` by name, in the robot's coordinates."""
-        if plan.as_they_are and not self._follows:
-            return {word: getattr(out, word) for word in want}
-        return {word: self._reduced(word, getattr(out, word), frames) for word in want}
-
-    def _plan(
+    def plan(
         self, want: tuple[str, ...], frames: tuple[str, ...], representation: str
     ) -> EvaluationPlan:
         """What `dynamics` looks up and allocates for these; remembered, as loops ask the same."""
         key = (want, frames, representation)
         plan = self._plans.get(key)
         if plan is None:
-            for word in want:
-                choice("want", word, WANTS)
             kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
-            plan = EvaluationPlan(want, self._frames(frames), kind, self.nv_free)
+            plan = EvaluationPlan(want, frames, self._frames(frames), kind, self.nv_free)
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan
         return plan
 
-    def _reduced(self, word: str, value: Array, frames: tuple[str, ...]) -> Any:
-        """One result of `dynamics` in the robot's coordinates."""
-        if word in ("M", "Mdot", "C"):
-            return self._reduce_matrix(value)
-        if word in ("g", "bias"):
-            return self._reduce_vector(value)
-        if word == "Gamma":
-            return self._reduce_tensor(value)
-        if word == "J":
-            return {name: self._reduce_rows(J) for name, J in zip(frames, value, strict=True)}
-        if word in ("Jdot_v", "pose"):
-            return dict(zip(frames, value, strict=True))
-        return value
+    def named_results(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
+        """Results of a plan by name, those per frame by frame, in the robot's coordinates."""
+        if plan.plain and not self._follows:
+            return {word: getattr(out, word) for word in plan.want}
+        return {word: self._reduced(word, getattr(out, word), plan) for word in plan.want}
+
+    def _reduced(self, word: str, value: Array, plan: EvaluationPlan) -> Any:
+        quantity = QUANTITIES[word]
+        if not quantity.per_frame:
+            return self._projected(quantity.projection, value)
+        names = plan.frame_names
+        return {
+            name: self._projected(quantity.projection, of_frame)
+            for name, of_frame in zip(names, value, strict=True)
+        }
 
     def _free_mass_matrix(self, q: Array) -> Array:
         M = np.empty((self.nv_free, self.nv_free))

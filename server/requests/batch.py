@@ -18,8 +18,6 @@ from torqued.client import errors
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, Fields, mapping, text, texts
 from torqued.kernels.model.description import Array
 from torqued.server.requests.operations import (
@@ -172,12 +170,8 @@ def native_dynamics(
         return None
     want = texts(fields, "want", ("M", "C", "g"))
     frames = texts(fields, "frames", ())
-    flags = 0
-    for word in want:
-        flags |= WANTS[word]
-    places = robot._frames(frames)
-    kind = REPRESENTATIONS[text(fields, "representation", "hybrid")]
-    out = quantities(flags, robot.nv_free, len(frames))
+    plan = robot.plan(want, frames, text(fields, "representation", "hybrid"))
+    out = plan.allocate()
     evaluate, handle = COMPILED.evaluate, robot.work.handle
     mimics = robot.model.mimics
     if mimics.present:
@@ -185,12 +179,12 @@ def native_dynamics(
         v = np.ascontiguousarray(mimics.multiplier * v[:, mimics.v_index])
 
     def results() -> dict[str, Any]:
-        return {word: robot._reduced(word, getattr(out, word), frames) for word in want}
+        return robot.named_results(plan, out)
 
     always_here = None if mimics.present else results()
 
     def result_of(k: int) -> dict[str, Any]:
-        evaluate(handle, q[k], v[k], flags, places, kind, out)
+        evaluate(handle, q[k], v[k], plan.flags, plan.frames, plan.representation, out)
         return always_here or results()
 
     return result_of
@@ -200,7 +194,7 @@ def all_good(robot: Robot, q: Array, v: Array) -> bool:
     """Whether all states have the right size, finite numbers and unit quaternions."""
     if q.shape[1:] != (robot.nq,) or v.shape[1:] != (robot.nv,):
         return False
-    quaternions = (q[:, start : start + 4] for _, start in robot._quaternions)
+    quaternions = (q[:, start : start + 4] for _, start in robot.quaternions)
     norms = (np.linalg.norm(quaternion, axis=1) for quaternion in quaternions)
     return bool(
         np.isfinite(q).all()

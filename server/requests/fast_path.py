@@ -127,12 +127,12 @@ class Familiar:
         robot = self.robot
         start = PREFIX + len(codec.encode({"": message["id"]})) - 2  # after the id
         want, frames = texts(message, "want", ("M", "C", "g")), texts(message, "frames", ())
-        plan = robot._plan(want, frames, message.get("representation", "hybrid"))
+        plan = robot.plan(want, frames, message.get("representation", "hybrid"))
         places = {name: np.empty(len(message[name])) for name in ("q", "v") if name in message}
         marked = encode_marked({**message, **places}, places.values())
-        out = plan.allocate()
+        results, out = plan.allocate_in_one()
         envelope = {"protocol": PROTOCOL_VERSION, "id": message["id"], "ok": True}
-        result = robot._named(plan, want, frames, out)
+        result = robot.named_results(plan, out)
         reply = encode_marked({**envelope, **result}, out)
         copies = np.array(
             [
@@ -141,13 +141,12 @@ class Familiar:
             ],
             np.int64,
         ).reshape(-1, 3)
-        for array in out:
-            array[...] = 0.0
+        results[:] = 0.0
         request = np.frombuffer(data[:PREFIX] + data[start:], np.uint8).copy()
         buffer = np.zeros(REST + len(reply) - start, np.uint8)
         buffer[REST:] = np.frombuffer(reply, np.uint8)[start:]
         state = np.zeros(robot.nq + robot.nv)
-        quaternions = np.array([k for _, k in robot._quaternions], np.int64)
+        quaternions = np.array([k for _, k in robot.quaternions], np.int64)
 
         template.request_size = 0  # while it is being filled, it fits nothing
         template.request = request.ctypes.data
@@ -157,12 +156,12 @@ class Familiar:
         template.quaternions, template.quaternion_count = quaternions.ctypes.data, len(quaternions)
         template.want, template.representation = plan.flags, plan.representation
         template.frames, template.frame_count = plan.frames.ctypes.data, len(plan.frames)
-        template.out = [array.ctypes.data for array in out]
+        template.out = results.ctypes.data
         template.reply, template.reply_size = buffer.ctypes.data, len(buffer) - REST
         template.reply_first = reply[0]
         template.copies, template.copy_count = copies.ctypes.data, len(copies)
         template.request_size = len(data) - start
-        return plan, out, request, buffer, state, quaternions, copies
+        return plan, results, request, buffer, state, quaternions, copies
 
 
 def is_vector(value: Any) -> bool:

@@ -18,7 +18,8 @@ import numpy as np
 from numba import carray, typeof, types
 
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.dynamics.selected_quantities import Quantities, fill_quantities
+from torqued.kernels.dynamics.quantity_arrays import quantities_at
+from torqued.kernels.dynamics.selected_quantities import fill_quantities
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.syscalls import receive
@@ -62,7 +63,7 @@ TEMPLATE = np.dtype(
         ("frames", "u8"),
         ("frame_count", "i8"),
         ("representation", "i8"),
-        ("out", "u8", (12,)),  # the arrays of `Quantities`
+        ("out", "u8"),  # the arrays of `Quantities`, one after the other
         ("reply", "u8"),  # buffer: the rest from byte 32 on
         ("reply_first", "i8"),  # byte: a map with so many members
         ("reply_size", "i8"),  # of the rest
@@ -176,21 +177,8 @@ def take_state(template, message, start, tolerance):
 @kernel
 def compute(work, template):
     """Results into the template's arrays, and from there into its reply."""
-    n, k, at = template.nv, template.frame_count, template.out
-    out = Quantities(
-        floats_at(at[0], (n, n)),
-        floats_at(at[1], (n, n)),
-        floats_at(at[2], (n, n)),
-        floats_at(at[3], (n, n, n)),
-        floats_at(at[4], n),
-        floats_at(at[5], n),
-        floats_at(at[6], 2),
-        floats_at(at[7], 3),
-        floats_at(at[8], 6),
-        floats_at(at[9], (k, 6, n)),
-        floats_at(at[10], (k, 6)),
-        floats_at(at[11], (k, 4, 4)),
-    )
+    n, k = template.nv, template.frame_count
+    out = quantities_at(template.out, template.want, n, k)
     state = floats_at(template.state, template.nq + template.nv)
     q, v = state[: template.nq], state[template.nq :]
     frames = carray(pointer(template.frames), k, FRAME)

@@ -91,10 +91,23 @@ def test_heads_of_frames_are_the_codes(name, fields):
 
 
 def test_quantities_are_the_codes():
-    from torqued.kernels.dynamics.selected_quantities import WANTS
+    from torqued.kernels.dynamics.quantities import TABLE
+
+    def shape(quantity):
+        sizes = ", ".join(map(str, quantity.shape))
+        return f"({sizes},)" if len(quantity.shape) == 1 else f"({sizes})"
 
     section = DOCUMENT.split("### Quantities")[1].split("###")[0]
-    assert {row[0] for row in rows(section)} == set(WANTS)
+    expected = [
+        [
+            quantity.name,
+            shape(quantity),
+            quantity.unit,
+            quantity.meaning + "; needs v" * ("velocity" in quantity.needs),
+        ]
+        for quantity in TABLE
+    ]
+    assert rows(section) == expected
 
 
 def test_laws_are_the_codes():

@@ -10,7 +10,7 @@ from chart_cases import NAMES, ChartCase, random_chart_case, real
 from oracles.finite_differences import derivative
 from torqued.kernels import InputError, NumericalError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.selected_quantities import WANTS
+from torqued.kernels.dynamics.quantities import WANTS
 
 CASES = [
     *((name, seed, "floating") for name in NAMES for seed in range(4)),

@@ -11,7 +11,7 @@ from kernel_calls import example_robot, kernel_calls
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED, compile_all
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES
-from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
+from torqued.kernels.dynamics.quantities import WANTS, quantities
 from torqued.kernels.model.description import Array
 
 ROBOT = example_robot()

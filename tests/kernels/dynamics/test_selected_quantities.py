@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torqued.kernels import InputError, Robot
+from torqued.kernels.charts.transformations import TRANSFORMATIONS
+from torqued.kernels.control.controller import Controller
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.selected_quantities import WANTS, quantities
+from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS, bits_of, quantities
+from torqued.kernels.dynamics.quantity_arrays import in_one_memory
 
-PER_FRAME = ("J", "Jdot_v", "pose")
+PER_FRAME = tuple(quantity.name for quantity in TABLE if quantity.per_frame)
 
 
 def alone(case: Case, word: str, frames: tuple[str, ...], representation: str) -> Any:
@@ -60,6 +63,8 @@ def assert_same(actual: Any, expected: Any, size: float) -> None:
 def test_any_combination_is_what_the_methods_give_one_by_one(case, want, representation, count):
     robot, q, v = case.robot, case.q, case.v
     frames = tuple(dict.fromkeys(case.frame() for _ in range(count)))
+    if not frames:
+        want = [word for word in want if word not in PER_FRAME]
     found = robot.dynamics(q, v, tuple(want), frames, representation)
     assert list(found) == want
     size = (1.0 + largest(robot.mass_matrix(q))) * (1.0 + largest(v)) ** 2
@@ -116,3 +121,56 @@ def test_unknown_frame_is_refused():
     robot = Robot.family("chain", 2)
     with pytest.raises(InputError, match="frame 'hand' is unknown"):
         robot.dynamics([0.0, 0.0], [0.0, 0.0], ("J",), ("hand",))
+
+
+@pytest.mark.parametrize("word", PER_FRAME)
+def test_quantities_of_frames_need_frames(word):
+    robot = Robot.family("chain", 2)
+    with pytest.raises(InputError) as caught:
+        robot.dynamics([0.0, 0.0], [0.0, 0.0], ("M", word))
+    assert caught.value.field == "frames"
+    assert str(caught.value).startswith(f"frames: empty, but {word!r} is wanted")
+
+
+class TestTable:
+    """What goes by the table stays in step with it."""
+
+    def test_every_row_has_a_compiled_line(self):
+        """Each quantity's array is written, whatever it held, for a robot on which none is zero."""
+        case = random_case(7, 6, "floating")
+        frames = case.robot.frame_names[-2:]
+        found = case.robot.dynamics(case.q, case.v, NAMES, frames)
+        for name, value in found.items():
+            arrays = value.values() if isinstance(value, dict) else [value]
+            assert all(np.abs(array).max() > 0.0 for array in arrays), name
+
+    @pytest.mark.parametrize("quantity", TABLE, ids=NAMES)
+    def test_words_of_a_row_are_known(self, quantity):
+        assert set(quantity.needs) <= {"velocity", "inertias", "factors", "frames"}
+        assert quantity.projection in ("none", "vector", "matrix", "tensor", "rows")
+        assert quantity.chart in TRANSFORMATIONS
+        assert set(quantity.brought_by) <= set(NAMES)
+
+    @pytest.mark.parametrize("want", [("g",), ("C",), ("M", "pose"), NAMES])
+    def test_arrays_in_one_memory_lie_one_after_the_other_in_the_order_of_the_table(self, want):
+        memory, arrays = in_one_memory(bits_of(want), 5, 2)
+        assert list(arrays) == [name for name in NAMES if name in arrays]
+        at = memory.ctypes.data
+        for name, array in arrays.items():
+            assert array.ctypes.data == at, name
+            at += array.nbytes
+        assert at == memory.ctypes.data + memory.nbytes
+
+    def test_compiled_code_finds_them_there(self):
+        """A stream's arrays, laid out by compiled code, are those of `dynamics`."""
+        for robot in (
+            random_case(7, 6, "fixed").robot,
+            random_case(4, 9, "fixed", mimics=True).robot,
+        ):
+            q, v = robot.random_state(np.random.default_rng(0))
+            frames = robot.frame_names[-2:]
+            stream = Controller(robot, "stream", want=NAMES, frames=frames)
+            streamed = vars(stream.torque(q, v))
+            for name, value in robot.dynamics(q, v, NAMES, frames).items():
+                together = np.array(list(value.values())) if isinstance(value, dict) else value
+                np.testing.assert_allclose(streamed[name], together, rtol=1e-12, atol=1e-12)

@@ -8,7 +8,7 @@ import zmq
 
 from torqued.client import codec
 from torqued.kernels import Robot
-from torqued.kernels.dynamics.selected_quantities import WANTS
+from torqued.kernels.dynamics.quantities import WANTS
 from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, Familiar
 from torqued.server.requests.operations import run_operation
 
