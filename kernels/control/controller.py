@@ -74,14 +74,14 @@ class Controller:
             out=sum(math.prod(shape) for shape in self.outputs.values()),
             observer=len(observer),
             kept=prepared.remembered + len(observer),
-            quaternions=len(robot._quaternions),
+            quaternions=len(robot.quaternions),
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
         self.data.gains[:] = self.data.target[:] = packed
         self.data.memory[:] = prepared.memory
         self.data.observer[:] = observer
-        self.data.quaternions[:] = [start for _, start in robot._quaternions]
+        self.data.quaternions[:] = [start for _, start in robot.quaternions]
         self._fill_limits(fields)
         self._fill_mimics()
         self.record = np.zeros(1, CONTROL).view(np.recarray)
