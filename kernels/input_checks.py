@@ -102,3 +102,11 @@ def mapping(fields: Fields, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{name}: {value!r}, expected a map", name, None, "a map")
     return value
+
+
+def at_most(name: str, count: int, most: int) -> None:
+    """Refuse lists that are longer than what can be computed in time."""
+    if count > most:
+        raise InputError(
+            f"{name} has {count} items, at most {most} are allowed", name, count, f"at most {most}"
+        )

@@ -7,14 +7,15 @@ from daemons import LONGEST_STOP
 
 from torqued.client import Client
 from torqued.server.daemon import Daemon
+from torqued.server.loop.servo import Safety
 from torqued.server.transport.endpoints import Endpoints
 
 
 class InThread:
     """Stops at the end of a `with` block; ready at its beginning."""
 
-    def __init__(self, robot, folder):
-        self.daemon = Daemon(robot, Endpoints(folder, "thread"))
+    def __init__(self, robot, folder, **safety):
+        self.daemon = Daemon(robot, Endpoints(folder, "thread"), safety=Safety(**safety))
         self.endpoint = self.daemon.endpoints.request
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
@@ -29,6 +30,9 @@ class InThread:
                 assert self.thread.is_alive()
                 time.sleep(0.02)
         return self
+
+    def client(self):
+        return Client(self.endpoint, timeout=20.0)
 
     def __exit__(self, *_):
         self.stop()

@@ -112,6 +112,8 @@ class Controller:
         record.observer = address_of("observe") if len(self.data.observer) else 0
         record.address = self.record.ctypes.data
         record.remembered = prepared.remembered
+        record.most_iterations = prepared.iterations
+        record.iteration_time = prepared.iteration_time
         record.want, record.representation = prepared.want, prepared.representation
         record.frames, record.frame_count = prepared.frames.ctypes.data, len(prepared.frames)
         record.data = self.memory.address

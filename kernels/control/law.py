@@ -48,6 +48,8 @@ class Prepared:
     frames: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, FRAME).view(np.recarray))
     want: int = 0  # of a stream
     representation: int = 0
+    iterations: int = 0  # most of a solver, where there is one
+    iteration_time: float = 0.0  # ns that one takes, estimated
     own: int = 0  # address of memory of the law's own
     owner: Any = None  # who keeps that memory alive
 

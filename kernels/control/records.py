@@ -17,6 +17,9 @@ CONTROL = np.dtype(
         ("representation", "i8"),
         ("data", "u8"),  # address of the session's arrays; session_arrays.py
         ("remembered", "i8"),  # how much of `memory` carries over from tick to tick
+        ("most_iterations", "i8"),  # of a solver; 0: there is none
+        ("iteration_time", "f8"),  # ns that one takes, estimated
+        ("iterations", "i8"),  # allowed in this tick, for lack of time; 0: all
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
     ],
     align=True,

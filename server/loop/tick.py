@@ -32,6 +32,9 @@ from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_unt
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MOST_CREDIT, MOST_DEBT = 10, 100
+#: Part of the time until the next deadline that a solver may take at its first try; it may try
+#: twice. And the iterations that it always has.
+SOLVER_SHARE, LEAST_ITERATIONS = 0.4, 20
 
 
 @kernel
@@ -83,6 +86,10 @@ def compute(handle, loop, session, control, data):
     if session.credit < 0:
         session.overruns += 1
         return OVERRUN
+    if control.most_iterations > 0:
+        left = loop.deadline + loop.period - now(loop.clock)
+        allowed = int(SOLVER_SHARE * left / control.iteration_time)
+        control.iterations = max(LEAST_ITERATIONS, min(control.most_iterations, allowed))
     begin = processor_time(loop.clock)
     status = evaluate(handle, control, data)
     spent = processor_time(loop.clock) - begin

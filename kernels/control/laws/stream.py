@@ -24,12 +24,16 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import shapes
 from torqued.kernels.dynamics.quantity_arrays import project_quantities, quantities_at
 from torqued.kernels.dynamics.selected_quantities import fill_quantities
-from torqued.kernels.input_checks import choice, text, texts
+from torqued.kernels.input_checks import at_most, choice, text, texts
 from torqued.kernels.primitives.layout import FRAME
 from torqued.kernels.primitives.workspace import pointer
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
+
+
+#: Frames of a stream: each costs time in every tick.
+MOST_FRAMES = 256
 
 
 def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
@@ -41,6 +45,7 @@ def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     names = texts(fields, "frames", ())
     want = checked_want(texts(fields, "want", ("M", "C", "g")), names)
+    at_most("frames", len(names), MOST_FRAMES)
     representation = text(fields, "representation", "hybrid")
     free = shapes(want, robot.nv_free, len(names)) if robot.model.mimics.present else {}
     return Prepared(

@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import Fields, Gains, Law, Prepared, law, open_control
 from torqued.kernels.control.wholebody.balance import Balance
 from torqued.kernels.control.wholebody.balance_law import balance_torque
+from torqued.kernels.control.wholebody.daqp import limit_iterations
 from torqued.kernels.control.wholebody.law import whole_body_torque
+from torqued.kernels.control.wholebody.layout import open_program
 from torqued.kernels.control.wholebody.whole_body import WholeBody
 from torqued.kernels.input_checks import mapping
 
@@ -63,7 +66,13 @@ def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields],
         hold = control.hold(robot.neutral())
         references = {name: np.asarray(hold[name]) for name in control.references}
         return Prepared(
-            named(control), references, control.outputs, own=control.address, owner=control
+            named(control),
+            references,
+            control.outputs,
+            iterations=control.iterations,
+            iteration_time=control.iteration_time,
+            own=control.address,
+            owner=control,
         )
 
     return prepare
@@ -92,11 +101,19 @@ WHOLE_BODY = Law(
 BALANCE = Law("balance_session", preparing(make_balance), packing(make_balance), options=OPTIONS)
 
 
+@kernel
+def bound_iterations(control, own):
+    """Let the solver take no longer than the loop has time."""
+    if control[0].iterations > 0:
+        limit_iterations(open_program(own).solver[0], control[0].iterations)
+
+
 @law
 def whole_body_session(handle, address):
     """Returns status bits."""
     work, control, sizes, data = open_control(handle, address)
     own = np.int64(control[0].own)
+    bound_iterations(control, own)
     return whole_body_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)
 
 
@@ -105,4 +122,5 @@ def balance_session(handle, address):
     """Returns status bits."""
     work, control, sizes, data = open_control(handle, address)
     own = np.int64(control[0].own)
+    bound_iterations(control, own)
     return balance_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)

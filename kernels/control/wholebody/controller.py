@@ -25,6 +25,9 @@ from torqued.kernels.robot.contacts import nonnegative
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
+#: ns of a multiplication in the solver, with all that belongs to it; rather too long.
+PER_PRODUCT = 0.5
+
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -71,7 +74,11 @@ class ContactController:
                 iterations,
             )
         robot, mimics = self.robot, self.robot.model.mimics
-        self.solver = LeastDistance(sizes["variables"], sizes["most_rows"], iterations)
+        variables, rows = sizes["variables"], sizes["most_rows"]
+        self.solver = LeastDistance(variables, rows, iterations)
+        self.iterations = iterations
+        # An iteration looks at every row, and updates a factor of the active ones.
+        self.iteration_time = PER_PRODUCT * variables * (rows + variables)
         whole = ProgramSizes(
             nq=robot.nq,
             nv=robot.nv,

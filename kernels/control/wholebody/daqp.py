@@ -89,7 +89,9 @@ SETTINGS = np.dtype(
 )
 
 #: What compiled code needs to know of a solver.
-SOLVER = np.dtype([("problem", "u8"), ("result", "u8"), ("workspace", "u8")], align=True)
+SOLVER = np.dtype(
+    [("problem", "u8"), ("result", "u8"), ("workspace", "u8"), ("settings", "u8")], align=True
+)
 
 llvmlite.binding.load_library_permanently(daqp.__file__)
 _library = ctypes.CDLL(daqp.__file__)
@@ -129,6 +131,7 @@ class LeastDistance:
         self.record["result"] = self.result.ctypes.data
         self.record["workspace"] = self._workspace.ctypes.data
         settings = self._settings()
+        self.record["settings"] = settings.ctypes.data
         settings["iteration_limit"] = iterations
         settings["primal_tolerance"] = tolerance
         workspace = ctypes.c_void_p(self._workspace.ctypes.data)
@@ -183,6 +186,12 @@ def least_distance(solver, n, m):
         return flag
     _solve(pointer(solver.result), pointer(solver.workspace))
     return result.exit_flag
+
+
+@kernel
+def limit_iterations(solver, most):
+    """Let the next solutions take so many iterations at the most."""
+    carray(pointer(solver.settings), 1, SETTINGS)[0].iteration_limit = most
 
 
 @kernel

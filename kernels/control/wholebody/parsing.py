@@ -12,7 +12,7 @@ from torqued.common.errors import InputError
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.layout import CONTACT_RECORD, TASK, Array
 from torqued.kernels.control.wholebody.tasks import KINDS, ROWS
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.input_checks import at_most, choice, numbers
 from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.robot.contacts import nonnegative
 
@@ -67,6 +67,10 @@ _CONTACT_FIELDS = {
 _LIMIT_FIELDS = {"torque", "position", "velocity", "acceleration"}
 
 
+#: What a program of one tick may consist of; far more than a millisecond is enough for.
+MOST_TASKS, MOST_CONTACTS, MOST_POINTS = 64, 32, 16
+
+
 def require_fields(name: str, given: Any, allowed: set[str]) -> Map:
     if not isinstance(given, Mapping):
         kind = type(given).__name__
@@ -76,10 +80,11 @@ def require_fields(name: str, given: Any, allowed: set[str]) -> Map:
     return given
 
 
-def require_list(name: str, given: Any) -> Sequence[Any]:
+def require_list(name: str, given: Any, most: int) -> Sequence[Any]:
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
         kind = type(given).__name__
         raise InputError(f"{name} is {kind}, expected a list", name, kind, "a list")
+    at_most(name, len(given), most)
     return given
 
 
@@ -108,7 +113,7 @@ def frame_fields(robot: Robot, name: str, frame: Any, point: Any = None) -> tupl
 
 def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]:
     """Names, records, joints of postures (tasks, nv), gains (tasks, 3)."""
-    given = require_list("tasks", tasks)
+    given = require_list("tasks", tasks, MOST_TASKS)
     records = np.zeros(len(given), TASK)
     chosen, gains = np.zeros((len(given), robot.nv)), np.zeros((len(given), 3))
     row = 0
@@ -143,7 +148,9 @@ def posture_joints(robot: Robot, name: str, joints: Any) -> Array:
     chosen = np.zeros(robot.nv)
     own = {joint.name: joint for joint in robot.model.joints}
     leaders = robot.model.mimics.leaders_v.tolist()
-    names = robot.joint_names if joints is None else require_list(f"{name}.joints", joints)
+    names = (
+        robot.joint_names if joints is None else require_list(f"{name}.joints", joints, robot.nv)
+    )
     for word in names:
         joint = own[choice(f"{name}.joints", word, robot.joint_names)]
         if joint.type != "floating":
@@ -177,7 +184,7 @@ def parse_contacts(
     robot: Robot, contacts: Any, first_row: int
 ) -> tuple[list[str], Any, Array, Array]:
     """Names, records, points (P, 3) in their frames, dampings."""
-    given = require_list("contacts", contacts)
+    given = require_list("contacts", contacts, MOST_CONTACTS)
     records = np.zeros(len(given), CONTACT_RECORD)
     offsets: list[Array] = []
     damping = np.zeros(len(given))
@@ -222,6 +229,7 @@ def contact_points(name: str, contact: Map) -> Array:
     points = numbers(f"{name}.points", contact.get("points", [(0.0, 0.0, 0.0)]), (-1, 3))
     if not len(points):
         raise InputError(f"{name}.points is empty, expected at least one point", f"{name}.points")
+    at_most(f"{name}.points", len(points), MOST_POINTS)
     return points
 
 

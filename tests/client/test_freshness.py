@@ -1,0 +1,121 @@
+"""How old outputs are when they are read, and what becomes of old ones."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+
+from torqued.client.freshness import Freshness
+
+PATIENCE = 20.0
+
+
+class TestAges:
+    def test_same_clock_is_exact_from_the_first_output_on(self):
+        assert Freshness(same_clock=True).age(100.0, 105.0) == 5.0
+
+    def test_other_clock_counts_from_the_fastest(self):
+        ages = Freshness(same_clock=False)
+        found = [ages.age(10.0 + t, 900.0 + t + late) for t, late in ((0, 0.3), (1, 0.1), (2, 0.6))]
+        assert found == pytest.approx([0.0, 0.0, 0.5], abs=1e-3)
+
+    def test_slow_clock_of_the_daemon_is_not_age(self):
+        ages = Freshness(same_clock=False)
+        assert max(ages.age(t, 900.0 + t * (1 + 1e-4)) for t in np.arange(0.0, 3600.0, 0.1)) < 1e-4
+
+    def test_outputs_out_of_order_do_not_count_as_drift(self):
+        ages = Freshness(same_clock=False)
+        assert ages.age(10.0, 910.0) == 0.0
+        assert ages.age(9.0, 910.0) == pytest.approx(1.0, abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "chain4", "--robot", "chain4").start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def session(daemon):
+    with daemon.client() as client, client.session("gravity") as session:
+        yield session
+
+
+Q, V = np.full(4, 0.3), np.zeros(4)
+
+
+def test_client_that_pauses_gets_the_newest_output_and_no_old_one(session):
+    session.step(Q, V, timeout=PATIENCE)
+    first = session.receive(PATIENCE)
+    time.sleep(1.0)
+    after = session.receive(PATIENCE)
+    assert time.monotonic() - after.time < 0.5
+    assert after.tick > first.tick + 300
+
+
+def test_client_that_reads_at_half_the_rate_is_never_behind(session):
+    session.step(Q, V, timeout=PATIENCE)
+    ages = []
+    for _ in range(300):
+        time.sleep(0.002)
+        output = session.receive(PATIENCE)
+        ages.append(time.monotonic() - output.time)
+    assert np.median(ages) < session.oldest_output
+    assert ages[-1] < 0.5  # and they do not grow
+
+
+def test_output_that_is_too_old_is_passed_over_and_counted(session):
+    session.step(Q, V, timeout=PATIENCE)
+    session.oldest_output = -1.0
+    time.sleep(0.05)
+    assert session.latest() is None
+    assert session.late == 1
+    session.oldest_output = 10.0
+    assert session.receive(PATIENCE).tau.any()
+
+
+def test_step_after_a_state_that_is_refused_returns_at_once_with_the_reason(session):
+    session.step(Q, V, timeout=PATIENCE)
+    output = session.step(Q * np.nan, V, timeout=PATIENCE)
+    assert output.status_names == ["FALLBACK", "NONFINITE"]
+    assert (output.seen, output.sequence) == (2, 1)
+
+
+def test_step_while_the_session_ends_returns_the_last_frame(daemon):
+    with daemon.client() as client, daemon.client() as other:
+        session = client.session("gravity")
+        session.step(Q, V, timeout=PATIENCE)
+        other.call("close", session=session.number)
+        output = session.step(Q, V, timeout=PATIENCE)
+        assert output.is_last
+        assert output.status_names == ["FALLBACK", "LAST"]
+        assert not output.tau.any()
+
+
+def test_step_while_the_daemon_stops_returns_the_last_frame(tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    daemon = DaemonProcess(folder, "chain4", "--robot", "chain4").start()
+    with daemon.client() as client:
+        session = client.session("gravity")
+        session.step(Q, V, timeout=PATIENCE)
+        stopping = threading.Thread(target=daemon.stop)
+        stopping.start()
+        while not (output := session.step(Q, V, timeout=PATIENCE)).is_last:
+            pass
+        stopping.join()
+        assert not output.tau.any()
+        client.timeout = 0.1
+
+
+def test_session_shows_what_it_is(session):
+    shown = repr(session)
+    assert "gravity at 1000 Hz" in shown and "damping" in shown and "tau" in shown
+    assert np.array_equal(session.gains["damping"], np.zeros((4, 4)))
+    session.tune({"damping": 2.0}, over=0.0)
+    assert np.array_equal(session.gains["damping"], 2.0 * np.eye(4))

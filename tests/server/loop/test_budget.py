@@ -1,0 +1,141 @@
+"""The loop's time: measured before a session opens, and kept to afterwards."""
+
+import time
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from in_thread import InThread
+
+from torqued.client import errors
+from torqued.common.status import FALLBACK, OVERRUN
+from torqued.kernels import InputError, Robot
+from torqued.kernels.control.controller import Controller
+from torqued.server.loop import budget
+
+PATIENCE = 20.0
+PERIOD = 1e-3
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "biped8", "--robot", "biped8", "--base", "floating").start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+def points(count):
+    """Contacts with so many points in all."""
+    angles = np.linspace(0.0, 6.0, 16)
+    corners = np.stack([0.1 * np.cos(angles), 0.1 * np.sin(angles), 0.0 * angles], axis=1)
+    frames = ["link_left_4", "link_right_4", "link_left_3", "link_right_3"]
+    return [
+        {"name": f"c{k}", "frame": frames[k % 4], "points": corners.tolist()}
+        for k in range(count // 16)
+    ]
+
+
+def test_more_frames_than_a_tick_can_have_are_refused_before_anything_is_computed(client):
+    name = client.hello().frames[0]
+    with pytest.raises(errors.FieldError, match="frames has 40000 items, at most 256"):
+        client.call("open", law="stream", want=["J", "pose"], frames=[name] * 40_000)
+
+
+def test_frames_that_are_too_large_are_refused():
+    with pytest.raises(errors.MessageError, match=r"output frames .* 2000000 bytes, at most"):
+        budget.check_frame("output", 2_000_000)
+
+
+def test_session_that_takes_longer_than_a_tick_is_refused_and_others_go_on(client):
+    robot = client.hello()
+    q, v = np.array(robot.neutral), np.zeros(robot.nv)
+    with client.session("gravity") as session:
+        assert session.step(q, v, timeout=PATIENCE).status == 0
+        with pytest.raises(
+            errors.OperationError, match=r"takes \d+ µs, and the loop has"
+        ) as caught:
+            client.call("open", law="wholebody", tasks=[{"kind": "posture"}], contacts=points(512))
+        assert caught.value.code == "busy"
+        assert session.step(q, v, timeout=PATIENCE).status == 0
+
+
+def test_what_sessions_need_adds_up():
+    budget.check_budget(100e-6, [200e-6, 300e-6], PERIOD)
+    with pytest.raises(errors.OperationError, match="has 155 µs left of its period of 1000 µs"):
+        budget.check_budget(200e-6, [200e-6, 300e-6], PERIOD)
+
+
+def test_cost_is_that_of_the_dearest_state():
+    cheap = Controller(Robot.family("chain", 3), "gravity")
+    dear = Controller(Robot.family("chain", 60), "stream", want=["Gamma"])
+    assert 0.0 < budget.measured_cost(cheap) < budget.measured_cost(dear)
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"tasks": [{"kind": "posture"}] * 65}, "tasks"),
+        ({"contacts": [{"frame": "link_left_4"}] * 33}, "contacts"),
+        (
+            {"contacts": [{"frame": "link_left_4", "points": np.zeros((17, 3))}]},
+            r"contacts\[0\].points",
+        ),
+    ],
+)
+def test_programs_of_a_tick_are_bounded(options, field):
+    robot = Robot.family("biped", 8, base="floating")
+    with pytest.raises(InputError, match=f"{field} has .* items, at most"):
+        Controller(robot, "wholebody", **options)
+
+
+def test_session_that_overruns_is_demoted_and_others_are_not(tmp_path):
+    """With a share of nothing: any law uses more than that."""
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    robot = Robot.family("chain", 6)
+    q, v = robot.neutral() + 0.2, np.zeros(robot.nv)
+    with InThread(robot, folder, stale_after=60.0) as daemon, daemon.client() as client:
+        with client.session("passivity") as greedy, client.session("passivity") as modest:
+            good = greedy.step(q, v, q_ref=q + 0.1, timeout=PATIENCE).tau
+            servo = daemon.daemon.servo
+            record = servo.shared.sessions[servo.sessions[greedy.number].slot]
+            record.share = 1
+            seen = set()
+            for _ in range(2000):
+                output = greedy.step(q, v, timeout=PATIENCE)
+                seen.add(output.status)
+                if output.status:
+                    assert output.status == OVERRUN | FALLBACK
+                assert np.array_equal(output.tau, good)  # held, as it is not old
+                assert modest.step(q, v, timeout=PATIENCE).status == 0
+                if OVERRUN | FALLBACK in seen and record.overruns > 100:
+                    break
+            assert OVERRUN | FALLBACK in seen
+            record.share = 1_000_000
+            while greedy.step(q, v, timeout=PATIENCE).status:
+                time.sleep(0.001)  # it recovers
+
+
+def test_solver_stops_when_its_iterations_are_used_up():
+    """A program with limits that many iterations have to find: one is not enough, and it says so."""
+    robot = Robot.family("biped", 8, base="floating")
+    feet = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]
+    tasks = [{"kind": "posture"}, {"kind": "com"}]
+    controller = Controller(robot, "wholebody", tasks=tasks, contacts=feet)
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    free = controller.torque(q, v)
+    taken = int(free.iterations[0])
+    assert free.status == [] and taken > 3
+    again = Controller(robot, "wholebody", tasks=tasks, contacts=feet)
+    again.record[0].iterations = 1
+    bounded = again.torque(q, v)
+    assert bounded.status == ["SOLVER"]
+    assert int(bounded.iterations[0]) < taken
