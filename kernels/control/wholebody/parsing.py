@@ -68,7 +68,7 @@ _LIMIT_FIELDS = {"torque", "position", "velocity", "acceleration"}
 
 
 #: What a program of one tick may consist of; far more than a millisecond is enough for.
-MOST_TASKS, MOST_CONTACTS, MOST_POINTS = 64, 32, 16
+MOST_TASKS, MOST_CONTACTS, MOST_POINTS, MOST_POINTS_IN_ALL = 64, 32, 16, 64
 
 
 def require_fields(name: str, given: Any, allowed: set[str]) -> Map:
@@ -211,6 +211,7 @@ def parse_contacts(
         record["row"], record["rows"] = row, min(6, 3 * len(points))
         offsets += list(points)
         row += int(record["rows"])
+    at_most("contacts: points", len(offsets), MOST_POINTS_IN_ALL)
     return (
         unique_names("contacts", given, "frame"),
         records,
