@@ -226,11 +226,10 @@ def real_time(outcome: Outcome) -> str:
     """In plain words, how well the computer kept up."""
     ticks = outcome.ticks + outcome.missed
     missed, waited = outcome.missed / max(1, ticks), outcome.halted / outcome.seconds
-    loop = (
-        f"the loop left out {outcome.missed} of {ticks} ticks" if outcome.missed else "every tick"
+    found = (
+        f"the loop left out {outcome.missed or 'none'} of {ticks} ticks; the simulated robot "
+        f"waited for {1e3 * outcome.halted:.0f} ms of {outcome.seconds:g} s"
     )
-    robot = f"the simulated robot waited for {1e3 * outcome.halted:.0f} ms of {outcome.seconds:g} s"
-    found = f"{loop}; {robot}"
     if missed <= LARGEST_MISS and waited <= LARGEST_WAIT:
         return f"kept: {found}"
     reason = "other programs had the processors meanwhile"

@@ -154,12 +154,14 @@ def test_cores_are_those_that_a_container_may_use(tmp_path, limit, cores):
 
 
 def test_what_was_reached_is_said_in_plain_words():
-    assert live.real_time(outcome(ticks=8000, seconds=8.0)).startswith("kept: every tick")
+    assert live.real_time(outcome(ticks=8000, seconds=8.0)).startswith(
+        "kept: the loop left out none of"
+    )
     busy = outcome(ticks=7000, missed=1000, halted=1.9, seconds=8.0, realtime="not granted")
     assert live.real_time(busy) == (
-        "the loop left out 1000 of 8000 ticks; the simulated robot waited for 1900 ms of 8 s: other "
-        "programs had the processors meanwhile, which realtime priority would prevent for the loop "
-        "(docs/OPERATIONS.md)"
+        "the loop left out 1000 of 8000 ticks; the simulated robot waited for 1900 ms of 8 s: "
+        "other programs had the processors meanwhile, which realtime priority would prevent for "
+        "the loop (docs/OPERATIONS.md)"
     )
 
 
