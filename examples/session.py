@@ -1,7 +1,7 @@
 """A controller in Python: requests first, then a session at the daemon's rate.
 
-torqued serve --robot chain20          (in another terminal)
-python examples/session.py chain20
+.venv/bin/torqued serve --robot chain20          (in another terminal)
+.venv/bin/python examples/session.py chain20
 """
 
 import sys
