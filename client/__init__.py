@@ -2,7 +2,7 @@
 
 from torqued.client import Client
 
-with Client.of("panda") as client:
+with Client("panda") as client:
     r = client.dynamics(q, v, want=("M", "C", "g"))
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torqued.client.client import Client, Result
+from torqued.client.client import Client
 from torqued.client.errors import (
     AccessError,
     FieldError,
@@ -23,7 +23,9 @@ from torqued.client.errors import (
     TimeoutError,
     VersionError,
 )
+from torqued.client.results import Result
 from torqued.client.session import Output, Session
+from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ __all__ = [
     "RequestError",
     "Result",
     "Session",
+    "Telemetry",
     "TimeoutError",
     "TorquedError",
     "VersionError",

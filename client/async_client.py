@@ -1,7 +1,9 @@
 """`AsyncClient`: the same requests as `Client`, for programs that run in asyncio.
 
-async with AsyncClient("ipc:///run/user/1000/torqued/panda.sock") as client:
+async with AsyncClient("panda") as client:
     r, s = await asyncio.gather(client.dynamics(q, v), client.stats())
+    async with client.session("gravity") as session:
+        tau = (await session.step(q, v)).tau
 
 Any number of requests may be under way at once; replies find theirs by their ids.
 """
@@ -11,55 +13,50 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-import zmq
 import zmq.asyncio
 
 from torqued.client import codec
 from torqued.client import endpoints as places
+from torqued.client.addresses import endpoint_for
 from torqued.client.async_session import AsyncSession
-from torqued.client.client import (
-    ONCE,
-    Array,
-    Result,
-    as_array,
-    no_reply,
-    of_my_version,
-    patience,
-    stacked,
-)
-from torqued.client.errors import MessageError
-from torqued.client.keys import Keys, connect, find_keys
+from torqued.client.async_telemetry import AsyncTelemetry
+from torqued.client.client import connected, no_reply, of_my_version, patience, require_open
+from torqued.client.errors import MessageError, TimeoutError
+from torqued.client.keys import find_keys
+from torqued.client.methods import Methods
+from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.results import Result
 from torqued.common.errors import TorquedError
 
 
-class AsyncClient:
-    """One daemon, as seen from a program in asyncio. Retries as `Client` does."""
+class AsyncClient(Methods):
+    """One daemon, as seen from a program in asyncio. Arguments and retries as `Client` has them."""
 
     def __init__(
         self,
-        endpoint: str,
+        daemon: str,
         timeout: float = 1.0,
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
     ) -> None:
-        self.endpoint = endpoint
-        self._keys = find_keys(endpoint, key, server_key)
+        self.endpoint = endpoint_for(daemon)
+        self._keys = find_keys(self.endpoint, key, server_key)
         self.timeout = timeout
         self.retries = retries
+        self.closed = False
         self._context = zmq.asyncio.Context()
         self._identities = itertools.count(1)
         self._connections: dict[str, Connection] = {}
         self._sessions: list[AsyncSession] = []
 
-    @classmethod
-    def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
-        """The daemon of that name in the user's folder for sockets."""
-        return cls(places.request_endpoint(robot), timeout, retries)
+    def __repr__(self) -> str:
+        return f"<AsyncClient of {self.endpoint}{', closed' if self.closed else ''}>"
 
     async def __aenter__(self) -> Self:
         return self
@@ -78,6 +75,7 @@ class AsyncClient:
             with contextlib.suppress(TorquedError):
                 await session.close()
         self._sessions.clear()
+        self.closed = True
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
@@ -88,6 +86,11 @@ class AsyncClient:
         """Where introspection goes: beside the request socket."""
         return places.control_endpoint(self.endpoint)
 
+    async def perform(self, request: Request[Any]) -> Any:
+        """Ask the daemon, and give what the request makes of the reply."""
+        fields = await self._ask(request.operation, None, request.timeout, request.fields)
+        return request.result(fields)
+
     async def call(
         self,
         operation: str,
@@ -96,59 +99,57 @@ class AsyncClient:
         /,
         **fields: Any,
     ) -> Result:
-        """Any operation by name, at the request endpoint unless another is given."""
-        endpoint = endpoint or self.endpoint
+        """Any operation by name, at its own endpoint unless another is given."""
+        return Result(await self._ask(operation, endpoint, timeout, fields))
+
+    async def _ask(
+        self,
+        operation: str,
+        endpoint: str | None,
+        timeout: float | None,
+        fields: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """The fields of the reply."""
+        if endpoint is None:
+            endpoint = self.control_endpoint if operation in CONTROL else self.endpoint
+        if operation in LONG:
+            await self._find(operation)
         timeout = patience(operation, self.timeout) if timeout is None else timeout
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
             if endpoint not in self._connections:
-                self._connections[endpoint] = Connection(self._context, endpoint, self._keys)
+                socket = connected(self, self._context, endpoint, self._keys)
+                self._connections[endpoint] = Connection(socket)
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(timeout):
                     reply = await self._connections[endpoint].exchange(identity, request)
-                    return Result(codec.result_of(of_my_version(reply, endpoint)))
+                    return codec.result_of(of_my_version(reply, endpoint))
         raise no_reply(operation, endpoint, timeout, attempts)
 
-    async def hello(self) -> Result:
-        """The robot, its conventions, limits and the daemon's endpoints."""
-        return await self.call("hello")
+    async def _find(self, operation: str) -> None:
+        """Make sure that there is a daemon before waiting long for it."""
+        try:
+            await self._ask("ping", None, None, {})
+        except TimeoutError as error:
+            raise TimeoutError(f"{operation}: {error}") from None
 
-    async def dynamics(self, q: Any, v: Any = None, **fields: Any) -> Result:
-        """Any subset of the dynamics quantities; `want` names them, `frames` the frames."""
-        if v is not None:
-            fields["v"] = as_array(v)
-        return await self.call("dynamics", q=as_array(q), **fields)
+    def telemetry(self) -> AsyncTelemetry:
+        """A subscription to what the daemon publishes about itself; to be closed before this."""
+        require_open(self)
+        return AsyncTelemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
 
-    async def inverse_dynamics(self, q: Any, v: Any, a: Any, **fields: Any) -> Array:
-        """Torques for accelerations a."""
-        state = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
-        tau: Array = (await self.call("inverse_dynamics", **state, **fields)).tau
-        return tau
+    def session(self, law: str = "stream", **fields: Any) -> Opening:
+        """A session with the loop, options as in `Client.session`.
 
-    async def forward_dynamics(self, q: Any, v: Any, tau: Any, **fields: Any) -> Array:
-        """Accelerations under torques tau."""
-        state = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
-        a: Array = (await self.call("forward_dynamics", **state, **fields)).a
-        return a
-
-    async def batch(self, operation: str, *, timeout: float | None = None, **fields: Any) -> Result:
-        """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
-
-        So are the results. Computed beside everything else, within `timeout` (default 60) s.
+        `async with client.session(…) as session` closes it at the end of the block,
+        `session = await client.session(…)` leaves that to `session.close()` or the client's end.
         """
-        return await self.call("batch", None, timeout, operation=operation, **stacked(fields))
+        return Opening(lambda: self._open(law, fields))
 
-    async def reload(self, *, timeout: float | None = None) -> Result:
-        """Have the daemon load its robot anew; refused while sessions are open."""
-        return await self.call("reload", self.control_endpoint, timeout)
-
-    async def session(self, law: str = "stream", **fields: Any) -> AsyncSession:
-        """A session with the loop; `async with await client.session(…) as session` closes it.
-
-        `hello` goes first, as in `Client.session`.
-        """
+    async def _open(self, law: str, fields: Mapping[str, Any]) -> AsyncSession:
+        """`hello` goes first, as in `Client.session`."""
         await self.hello()
         opened = await self.call("open", law=law, **fields)
 
@@ -167,28 +168,36 @@ class AsyncClient:
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
 
-    async def control(self, law: str, q: Any, v: Any, **fields: Any) -> Result:
-        """One torque of a control law, without a session."""
-        return await self.call("control", law=law, q=as_array(q), v=as_array(v), **fields)
 
-    async def ping(self) -> Result:
-        """Whether the daemon is ready; never waits behind work."""
-        return await self.call("ping", self.control_endpoint)
+class Opening:
+    """A session that is about to be opened: to be awaited, or entered with `async with`."""
 
-    async def stats(self) -> Result:
-        """Counters and percentiles of the loop."""
-        return await self.call("stats", self.control_endpoint)
+    def __init__(self, open_session: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
+        self._open = open_session
+        self._session: AsyncSession | None = None
+
+    def __await__(self) -> Generator[Any, None, AsyncSession]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> AsyncSession:
+        self._session = await self._open()
+        return self._session
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._session is not None:
+            await self._session.close()
 
 
 class Connection:
     """One socket, and who waits for which reply. ZeroMQ reconnects it after a restart."""
 
-    def __init__(
-        self, context: zmq.asyncio.Context, endpoint: str, keys: Keys | None = None
-    ) -> None:
-        self._socket = context.socket(zmq.DEALER)
-        self._socket.linger = 0
-        connect(self._socket, endpoint, keys)
+    def __init__(self, socket: zmq.asyncio.Socket) -> None:
+        self._socket = socket
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._reader = asyncio.create_task(self._read())
 

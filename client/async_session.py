@@ -1,7 +1,7 @@
 """`AsyncSession`: a session for programs that run in asyncio.
 
-async with AsyncClient.of("panda") as client:
-    async with await client.session("gravity") as session:
+async with AsyncClient("panda") as client:
+    async with client.session("gravity") as session:
         tau = (await session.step(q, v)).tau
 
 asyncio keeps no deadlines: a torque controller has its own process and `Session`. This is for

@@ -1,9 +1,12 @@
 """`Client`: requests to a daemon, and sessions with its loop.
 
-with Client("ipc:///run/user/1000/torqued/panda.sock") as client:
+with Client("panda") as client:
     r = client.dynamics(q, v, want=("M", "C", "g"))
     with client.session("gravity", gains={"damping": 1.0}) as session:
         tau = session.step(q, v).tau
+
+Methods of the operations are declared in methods.py, their fields in operations.py, their results
+in results.py.
 """
 
 from __future__ import annotations
@@ -13,59 +16,33 @@ import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
 import zmq
-from numpy.typing import NDArray
 
 from torqued.client import codec
 from torqued.client import endpoints as places
+from torqued.client.addresses import endpoint_for
 from torqued.client.context_manager import Closing
+from torqued.client.discovery import those_running
 from torqued.client.errors import TimeoutError, VersionError
-from torqued.client.keys import connect, find_keys
+from torqued.client.keys import Keys, connect, find_keys
+from torqued.client.methods import Methods
+from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.results import Result
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
-Array = NDArray[np.float64]
 
-#: Operations that change the daemon's state or keep it at work for long: sent once, never again
-#: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "reload"})
-
-#: Seconds that operations may take which are long work; others take the client's `timeout`.
-LONG = {"batch": 60.0, "reload": 60.0}
-
-
-class Result:
-    """Fields of a reply as attributes: `r.M`, `r.C`; also `r["M"]` and `"M" in r`."""
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.__dict__ = dict(fields)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")
-
-    def __getitem__(self, name: str) -> Any:
-        return self.__dict__[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.__dict__
-
-    def __repr__(self) -> str:
-        return f"Result({', '.join(self.__dict__)})"
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
-
-
-class Client(Closing):
+class Client(Methods, Closing):
     """One daemon, as seen from another process. Not to be shared between threads.
 
+    `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
+
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
-    fresh connection; only those in `ONCE` are not, as they must not happen twice. Replies carry
-    the id of their request, so a late one is never taken for another's.
+    fresh connection; only those in `operations.ONCE` are not, as they must not happen twice.
+    Replies carry the id of their request, so a late one is never taken for another's.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, where that is not in the key's file.
@@ -73,26 +50,25 @@ class Client(Closing):
 
     def __init__(
         self,
-        endpoint: str,
+        daemon: str,
         timeout: float = 1.0,
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
     ) -> None:
-        self.endpoint = endpoint
-        self._keys = find_keys(endpoint, key, server_key)
+        self.endpoint = endpoint_for(daemon)
+        self._keys = find_keys(self.endpoint, key, server_key)
         self.timeout = timeout
         self.retries = retries
+        self.closed = False
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._identities = itertools.count(1)
         self._sessions: list[Session] = []
 
-    @classmethod
-    def of(cls, robot: str, timeout: float = 1.0, retries: int = 2) -> Self:
-        """The daemon of that name in the user's folder for sockets."""
-        return cls(places.request_endpoint(robot), timeout, retries)
+    def __repr__(self) -> str:
+        return f"<Client of {self.endpoint}{', closed' if self.closed else ''}>"
 
     def close(self) -> None:
         """Close all sessions and connections."""
@@ -100,6 +76,7 @@ class Client(Closing):
             with contextlib.suppress(TorquedError):
                 session.close()
         self._sessions.clear()
+        self.closed = True
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -110,6 +87,10 @@ class Client(Closing):
         """Where introspection goes: beside the request socket."""
         return places.control_endpoint(self.endpoint)
 
+    def perform(self, request: Request[Any]) -> Any:
+        """Ask the daemon, and give what the request makes of the reply."""
+        return request.result(self._ask(request.operation, None, request.timeout, request.fields))
+
     def call(
         self,
         operation: str,
@@ -118,16 +99,36 @@ class Client(Closing):
         /,
         **fields: Any,
     ) -> Result:
-        """Any operation by name, at the request endpoint unless another is given."""
-        endpoint = endpoint or self.endpoint
+        """Any operation by name, at its own endpoint unless another is given."""
+        return Result(self._ask(operation, endpoint, timeout, fields))
+
+    def _ask(
+        self,
+        operation: str,
+        endpoint: str | None,
+        timeout: float | None,
+        fields: Mapping[str, Any],
+    ) -> dict[str, Any]:
+        """The fields of the reply."""
+        if endpoint is None:
+            endpoint = self.control_endpoint if operation in CONTROL else self.endpoint
+        if operation in LONG:
+            self._find(operation)
         timeout = patience(operation, self.timeout) if timeout is None else timeout
         attempts = 1 if operation in ONCE else self.retries + 1
         for _ in range(attempts):
             reply = self._exchange(endpoint, operation, fields, timeout)
             if reply is not None:
-                return Result(codec.result_of(of_my_version(reply, endpoint)))
+                return codec.result_of(of_my_version(reply, endpoint))
             self._disconnect(endpoint)
         raise no_reply(operation, endpoint, timeout, attempts)
+
+    def _find(self, operation: str) -> None:
+        """Make sure that there is a daemon before waiting long for it."""
+        try:
+            self._ask("ping", None, None, {})
+        except TimeoutError as error:
+            raise TimeoutError(f"{operation}: {error}") from None
 
     def _exchange(
         self, endpoint: str, operation: str, fields: Mapping[str, Any], timeout: float
@@ -152,69 +153,22 @@ class Client(Closing):
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
-            socket: zmq.Socket[bytes] = self._context.socket(zmq.DEALER)
-            socket.linger = 0
-            connect(socket, endpoint, self._keys)
-            self._sockets[endpoint] = socket
+            self._sockets[endpoint] = connected(self, self._context, endpoint, self._keys)
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
         self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
 
-    def hello(self) -> Result:
-        """The robot, its conventions, limits and the daemon's endpoints."""
-        return self.call("hello")
-
-    def dynamics(self, q: Any, v: Any = None, **fields: Any) -> Result:
-        """Any subset of the dynamics quantities; `want` names them, `frames` the frames."""
-        if v is not None:
-            fields["v"] = as_array(v)
-        return self.call("dynamics", q=as_array(q), **fields)
-
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, **fields: Any) -> Array:
-        """Torques for accelerations a."""
-        reply = self.call("inverse_dynamics", q=as_array(q), v=as_array(v), a=as_array(a), **fields)
-        tau: Array = reply.tau
-        return tau
-
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, **fields: Any) -> Array:
-        """Accelerations under torques tau."""
-        reply = self.call(
-            "forward_dynamics", q=as_array(q), v=as_array(v), tau=as_array(tau), **fields
-        )
-        a: Array = reply.a
-        return a
-
-    def batch(self, operation: str, *, timeout: float | None = None, **fields: Any) -> Result:
-        """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
-
-        So are the results. Computed beside everything else, within `timeout` (default 60) s.
-        """
-        return self.call("batch", None, timeout, operation=operation, **stacked(fields))
-
-    def reload(self, *, timeout: float | None = None) -> Result:
-        """Have the daemon load its robot anew; refused while sessions are open."""
-        return self.call("reload", self.control_endpoint, timeout)
-
-    def control(self, law: str, q: Any, v: Any, **fields: Any) -> Result:
-        """One torque of a control law, without a session: `tau`, its power balance, `status`."""
-        return self.call("control", law=law, q=as_array(q), v=as_array(v), **fields)
-
-    def ping(self) -> Result:
-        """Whether the daemon is ready; never waits behind work."""
-        return self.call("ping", self.control_endpoint)
-
-    def stats(self) -> Result:
-        """Counters and percentiles of the loop."""
-        return self.call("stats", self.control_endpoint)
-
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
+        require_open(self)
         return Telemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.
+
+        Options are those of `open` in docs/PROTOCOL.md: `gains`, `observer`, `want`, `frames`, …
 
         `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
         connection that works.
@@ -238,21 +192,28 @@ class Client(Closing):
         return session
 
 
+def require_open(client: Any) -> None:
+    """Refuse to use a client that has been closed."""
+    if client.closed:
+        raise TorquedError(f"{client!r} cannot be used any more: make another one")
+
+
+def connected(client: Any, context: Any, endpoint: str, keys: Keys | None) -> Any:
+    """A socket for requests to an endpoint."""
+    require_open(client)
+    socket = context.socket(zmq.DEALER)
+    socket.linger = 0
+    try:
+        connect(socket, endpoint, keys)
+    except zmq.ZMQError as error:
+        socket.close()
+        raise TorquedError(f"cannot connect to {endpoint}: {error}") from None
+    return socket
+
+
 def patience(operation: str, timeout: float) -> float:
     """Seconds to wait for a reply, where the caller does not say."""
     return max(timeout, LONG.get(operation, 0.0))
-
-
-#: Fields of a batch with one row per state.
-STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
-
-
-def stacked(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of a batch, with rows of numbers as arrays."""
-    return {
-        key: as_array(value) if key in STACKED and value is not None else value
-        for key, value in fields.items()
-    }
 
 
 def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
@@ -269,18 +230,15 @@ def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
 def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
     """The error after the last attempt."""
     times = "" if attempts == 1 else f", {attempts} times"
-    keys = " Over TCP it is also silent to keys that it does not allow."
-    return TimeoutError(
-        f"{operation}: no reply from {endpoint} within {timeout} s{times}; is the daemon running?"
-        + (keys if endpoint.startswith("tcp://") else "")
-    )
+    message = f"{operation}: no reply from {endpoint} within {timeout} s{times}"
+    if endpoint.startswith("tcp://"):
+        hint = "is the daemon running? Over TCP it is also silent to keys that it does not allow."
+    else:
+        folder = Path(endpoint.removeprefix("ipc://")).parent
+        hint = f"is the daemon running? ({those_running(folder)})"
+    return TimeoutError(f"{message}; {hint}")
 
 
 def milliseconds(seconds: float) -> int:
     """As ZeroMQ wants them; at least one, as none or less would mean something else."""
     return max(1, round(seconds * 1000))
-
-
-def as_array(x: Any) -> Array:
-    """Numbers as they go over the wire."""
-    return np.ascontiguousarray(x, dtype=np.float64)

@@ -8,25 +8,51 @@ import zmq
 
 from torqued.client import codec
 from torqued.client.context_manager import Closing
+from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
+from torqued.client.results import Stats
 
 
 class Telemetry(Closing):
-    """A subscription; closes itself at the end of a `with` block."""
+    """A subscription; closes itself at the end of a `with` block.
+
+    Its words are a session's: `receive` waits for the next, `latest` does not.
+    """
 
     def __init__(self, context: zmq.Context[Any], endpoint: str, keys: Keys | None = None) -> None:
-        self._socket: zmq.Socket[bytes] = context.socket(zmq.SUB)
-        self._socket.linger = 0
-        self._socket.conflate = True  # only the newest message is of interest
-        self._socket.subscribe(b"")
-        connect(self._socket, endpoint, keys)
+        self._socket: zmq.Socket[bytes] = subscribed(context.socket(zmq.SUB), endpoint, keys)
 
     def close(self) -> None:
         """End the subscription."""
         self._socket.close(linger=0)
 
-    def newest(self, timeout: float = 1.0) -> dict[str, Any] | None:
-        """The newest statistics, fields as in the reply to `stats`; None when time is up."""
+    def latest(self) -> Stats | None:
+        """The newest statistics that have come, or None."""
+        return stats_in(self._socket.recv()) if self._socket.poll(0) else None
+
+    def receive(self, timeout: float = 1.0) -> Stats:
+        """The next statistics."""
         if not self._socket.poll(max(1, round(timeout * 1000))):
-            return None
-        return codec.decode(self._socket.recv())
+            raise nothing_published(timeout)
+        return stats_in(self._socket.recv())
+
+
+def subscribed(socket: Any, endpoint: str, keys: Keys | None) -> Any:
+    """A socket that keeps the newest message alone: older ones are of no interest."""
+    socket.linger = 0
+    socket.conflate = True
+    socket.subscribe(b"")
+    connect(socket, endpoint, keys)
+    return socket
+
+
+def stats_in(data: bytes) -> Stats:
+    """Statistics in a message, fields as in the reply to `stats`."""
+    fields = codec.decode(data)
+    fields.pop("protocol", None)
+    return Stats(fields)
+
+
+def nothing_published(timeout: float) -> TimeoutError:
+    """The error after waiting for a message."""
+    return TimeoutError(f"no telemetry within {timeout} s; is the daemon running?")

@@ -6,7 +6,7 @@ from torqued.client import Client
 
 TICKS = 1000
 
-with Client.of("robot") as client:
+with Client("robot") as client:
     robot = client.hello()
     q, v = robot.neutral + 0.3, np.zeros(robot.nv)
     gravity = client.dynamics(q, want=("g",)).g

@@ -1,7 +1,7 @@
 """A controller in Python: requests first, then a session at the daemon's rate.
 
-torqued serve --robot chain20          (in another terminal)
-python examples/session.py chain20
+.venv/bin/torqued serve --robot chain20          (in another terminal)
+.venv/bin/python examples/session.py chain20
 """
 
 import sys
@@ -10,10 +10,7 @@ import numpy as np
 
 from torqued.client import Client
 
-name_or_endpoint = sys.argv[1] if len(sys.argv) > 1 else "chain20"
-make = Client if "://" in name_or_endpoint else Client.of
-
-with make(name_or_endpoint) as client:
+with Client(sys.argv[1] if len(sys.argv) > 1 else "chain20") as client:  # a name or an endpoint
     robot = client.hello()
     print(f"robot {robot.name}: nq {robot.nq}, nv {robot.nv}, {robot.rate:g} Hz")
 

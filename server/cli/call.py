@@ -58,8 +58,7 @@ def run(args: argparse.Namespace) -> int:
         raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
     with connect(args) as client:
         put_numbers(client, fields)
-        endpoint = client.control_endpoint if args.operation in CONTROL else None
-        reply = client.call(args.operation, endpoint, **fields).as_dict()
+        reply = client.call(args.operation, **fields).as_dict()
     print(as_json(reply) if args.json else "\n".join(shown(reply)))
     return 0
 
@@ -76,7 +75,6 @@ def put_numbers(client: Client, fields: dict[str, Any]) -> None:
 
 #: Fields with a number per coordinate, and with one per degree of freedom.
 POSITIONS, RATES = ("q",), ("v", "a", "tau", "w", "b")
-CONTROL = ("ping", "stats", "sessions", "reload", "log_level", "shutdown")
 OWN = {"--json": 1} | dict.fromkeys(
     ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
 )

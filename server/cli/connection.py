@@ -35,7 +35,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 def connect(args: argparse.Namespace) -> Client:
     """The client of the daemon that the options mean; refused at once where none runs."""
     from torqued.client import Client, TorquedError
-    from torqued.client.discovery import endpoint_of, running
+    from torqued.client.discovery import endpoint_of, running, those_running
     from torqued.client.endpoints import default_folder
 
     if args.endpoint:
@@ -47,11 +47,11 @@ def connect(args: argparse.Namespace) -> Client:
     names = running()
     if not names:
         raise TorquedError(
-            f"no daemon runs in {default_folder()}; `torqued serve --robot panda` starts one, "
-            "--endpoint names one elsewhere"
+            f"no daemon is running in {default_folder()}; "
+            "`torqued serve --robot panda` starts one, --endpoint names one elsewhere"
         )
     if len(names) > 1:
-        raise TorquedError(f"which daemon? running: {', '.join(names)}; choose one with --robot")
+        raise TorquedError(f"which daemon? {those_running()}; choose one with --robot")
     return Client(endpoint_of(names[0]), args.timeout)
 
 

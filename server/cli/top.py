@@ -36,12 +36,12 @@ def run(args: argparse.Namespace) -> int:
             show(view(stats))
             try:
                 while (left := deadline - time.monotonic()) > 0:
-                    newest = telemetry.newest(min(SILENCE, left))
-                    if newest is not None:
-                        stats = newest
+                    try:
+                        stats = telemetry.receive(min(SILENCE, left)).as_dict()
                         show(view(stats))
-                    elif left > SILENCE:
-                        show(f"{view(stats)}\nno word from the daemon for {SILENCE:.0f} s")
+                    except TimeoutError:
+                        if left > SILENCE:
+                            show(f"{view(stats)}\nno word from the daemon for {SILENCE:.0f} s")
             except KeyboardInterrupt:
                 pass
     return 0

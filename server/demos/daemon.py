@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
+from typing import Self
 
 from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
@@ -36,14 +37,18 @@ class ProcessError(TorquedError):
 
 
 class Child:
-    """A module as a process of its own, which Ctrl-C in the terminal does not reach."""
+    """A module as a process of its own, which Ctrl-C in the terminal does not reach.
 
-    def __init__(self, module: str, arguments: list[str], log: Path) -> None:
-        self.module, self.log = module, log
-        with log.open("wb") as file:
+    It ends with this process at the latest, even where that is killed: child.py sees to it.
+    """
+
+    def __init__(self, module: str, arguments: list[str], folder: Path, niceness: int) -> None:
+        self.module, self.log = module, folder / f"{module.rpartition('.')[2]}.log"
+        command = [sys.executable, "-m", "torqued.server.demos.child", str(niceness), str(folder)]
+        with self.log.open("wb") as file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", module, *arguments],
-                stdin=subprocess.DEVNULL,
+                [*command, module, *arguments],
+                stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -72,6 +77,8 @@ class Child:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
 
 
 def environment() -> dict[str, str]:
@@ -86,23 +93,24 @@ def environment() -> dict[str, str]:
 class Demo:
     """A folder with a daemon's sockets, and everything that runs there."""
 
-    def __init__(self, folder: Path, stack: ExitStack) -> None:
-        self.folder, self._stack = folder, stack
+    def __init__(self, folder: Path, stack: ExitStack, signals: Signals) -> None:
+        self.folder, self._stack, self._signals = folder, stack, signals
         self.endpoint = request_endpoint(NAME, folder)
 
-    def start(self, module: str, *arguments: str) -> Child:
+    def start(self, module: str, *arguments: str, niceness: int = 0) -> Child:
         """A process that is stopped when the demo ends, however it ends."""
-        child = Child(module, list(arguments), self.folder / f"{module.rpartition('.')[2]}.log")
-        self._stack.callback(child.stop)
+        with self._signals.held():  # none is started and then forgotten
+            child = Child(module, list(arguments), self.folder, niceness)
+            self._stack.callback(child.stop)
         return child
 
-    def serve(self, description: Description, base: str, rate: float, safety: str) -> None:
+    def serve(self, description: Description, base: str, rate: float, settings: str) -> None:
         """Start the daemon of a robot, and wait until it is ready."""
         write_urdf(description, self.folder / "robot.urdf")
         config = self.folder / "demo.toml"
         robot = f'[robot]\nurdf = "robot.urdf"\nbase = "{base}"\n'
         config.write_text(
-            f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {rate}\n{safety}{robot}'
+            f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {rate}\n{settings}{robot}'
         )
         daemon = self.start("torqued.server.cli.main", "serve", "--config", str(config))
         deadline = time.monotonic() + LONGEST_START
@@ -125,13 +133,54 @@ class Demo:
 @contextmanager
 def demo() -> Iterator[Demo]:
     """A place for a demo; leaving it stops all that was started, also on Ctrl-C and SIGTERM."""
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
-        with TemporaryDirectory(prefix="torqued-demo-") as folder, ExitStack() as stack:
-            yield Demo(Path(folder), stack)
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with Signals() as signals:
+        stack = ExitStack()
+        try:
+            with signals.held():
+                folder = stack.enter_context(TemporaryDirectory(prefix="torqued-demo-"))
+            yield Demo(Path(folder), stack, signals)
+        finally:
+            with signals.held():  # Ctrl-C again does not leave half of it behind
+                stack.close()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
+class Signals:
+    """SIGINT, SIGTERM and SIGHUP as `KeyboardInterrupt`, at once or when it does no harm.
+
+    Masks would not do: another thread would take the signal, and Python interrupt the main one.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self._holds = 0
+        self._pending = False
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.getsignal(number) for number in self.NUMBERS}
+        for number, handler in self._before.items():
+            if handler != signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Interrupts wait for the end of this block."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._pending and not self._holds:
+                self._pending = False
+                raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._holds:
+            self._pending = True
+        else:
+            raise KeyboardInterrupt

@@ -1,8 +1,9 @@
 """The demo without a name: a daemon, a simulated robot and a controller, in real time.
 
-    robot (MuJoCo, 1 kHz) ⇄ controller ⇄ daemon            and requests beside, from this process
+    robot (MuJoCo) ⇄ controller ⇄ daemon (1 kHz)           and requests beside, from this process
 
-What it prints is what happened on this computer, with all that it had to do besides.
+How fast the robot runs depends on the computer's cores (live_pace.py). What it prints is what
+happened on this computer, with all that it had to do besides.
 """
 
 from __future__ import annotations
@@ -21,16 +22,27 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
-from torqued.server.demos.daemon import TOLERANT, Child, Demo, demo
+from torqued.server.demos.daemon import TOLERANT, Child, Demo, ProcessError, demo
+from torqued.server.demos.live_pace import (
+    LOOP_RATE,
+    NICENESS,
+    PRIORITY,
+    Pace,
+    pace,
+    usable_cores,
+)
 from torqued.server.demos.live_setup import Setup, choose
+from torqued.server.demos.models import write_urdf
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 SECONDS = 8.0
-RATE = 1000.0
-#: s between requests that are sent while the loop runs.
-PAUSE = 0.01
+#: s for a process of the demo to get ready.
+LONGEST_START = 120.0
+#: Shares of the run up to which it counts as one in real time: time that the robot had to wait,
+#: and ticks that the loop left out.
+LARGEST_WAIT, LARGEST_MISS = 0.01, 0.01
 #: What counts as good tracking, rad: root mean square and largest of all joints.
 LARGEST_RMS, LARGEST_ERROR = 0.005, 0.02
 
@@ -41,13 +53,17 @@ class Outcome:
 
     robot: str
     plant: str
+    cores: float
+    robot_rate: float  # Hz, also the controller's
+    realtime: str  # what the system granted the loop
     seconds: float
     rms_error: float
     max_error: float
     torque_share: float  # largest torque, relative to its limit
     torque_delay_p50: float
     torque_delay_p99: float
-    held: int  # steps of the robot without a new torque
+    steps: int  # of the robot
+    held: int  # steps without a new torque
     halted: float  # s that the robot's clock stood still, for want of time
     lateness_p50: float
     lateness_p99: float
@@ -71,8 +87,10 @@ def run(args: argparse.Namespace) -> int:
     setup = choose()
     simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"
     console.print(f"{setup.name}, simulated by {simulator}, for {seconds:g} s in real time")
+    chosen = pace(usable_cores())
+    console.print(f"{chosen}", markup=False)
     with demo() as place:
-        outcome, log = perform(place, setup, seconds, console)
+        outcome, log = perform(place, setup, chosen, seconds, console)
     report(console, outcome)
     results.write_json(args.json, asdict(outcome))
     draw(console, setup, log, args.plot)
@@ -80,13 +98,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def perform(
-    place: Demo, setup: Setup, seconds: float, console: Console
+    place: Demo, setup: Setup, pace: Pace, seconds: float, console: Console
 ) -> tuple[Outcome, dict[str, Array]]:
-    place.serve(setup.description, "fixed", RATE, TOLERANT)
     task: dict[str, Any] = {
-        "urdf": str(place.folder / "robot.urdf"),
+        "urdf": str(write_urdf(setup.description, place.folder / "plant.urdf")),
         "plant": setup.plant,
         "seconds": seconds,
+        "period": pace.period,
+        "folder": str(place.folder),
         "endpoint": place.endpoint,
         "bus": f"ipc://{place.folder}/bus.sock",
         "q": setup.reference.center.tolist(),
@@ -95,14 +114,24 @@ def perform(
     }
     here = "torqued.server.demos"
     logged, counted = place.folder / "robot.npz", place.folder / "controller.json"
-    robot = place.start(f"{here}.live_robot", json.dumps(task | {"result": str(logged)}))
-    controller = place.start(f"{here}.live_controller", json.dumps(task | {"result": str(counted)}))
+    robot, controller = (
+        place.start(
+            f"{here}.{module}", json.dumps(task | {"result": str(result)}), niceness=NICENESS
+        )
+        for module, result in (("live_robot", logged), ("live_controller", counted))
+    )
+    # Their start is work for all cores; the daemon's loop begins when that is done.
+    for mark in ("robot_ready", "controller_ready"):
+        wait_for(place.folder / mark, [robot, controller])
+    place.serve(setup.description, "fixed", LOOP_RATE, f"{TOLERANT}priority = {PRIORITY}\n")
     client = place.client()
+    wait_for(place.folder / "robot_moves", [robot, controller])
     before = client.stats().servo
-    trips = watch(client, [robot, controller], seconds, console)
+    trips = watch(client, [robot, controller], pace.pause, seconds, console)
     robot.wait(5.0)
     controller.wait(5.0)
-    after = client.stats().servo
+    end = client.stats()
+    after = end.servo
     with np.load(logged) as file:
         log = dict(file)
     error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
@@ -112,12 +141,16 @@ def perform(
     outcome = Outcome(
         robot=setup.name,
         plant=setup.plant,
+        cores=pace.cores,
+        robot_rate=1.0 / pace.period,
+        realtime=end.realtime["priority"],
         seconds=seconds,
         rms_error=float(np.sqrt(np.mean(error**2))),
         max_error=float(np.abs(error).max()),
         torque_share=float((np.abs(log["tau"]) / limits).max()),
         torque_delay_p50=delay_p50,
         torque_delay_p99=delay_p99,
+        steps=len(log["time"]),
         held=int(log["held"]),
         halted=float(log["halted"]),
         lateness_p50=after["lateness"]["p50_us"],
@@ -133,7 +166,20 @@ def perform(
     return outcome, log | {"error": error}
 
 
-def watch(client: Client, children: list[Child], seconds: float, console: Console) -> list[float]:
+def wait_for(mark: Path, children: list[Child]) -> None:
+    """Until a process has made a file that says how far it is."""
+    deadline = time.monotonic() + LONGEST_START
+    while not mark.exists():
+        for child in children:
+            child.require_running()
+        if time.monotonic() > deadline:
+            raise ProcessError(f"no {mark.name} within {LONGEST_START:g} s")
+        time.sleep(0.02)
+
+
+def watch(
+    client: Client, children: list[Child], pause: float, seconds: float, console: Console
+) -> list[float]:
     """Requests beside the loop until the robot has ended: round trips in µs."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -152,26 +198,44 @@ def watch(client: Client, children: list[Child], seconds: float, console: Consol
             client.dynamics(q, v, want=("M", "C", "g"))
             trips.append((time.perf_counter_ns() - begin) / 1e3)
             progress.update(bar, completed=time.monotonic() - start)
-            time.sleep(PAUSE)
+            time.sleep(pause)
     return trips
 
 
 def report(console: Console, outcome: Outcome) -> None:
+    ticks = outcome.ticks + outcome.missed
     lines = {
         "tracking error": f"RMS {1e3 * outcome.rms_error:.2f} mrad, "
         f"largest {1e3 * outcome.max_error:.2f} mrad",
         "largest torque": f"{100 * outcome.torque_share:.0f} % of its limit",
         "state to torque": f"p50 {outcome.torque_delay_p50 / 1e3:.0f} ms, "
-        f"p99 {outcome.torque_delay_p99 / 1e3:.0f} ms; {outcome.held} steps with the last one held",
-        "tick lateness": f"p50 {outcome.lateness_p50:.0f} µs, p99 {outcome.lateness_p99:.0f} µs",
-        "missed ticks": f"{outcome.missed} of {outcome.ticks + outcome.missed}",
-        "request": f"M, C and g: p50 {outcome.round_trip_p50:.0f} µs, "
-        f"p99 {outcome.round_trip_p99:.0f} µs, {outcome.requests} of them",
+        f"p99 {outcome.torque_delay_p99 / 1e3:.0f} ms; in {outcome.held} of {outcome.steps} steps "
+        "the robot kept the torque it had",
+        "loop": f"{ticks} ticks, late by p50 {outcome.lateness_p50:.0f} µs, "
+        f"p99 {outcome.lateness_p99:.0f} µs; realtime priority: {outcome.realtime}",
+        "requests beside": f"M, C and g in p50 {outcome.round_trip_p50:.0f} µs, "
+        f"p99 {outcome.round_trip_p99:.0f} µs; {outcome.requests} of them",
         "outputs": ", ".join(f"{count} {name}" for name, count in outcome.statuses.items()),
-        "robot's clock": f"stood still for {1e3 * outcome.halted:.0f} ms, for want of time",
+        "real time": real_time(outcome),
     }
     for name, what in lines.items():
         console.print(f"{name:<16} {what}", markup=False)
+
+
+def real_time(outcome: Outcome) -> str:
+    """In plain words, how well the computer kept up."""
+    ticks = outcome.ticks + outcome.missed
+    missed, waited = outcome.missed / max(1, ticks), outcome.halted / outcome.seconds
+    found = (
+        f"the loop left out {outcome.missed or 'none'} of {ticks} ticks; the simulated robot "
+        f"waited for {1e3 * outcome.halted:.0f} ms of {outcome.seconds:g} s"
+    )
+    if missed <= LARGEST_MISS and waited <= LARGEST_WAIT:
+        return f"kept: {found}"
+    reason = "other programs had the processors meanwhile"
+    if missed > LARGEST_MISS and not outcome.realtime.startswith("SCHED_FIFO"):
+        reason += ", which realtime priority would prevent for the loop (docs/OPERATIONS.md)"
+    return f"{found}: {reason}"
 
 
 def checks(outcome: Outcome) -> list[results.Check]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -51,12 +52,12 @@ def main(argument: str) -> None:
         np.array(task[name]) for name in ("q", "amplitude", "frequency")
     )
     reference = Sines(center, amplitude, frequency)
-    with (
-        Client(task["endpoint"], timeout=5.0) as client,
-        client.session("passivity") as session,
-        bus(task["bus"], bind=False) as socket,
-    ):
-        statuses = control(session, socket, reference, client.hello().nq)
+    (Path(task["folder"]) / "controller_ready").touch()
+    with Client(task["endpoint"], timeout=0.5, retries=300) as client:
+        while not client.ping().ready:  # retried until there is a daemon
+            time.sleep(0.05)
+        with client.session("passivity") as session, bus(task["bus"], bind=False) as socket:
+            statuses = control(session, socket, reference, client.hello().nq)
     Path(task["result"]).write_text(json.dumps(statuses))
 
 

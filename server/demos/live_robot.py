@@ -1,4 +1,4 @@
-"""The simulated robot of the live demo: a process with a clock of its own, 1 kHz.
+"""The simulated robot of the live demo: a process with a clock of its own.
 
 It moves on whether a torque comes or not, and holds the last one until then, like a real drive. On
 a computer that gives a process no time for long, the robot's clock stops: for what it is late more
@@ -19,11 +19,11 @@ from torqued.kernels.model.description import Array
 from torqued.server.demos.live_wire import bus, newest, put
 from torqued.server.demos.models import described
 
-PERIOD = 1e-3  # s
-LONGEST_LAG = 5e-3  # s
-OLDEST_TORQUE = 6e-3  # s
-#: s to wait for a torque from the controller.
-LONGEST_WAIT = 20.0
+#: Periods of the robot.
+LONGEST_LAG = 5
+OLDEST_TORQUE = 6
+#: s to wait for a torque from the controller, which waits for the daemon.
+LONGEST_WAIT = 150.0
 
 
 def make_plant(urdf: str, kind: str) -> Any:
@@ -37,9 +37,11 @@ def make_plant(urdf: str, kind: str) -> Any:
     return OwnPlant(described(urdf))
 
 
-def simulate(plant: Any, endpoint: str, seconds: float) -> dict[str, Array]:
-    """What happened, a row per millisecond."""
-    steps, nv = round(seconds / PERIOD), len(plant.v)
+def simulate(
+    plant: Any, endpoint: str, period: float, seconds: float, folder: Path
+) -> dict[str, Array]:
+    """What happened, a row per step; files in the folder say how far it is."""
+    steps, nv = round(seconds / period), len(plant.v)
     log = {
         "time": np.zeros(steps),
         "q": np.zeros((steps, len(plant.q))),
@@ -49,13 +51,15 @@ def simulate(plant: Any, endpoint: str, seconds: float) -> dict[str, Array]:
     }
     held, halted = 0, 0.0
     with bus(endpoint, bind=True) as socket:
+        (folder / "robot_ready").touch()
         command = wait_for_torque(plant, socket, 0.0)
+        (folder / "robot_moves").touch()
         start = time.monotonic()
         for k in range(steps):
-            lag = time.monotonic() - (start + k * PERIOD)
+            lag = time.monotonic() - (start + k * period)
             if lag < 0.0:
                 time.sleep(-lag)
-            elif lag > LONGEST_LAG:
+            elif lag > LONGEST_LAG * period:
                 start += lag
                 halted += lag
             fresh = newest(socket, 0.0)
@@ -66,12 +70,12 @@ def simulate(plant: Any, endpoint: str, seconds: float) -> dict[str, Array]:
             else:
                 command = fresh
             now = plant.time
-            if now - command[0] > OLDEST_TORQUE:
-                command = wait_for_torque(plant, socket, now - OLDEST_TORQUE)
+            if now - command[0] > OLDEST_TORQUE * period:
+                command = wait_for_torque(plant, socket, now - OLDEST_TORQUE * period)
             row = {"time": now, "q": plant.q, "v": plant.v, "delay": now - command[0]}
             for name, value in {**row, "tau": command[1:]}.items():
                 log[name][k] = value
-            plant.step(command[1:], PERIOD)
+            plant.step(command[1:], period)
             put(socket, plant.time, plant.q, plant.v)
         socket.send(b"")
     return {**log, "held": np.array(held), "halted": np.array(halted)}
@@ -92,7 +96,7 @@ def main(argument: str) -> None:
     task = json.loads(argument)
     plant = make_plant(task["urdf"], task["plant"])
     plant.reset(np.array(task["q"]), np.zeros(len(plant.v)))
-    log = simulate(plant, task["bus"], task["seconds"])
+    log = simulate(plant, task["bus"], task["period"], task["seconds"], Path(task["folder"]))
     np.savez(Path(task["result"]), allow_pickle=False, **log)
 
 

@@ -58,6 +58,22 @@ def test_step_is_awaited_and_gives_the_output_of_its_state(daemon, robot, state)
     assert all(np.allclose(output.tau, robot.gravity(state[0])) for output in outputs)
 
 
+def test_session_is_awaited_or_entered(daemon, state):
+    async def program(client):
+        async with client.session("gravity") as entered:
+            awaited = await client.session("gravity")
+            assert len(await client.sessions()) == 2
+            assert (await entered.step(*state, timeout=PATIENCE)).sequence == 1
+        assert entered.closed and not awaited.closed
+        with pytest.raises(errors.FieldError, match="law"):
+            async with client.session("no such law"):
+                pass
+        return await client.sessions()
+
+    assert [session["law"] for session in run(daemon, program)] == ["gravity"]
+    assert run(daemon, open_sessions) == []
+
+
 def test_other_work_goes_on_while_a_session_waits(daemon, robot, state):
     async def program(client):
         async with await client.session("stream", want=["M"]) as session:

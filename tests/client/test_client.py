@@ -9,12 +9,15 @@ import numpy as np
 import pytest
 import zmq
 
-from torqued.client import Client, TimeoutError, VersionError, codec
-from torqued.client.endpoints import request_endpoint
+from torqued.client import Client, TimeoutError, TorquedError, VersionError, codec
+from torqued.client.endpoints import control_endpoint, request_endpoint
 
 
 class Puppet:
-    """A ROUTER socket that answers as told: `answer(message)` gives a list of replies."""
+    """A ROUTER socket that answers as told: `answer(message)` gives a list of replies.
+
+    On its control socket it is ready, and that is not counted among what it received.
+    """
 
     def __init__(self, folder, answer):
         self.endpoint = request_endpoint("puppet", folder)
@@ -25,6 +28,9 @@ class Puppet:
         self._socket = self._context.socket(zmq.ROUTER)
         self._socket.linger = 0
         self._socket.bind(self.endpoint)
+        self._control = self._context.socket(zmq.ROUTER)
+        self._control.linger = 0
+        self._control.bind(control_endpoint(self.endpoint))
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -36,11 +42,16 @@ class Puppet:
                 self.received.append(message)
                 for reply in self._answer(message):
                     self._socket.send_multipart([*route, codec.encode(reply)])
+            while self._control.poll(0):
+                *route, data = self._control.recv_multipart()
+                reply = good(codec.decode(data), ready=True)
+                self._control.send_multipart([*route, codec.encode(reply)])
 
     def close(self):
         self._done.set()
         self._thread.join()
         self._socket.close()
+        self._control.close()
         self._context.term()
 
     @property
@@ -78,8 +89,9 @@ def test_silence_ends_in_a_timeout_after_all_retries(puppet):
 @pytest.mark.parametrize("operation", ["open", "close", "batch", "reload"])
 def test_what_must_not_happen_twice_is_never_sent_twice(puppet, operation):
     daemon, client = puppet(lambda message: [])
+    client.timeout = 5.0  # of the ping before long work
     with pytest.raises(TimeoutError, match=f"{operation}: no reply"):
-        client.call(operation, None, 0.1)
+        client.call(operation, client.endpoint, 0.1)
     assert daemon.operations == [operation]
 
 
@@ -88,11 +100,51 @@ def test_long_work_is_waited_for_longer_than_other_requests(puppet):
         time.sleep(0.3)
         return [good(message, n=len(message["q"]))]
 
-    daemon, client = puppet(answer, timeout=0.1)
+    daemon, client = puppet(answer, timeout=0.1, retries=100)
     assert client.batch("dynamics", q=[[0.0], [1.0]]).n == 2
     with pytest.raises(TimeoutError):
         client.batch("dynamics", q=[[0.0]], timeout=0.05)
     assert daemon.operations.count("batch") <= 2  # neither was repeated
+
+
+@pytest.mark.parametrize("operation", ["batch", "reload"])
+def test_long_work_is_not_waited_for_where_nobody_is(tmp_path, operation):
+    with (
+        Client(request_endpoint("nobody", tmp_path), 0.02, retries=1) as client,
+        pytest.raises(TimeoutError, match=f"{operation}: ping: no reply .* 2 times.*: none"),
+    ):
+        client.call(operation)
+
+
+def test_bare_name_is_the_daemon_of_that_name(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORQUED_FOLDER", str(tmp_path))
+    with Client("left-arm_2") as client:
+        assert client.endpoint == f"ipc://{tmp_path}/left-arm_2.sock"
+
+
+@pytest.mark.parametrize(
+    "daemon", ["", "my robot", "panda.sock", "http://x", "/run/panda.sock", "tcp://x", "ipc:/x"]
+)
+def test_what_is_neither_a_name_nor_an_endpoint_is_refused(tmp_path, monkeypatch, daemon):
+    monkeypatch.setenv("TORQUED_FOLDER", str(tmp_path))
+    with pytest.raises(TorquedError, match="tcp://HOST:PORT"):
+        Client(daemon)
+
+
+def test_path_that_no_socket_can_have_is_named(tmp_path):
+    endpoint = f"ipc:///{'x' * 200}.sock"
+    with Client(endpoint) as client, pytest.raises(TorquedError, match="cannot connect to ipc:"):
+        client.hello()
+
+
+def test_closed_client_says_so(puppet):
+    _, client = puppet(lambda message: [good(message)], timeout=5.0)
+    client.hello()
+    client.close()
+    for use in (client.hello, client.ping, client.telemetry, client.session, client.reload):
+        with pytest.raises(TorquedError, match="closed> cannot be used any more"):
+            use()
+    client.close()
 
 
 def test_client_works_on_after_a_timeout(puppet):
@@ -181,6 +233,9 @@ def test_results_are_attributes(puppet):
     assert (r["M"] == r.as_dict()["M"]).all()
     with pytest.raises(AttributeError, match="no 'C' in this reply; there are M"):
         _ = r.C
+    with pytest.raises(AttributeError, match="'M' cannot be set"):
+        r.M = 0.0
+    assert repr(r) == "Dynamics(M)"
 
 
 def test_import_loads_neither_numba_nor_pydantic_nor_asyncio():

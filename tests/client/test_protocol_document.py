@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from golden import FRAMES, MESSAGES
 
-from torqued.client import client, codec, errors, frames
+from torqued.client import codec, errors, frames
+from torqued.client import operations as client_operations
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
@@ -57,7 +58,7 @@ def test_operations_and_their_fields_are_the_codes():
 
 def test_stacked_fields_of_batches_are_the_codes():
     (stacked,) = re.findall(r"The numbers of a state, (.*?), come with", DOCUMENT)
-    assert tuple(re.split(", | and ", stacked)) == batch.STACKED == client.STACKED
+    assert tuple(re.split(", | and ", stacked)) == batch.STACKED == client_operations.STACKED
 
 
 def test_every_field_of_a_request_is_explained():

@@ -208,9 +208,11 @@ def test_control_operations_answer(client):
 
 def test_telemetry_is_the_statistics(client):
     with client.telemetry() as telemetry:
-        published = telemetry.newest(PATIENCE / 1000)
-    assert published is not None
-    assert set(published) == {"protocol", *client.stats().as_dict()}
+        published = telemetry.receive(PATIENCE / 1000)
+        assert published.as_dict().keys() == client.stats().as_dict().keys()
+        while (newer := telemetry.latest()) is None:
+            time.sleep(0.01)
+        assert newer.servo["tick"] > published.servo["tick"]
 
 
 def test_two_clients_get_their_own_replies(daemon, robot):
@@ -230,6 +232,11 @@ def test_async_client_has_many_requests_under_way(daemon, robot):
         async with AsyncClient(daemon.endpoint, timeout=5.0) as client:
             assert (await client.ping()).ready
             assert (await client.hello()).nv == 20
+            async with client.telemetry() as telemetry:
+                assert (await telemetry.receive(PATIENCE / 1000)).name == "chain20"
+                while (latest := telemetry.latest()) is None:
+                    await asyncio.sleep(0.01)
+                assert latest.ready
             with pytest.raises(errors.FieldError):
                 await client.dynamics([0.0])
             return await asyncio.gather(*(client.dynamics(q, want=["g"]) for q in states))

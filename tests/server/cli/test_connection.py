@@ -46,10 +46,10 @@ def test_without_options_it_is_the_only_one(endpoint_of, listening):
 
 
 def test_without_options_none_or_several_are_no_answer(endpoint_of, listening, tmp_path):
-    with pytest.raises(TorquedError, match=f"no daemon runs in {tmp_path}"):
+    with pytest.raises(TorquedError, match=f"no daemon is running in {tmp_path}"):
         endpoint_of()
     listening("left", "right")
-    with pytest.raises(TorquedError, match="which daemon\\? running: left, right"):
+    with pytest.raises(TorquedError, match=f"which daemon\\? daemons in {tmp_path}: left, right"):
         endpoint_of()
 
 
@@ -76,5 +76,5 @@ def test_misspelt_name_is_answered_with_those_running(listening, tmp_path, capsy
     further = ["hello"] if command == "call" else []
     assert main([command, *further, "--robot", "lfet", "--timeout", "1000"]) == 2
     assert capsys.readouterr().err == (
-        f"torqued: error: no daemon 'lfet' runs in {tmp_path}; running: left, right\n"
+        f"torqued: error: no daemon 'lfet' is running; daemons in {tmp_path}: left, right\n"
     )

@@ -13,8 +13,8 @@ import pytest
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.server.demos import live, live_setup, results
-from torqued.server.demos.daemon import ProcessError, demo
+from torqued.server.demos import live, live_pace, live_setup, results
+from torqued.server.demos.daemon import ProcessError, Signals, demo
 
 pytestmark = pytest.mark.slow
 
@@ -67,23 +67,102 @@ def test_demo_tracks_and_tells_what_happened(place, tmp_path):
     assert not running_in(folder)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_interrupted_demo_leaves_nothing_behind(place, number):
+@pytest.fixture
+def running(place):
+    """A demo that would run for long, with so many of its processes already there."""
     environment, folder = place
-    process = subprocess.Popen(
-        [*COMMAND, "--seconds", "600"], stdout=subprocess.DEVNULL, env=environment
-    )
-    try:
-        while len(running_in(folder)) < 3:
-            assert process.poll() is None
-            time.sleep(0.05)
-        process.send_signal(number)
-        assert process.wait(LONGEST) == 130
-    finally:
+    started = []
+
+    def start(processes):
+        process = subprocess.Popen(
+            [*COMMAND, "--seconds", "600"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+        started.append(process)
+        while len(running_in(folder)) < processes:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+        return process, folder
+
+    yield start
+    for process in started:
         process.kill()
-        process.wait()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("processes", [1, 3])
+def test_interrupted_demo_leaves_nothing_behind(running, number, processes):
+    process, folder = running(processes)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=LONGEST)
+    assert (process.returncode, said) == (130, b"")
     assert not running_in(folder)
     assert not list(folder.glob("torqued-demo-*"))
+
+
+@pytest.mark.parametrize("processes", [1, 2, 3])
+def test_killed_demo_leaves_nothing_behind_either(running, processes):
+    """Its processes find out by themselves, so that they have a moment to end."""
+    process, folder = running(processes)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + LONGEST
+    while running_in(folder) or list(folder.glob("torqued-demo-*")):
+        assert time.monotonic() < deadline, running_in(folder)
+        time.sleep(0.02)
+
+
+def test_interruption_waits_for_the_end_of_what_must_not_be_cut(monkeypatch):
+    steps = []
+    with pytest.raises(KeyboardInterrupt), Signals() as signals:
+        with signals.held():
+            os.kill(os.getpid(), signal.SIGTERM)
+            with signals.held():
+                steps.append("inner")
+            steps.append("outer")
+        steps.append("never")
+    assert steps == ["inner", "outer"]
+
+
+def test_signals_that_are_ignored_stay_so():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Signals():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    "cores, robot_rate", [(64, 1000), (4, 1000), (3, 500), (2, 500), (1.5, 250), (1, 250)]
+)
+def test_fewer_cores_make_a_slower_robot(cores, robot_rate):
+    assert 1 / live_pace.pace(cores).period == pytest.approx(robot_rate)
+
+
+@pytest.mark.parametrize("limit, cores", [("50000 100000", 0.5), ("max 100000", None), ("", None)])
+def test_cores_are_those_that_a_container_may_use(tmp_path, limit, cores):
+    file = tmp_path / "cpu.max"
+    file.write_text(limit)
+    everything = len(os.sched_getaffinity(0))
+    assert live_pace.usable_cores(file) == (everything if cores is None else cores)
+    assert live_pace.usable_cores(tmp_path / "none") == everything
+
+
+def test_what_was_reached_is_said_in_plain_words():
+    assert live.real_time(outcome(ticks=8000, seconds=8.0)).startswith(
+        "kept: the loop left out none of"
+    )
+    busy = outcome(ticks=7000, missed=1000, halted=1.9, seconds=8.0, realtime="not granted")
+    assert live.real_time(busy) == (
+        "the loop left out 1000 of 8000 ticks; the simulated robot waited for 1900 ms of 8 s: "
+        "other programs had the processors meanwhile, which realtime priority would prevent for "
+        "the loop (docs/OPERATIONS.md)"
+    )
 
 
 def test_failed_process_is_told_with_its_own_words():

@@ -1,0 +1,24 @@
+"""What a program may give for a daemon: its name, or where it listens."""
+
+from __future__ import annotations
+
+import re
+
+from torqued.client.discovery import those_running
+from torqued.client.endpoints import host_and_port, request_endpoint
+from torqued.common.errors import TorquedError
+
+
+def endpoint_for(daemon: str) -> str:
+    """The request endpoint that is meant by `panda`, `ipc:///…/panda.sock` or `tcp://HOST:PORT`."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", daemon):
+        return request_endpoint(daemon)
+    if daemon.startswith("tcp://"):
+        host_and_port(daemon)  # refuses what cannot be one
+        return daemon
+    if daemon.startswith("ipc://"):
+        return daemon
+    raise TorquedError(
+        f"{daemon!r} is neither a daemon's name (letters, digits, - and _) nor an endpoint: "
+        f"ipc://FILE or tcp://HOST:PORT; {those_running()}"
+    )

@@ -1,0 +1,54 @@
+"""`AsyncTelemetry`: what a daemon publishes about itself, for programs that run in asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import builtins
+from types import TracebackType
+from typing import Self
+
+import zmq.asyncio
+
+from torqued.client.async_session import at_once
+from torqued.client.keys import Keys
+from torqued.client.results import Stats
+from torqued.client.telemetry import nothing_published, stats_in, subscribed
+
+
+class AsyncTelemetry:
+    """A subscription; closes itself at the end of an `async with` block."""
+
+    def __init__(
+        self, context: zmq.asyncio.Context, endpoint: str, keys: Keys | None = None
+    ) -> None:
+        self._socket: zmq.asyncio.Socket = subscribed(context.socket(zmq.SUB), endpoint, keys)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the subscription."""
+        self._socket.close(linger=0)
+
+    def latest(self) -> Stats | None:
+        """The newest statistics that have come, or None."""
+        try:
+            return stats_in(at_once(self._socket.recv(zmq.DONTWAIT)))
+        except zmq.Again:
+            return None
+
+    async def receive(self, timeout: float = 1.0) -> Stats:
+        """The next statistics."""
+        try:
+            async with asyncio.timeout(timeout):
+                return stats_in(await self._socket.recv())
+        except builtins.TimeoutError:
+            raise nothing_published(timeout) from None

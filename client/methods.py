@@ -1,0 +1,91 @@
+"""The operations as methods: one table, two clients.
+
+`Methods` declares each operation once, with its types. A client that inherits it gets a function
+for each: `Client` calls wait, `AsyncClient` calls are awaited.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+
+from torqued.client import operations
+from torqued.client.operations import Request
+
+if TYPE_CHECKING:
+    from torqued.client.async_client import AsyncClient
+    from torqued.client.client import Client
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Method(Generic[P, T]):
+    """An operation as its users see it; `Methods` puts a plain function in its place."""
+
+    def __init__(self, make: Callable[P, Request[T]]) -> None:
+        self.make = make
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __get__(self, client: Client, kind: type) -> Callable[P, T]: ...
+
+        @overload
+        def __get__(
+            self, client: AsyncClient, kind: type
+        ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+
+        def __get__(self, client: Any, kind: type) -> Any: ...
+
+
+class Methods:
+    """A method for every operation."""
+
+    hello = Method(operations.hello)
+    dynamics = Method(operations.dynamics)
+    inverse_dynamics = Method(operations.inverse_dynamics)
+    forward_dynamics = Method(operations.forward_dynamics)
+    solve_mass = Method(operations.solve_mass)
+    coriolis_product = Method(operations.coriolis_product)
+    kinematics = Method(operations.kinematics)
+    contact_dynamics = Method(operations.contact_dynamics)
+    impact = Method(operations.impact)
+    integrate = Method(operations.integrate)
+    control = Method(operations.control)
+    batch = Method(operations.batch)
+    ping = Method(operations.ping)
+    stats = Method(operations.stats)
+    sessions = Method(operations.sessions)
+    reload = Method(operations.reload)
+    log_level = Method(operations.log_level)
+    shutdown = Method(operations.shutdown)
+
+    def __init_subclass__(cls) -> None:
+        """Functions of the client's own in place of the declarations, with their signatures."""
+        super().__init_subclass__()
+        for name, method in vars(Methods).items():
+            if isinstance(method, Method) and name not in vars(cls):
+                setattr(cls, name, _function(method.make, cls))
+
+    def perform(self, request: Request[Any]) -> Any:
+        """Ask the daemon, and give what the request makes of the reply."""
+        raise NotImplementedError
+
+
+def _function(make: Callable[..., Request[Any]], owner: type) -> Callable[..., Any]:
+    @functools.wraps(make)
+    def function(self: Methods, *args: Any, **fields: Any) -> Any:
+        return self.perform(make(*args, **fields))
+
+    function.__qualname__ = f"{owner.__qualname__}.{make.__name__}"
+    taken = inspect.signature(make)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    given = str(taken.return_annotation).removeprefix("Request[").removesuffix("]")
+    function.__dict__["__signature__"] = taken.replace(
+        parameters=[me, *taken.parameters.values()], return_annotation=given
+    )
+    del function.__dict__["__wrapped__"]  # its signature lacks self
+    return function

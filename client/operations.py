@@ -1,0 +1,265 @@
+"""Every operation of a daemon as a function that makes its request.
+
+`OPERATIONS` is the table behind `Client` and `AsyncClient`: each entry becomes a method of both, in
+the one waiting for the reply, in the other awaited. Numbers may be anything that numpy takes;
+they go over the wire as float64.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from torqued.client import results
+from torqued.client.results import Array, Result
+
+T = TypeVar("T")
+
+#: Operations that change the daemon's state or keep it at work for long: sent once, never again
+#: after a silence, because the first may have been carried out, or still be.
+ONCE = frozenset({"open", "close", "batch", "reload"})
+
+#: Seconds that operations may take which are long work; others take the client's `timeout`.
+LONG = {"batch": 60.0, "reload": 60.0}
+
+#: Operations of the control socket, which never wait behind work.
+CONTROL = frozenset({"ping", "stats", "sessions", "reload", "log_level", "shutdown"})
+
+#: Fields of a batch with one row per state.
+STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
+
+
+class Request(NamedTuple, Generic[T]):
+    """What to ask for, and what to make of the reply's fields."""
+
+    operation: str
+    fields: dict[str, Any]
+    result: Callable[[dict[str, Any]], T]
+    timeout: float | None = None  # s; None: the client's
+
+
+def hello() -> Request[results.Hello]:
+    """The robot, its conventions, limits and the daemon's endpoints."""
+    return Request("hello", {}, results.Hello)
+
+
+def dynamics(
+    q: Any,
+    v: Any = None,
+    want: Sequence[str] | None = None,
+    frames: Sequence[str] | None = None,
+    representation: str | None = None,
+    coordinates: str | None = None,
+) -> Request[results.Dynamics]:
+    """Any subset of the dynamics quantities at q (nq,), v (nv,) in one pass over the robot.
+
+    `want` names them (default M, C, g): M, Mdot, C, Gamma, g, bias, energy, com, momentum, and for
+    each of `frames` J, Jdot_v, pose. `representation` is that of J: "hybrid" (default), "body",
+    "spatial" or "mixed".
+    """
+    fields: dict[str, Any] = {"q": as_array(q)}
+    if v is not None:
+        fields["v"] = as_array(v)
+    if want is not None:
+        fields["want"] = _names(want)
+    if frames is not None:
+        fields["frames"] = _names(frames)
+    _put(fields, representation=representation, coordinates=coordinates)
+    return Request("dynamics", fields, results.Dynamics)
+
+
+def inverse_dynamics(
+    q: Any,
+    v: Any,
+    a: Any,
+    f_ext: Mapping[str, Any] | None = None,
+    coordinates: str | None = None,
+) -> Request[Array]:
+    """Torques (nv,) N m for accelerations a (nv,); `f_ext` maps frames to wrenches (6,)."""
+    fields = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
+    _put(fields, f_ext=_arrays(f_ext), coordinates=coordinates)
+    return Request("inverse_dynamics", fields, _only("tau"))
+
+
+def forward_dynamics(
+    q: Any,
+    v: Any,
+    tau: Any,
+    f_ext: Mapping[str, Any] | None = None,
+    coordinates: str | None = None,
+) -> Request[Array]:
+    """Accelerations (nv,) under torques tau (nv,); `f_ext` maps frames to wrenches (6,)."""
+    fields = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
+    _put(fields, f_ext=_arrays(f_ext), coordinates=coordinates)
+    return Request("forward_dynamics", fields, _only("a"))
+
+
+def solve_mass(q: Any, b: Any, coordinates: str | None = None) -> Request[Array]:
+    """M⁻¹ b for b (nv,) or (nv, k), without M."""
+    fields = {"q": as_array(q), "b": as_array(b)}
+    _put(fields, coordinates=coordinates)
+    return Request("solve_mass", fields, _only("x"))
+
+
+def coriolis_product(q: Any, v: Any, w: Any, coordinates: str | None = None) -> Request[Array]:
+    """C(q, v) w (nv,) for another velocity w (nv,), without C."""
+    fields = {"q": as_array(q), "v": as_array(v), "w": as_array(w)}
+    _put(fields, coordinates=coordinates)
+    return Request("coriolis_product", fields, _only("product"))
+
+
+def kinematics(
+    q: Any,
+    frames: Sequence[str],
+    v: Any = None,
+    representation: str | None = None,
+    coordinates: str | None = None,
+) -> Request[results.Kinematics]:
+    """Poses and Jacobians of frames by name, and J̇ v where v is given."""
+    fields: dict[str, Any] = {"q": as_array(q), "frames": _names(frames)}
+    if v is not None:
+        fields["v"] = as_array(v)
+    _put(fields, representation=representation, coordinates=coordinates)
+    return Request("kinematics", fields, results.Kinematics)
+
+
+def contact_dynamics(
+    q: Any,
+    v: Any,
+    tau: Any,
+    contacts: Sequence[Any],
+    solver: str | None = None,
+    coordinates: str | None = None,
+) -> Request[results.ContactDynamics]:
+    """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …"""
+    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
+    fields["contacts"] = _contacts(contacts)
+    _put(fields, solver=solver, coordinates=coordinates)
+    return Request("contact_dynamics", fields, results.ContactDynamics)
+
+
+def impact(
+    q: Any,
+    v: Any,
+    contacts: Sequence[Any],
+    restitution: float | None = None,
+    coordinates: str | None = None,
+) -> Request[results.Impact]:
+    """Velocities after frames hit their surroundings; restitution 0 (default) … 1."""
+    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
+    fields["contacts"] = _contacts(contacts)
+    _put(fields, restitution=restitution, coordinates=coordinates)
+    return Request("impact", fields, results.Impact)
+
+
+def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Request[Array]:
+    """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
+    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "dt": float(dt)}
+    _put(fields, coordinates=coordinates)
+    return Request("integrate", fields, _only("q"))
+
+
+def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control]:
+    """One torque of a control law, without a session; options as in `session`, and `references`."""
+    fields = {"law": law, "q": as_array(q), "v": as_array(v)} | options
+    return Request("control", fields, results.Control)
+
+
+def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
+    """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
+
+    So are the results. Computed beside everything else, within `timeout` (default 60) s.
+    """
+    rows = {
+        key: as_array(value) if key in STACKED and value is not None else value
+        for key, value in fields.items()
+    }
+    return Request("batch", {"operation": operation} | rows, Result, timeout)
+
+
+def ping() -> Request[results.Ping]:
+    """Whether the daemon is ready; never waits behind work."""
+    return Request("ping", {}, results.Ping)
+
+
+def stats() -> Request[results.Stats]:
+    """Counters and percentiles of the loop."""
+    return Request("stats", {}, results.Stats)
+
+
+def sessions() -> Request[list[dict[str, Any]]]:
+    """The sessions that are open, whosever they are: a map for each, as in `stats`."""
+    return Request("sessions", {}, _only("sessions"))
+
+
+def reload(*, timeout: float | None = None) -> Request[results.Reloaded]:
+    """Have the daemon load its robot anew; refused while sessions are open."""
+    return Request("reload", {}, results.Reloaded, timeout)
+
+
+def log_level(level: str) -> Request[str]:
+    """Have the daemon log from this level on: DEBUG, INFO, WARNING or ERROR."""
+    return Request("log_level", {"level": level}, _only("level"))
+
+
+def shutdown() -> Request[None]:
+    """Stop the daemon, as SIGTERM does."""
+    return Request("shutdown", {}, lambda fields: None)
+
+
+#: Method of the clients → what makes its request.
+OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
+    function.__name__: function
+    for function in (
+        *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
+        *(kinematics, contact_dynamics, impact, integrate, control, batch),
+        *(ping, stats, sessions, reload, log_level, shutdown),
+    )
+}
+
+
+def as_array(x: Any) -> Array:
+    """Numbers as they go over the wire."""
+    return np.ascontiguousarray(x, dtype=np.float64)
+
+
+def _only(name: str) -> Callable[[dict[str, Any]], Any]:
+    """The one field of a reply."""
+
+    def only(fields: dict[str, Any]) -> Any:
+        return fields[name]
+
+    return only
+
+
+def _put(fields: dict[str, Any], **optional: Any) -> None:
+    """Add what was given: what was not keeps the daemon's default."""
+    for key, value in optional.items():
+        if value is not None:
+            fields[key] = value
+
+
+def _arrays(wrenches: Mapping[str, Any] | None) -> dict[str, Array] | None:
+    if wrenches is None:
+        return None
+    return {frame: as_array(wrench) for frame, wrench in wrenches.items()}
+
+
+def _names(names: Sequence[str]) -> Sequence[str]:
+    """A single name is one, not one for each of its letters."""
+    return [names] if isinstance(names, str) else names
+
+
+def _contacts(contacts: Sequence[Any]) -> list[Any]:
+    """Maps as they are; `torqued.kernels.Contact` and other data classes as maps."""
+    return [_as_map(contact) for contact in contacts]
+
+
+def _as_map(contact: Any) -> Any:
+    if dataclasses.is_dataclass(contact) and not isinstance(contact, type):
+        given = dataclasses.asdict(contact)
+        return {key: value for key, value in given.items() if value is not None}
+    return contact

@@ -1,0 +1,152 @@
+"""What replies hold, a class for each kind. Shapes and units as docs/PROTOCOL.md has them.
+
+Fields are attributes: `r.M`, also `r["M"]` and `"M" in r`. A reply has the fields that were asked
+for; a newer daemon may send others beside those that are named here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class Result:
+    """The fields of a reply."""
+
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self.__dict__.update(fields)
+
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")
+
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"{name!r} cannot be set: replies are read-only")
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__dict__[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.__dict__
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(self.__dict__)})"
+
+    def as_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+class Hello(Result):
+    """The robot, its conventions, and the daemon that serves it."""
+
+    name: str  # of the robot
+    base: str  # "fixed" or "floating"
+    nq: int
+    nv: int
+    joints: list[str]
+    frames: list[str]
+    limits: dict[str, Array]  # lower, upper (nq,); velocity, effort, … (nv,); inf: not known
+    neutral: Array  # (nq,)
+    gravity: Array  # (3,) m/s², world axes
+    warnings: list[str]  # harmless faults of the robot's file
+    conventions: str
+    operations: list[str]
+    endpoints: dict[str, str]  # request, control, telemetry
+    rights: str  # of this client: "read", "command" or "administrate"
+    rate: float  # Hz, of the loop
+    realtime: dict[str, str]  # settings asked for: whether they were granted
+
+
+class Dynamics(Result):
+    """Those quantities that `want` named. M, C and the like in SI units, rows in v's order."""
+
+    M: Array  # (nv, nv) mass matrix
+    Mdot: Array  # (nv, nv) its rate
+    C: Array  # (nv, nv) Coriolis matrix of the Christoffel symbols: Mdot = C + Cᵀ
+    Gamma: Array  # (nv, nv, nv) Christoffel symbols: C_ij = Σ_k Γ_ijk v_k
+    g: Array  # (nv,) N m, gravity torque
+    bias: Array  # (nv,) N m, C v + g
+    energy: Array  # (2,) J, kinetic and potential
+    com: Array  # (3,) m, centre of mass in the world
+    momentum: Array  # (6,) N m s, N s, centroidal
+    J: dict[str, Array]  # frame → (6, nv), rows [angular; linear]
+    Jdot_v: dict[str, Array]  # frame → (6,) rad/s², m/s²
+    pose: dict[str, Array]  # frame → (4, 4), to the world
+
+
+class Kinematics(Result):
+    """Of frames, by their names."""
+
+    pose: dict[str, Array]  # (4, 4), to the world
+    J: dict[str, Array]  # (6, nv), rows [angular; linear]
+    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given
+
+
+class ContactDynamics(Result):
+    """m rows of all contacts together: G a = γ, K = G M⁻¹ Gᵀ."""
+
+    a: Array  # (nv,) rad/s², m/s²
+    force: Array  # (m,) N m, N
+    G: Array  # (m, nv)
+    gamma: Array  # (m,)
+    inverse_inertia: Array  # (m, m), K
+    rank_deficient: bool  # contacts are redundant; forces are those of minimum norm
+    conflicting: bool  # no acceleration satisfies all contacts; the nearest was taken
+    redundant: list[Any]  # one per contact, None where it does not apply, as in the next three
+    pulls: list[Any]
+    slips: list[Any]
+    tips: list[Any]
+
+
+class Impact(Result):
+    """After an impact."""
+
+    v: Array  # (nv,) rad/s, m/s
+    impulse: Array  # (m,) N m s, N s
+    energy_lost: float  # J
+    rank_deficient: bool
+    conflicting: bool
+
+
+class Control(Result):
+    """The outputs of a law; docs/PROTOCOL.md lists those beside the torque."""
+
+    tau: Array  # (nv,) N m, N
+    status: list[str]  # names of status bits; empty is good
+
+
+class Ping(Result):
+    ready: bool
+    name: str  # of the daemon
+    robot: str  # of its robot
+
+
+class Stats(Result):
+    """Counters of a daemon and percentiles of its loop."""
+
+    name: str  # of the daemon
+    robot: str  # of its robot
+    ready: bool
+    uptime: float  # s
+    requests: int
+    refused: int
+    servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
+    sessions: list[dict[str, Any]]
+    realtime: dict[str, str]
+    kernels: dict[str, Any]  # while not ready: kernel, done, total
+    worker: dict[str, Any]
+
+
+class Reloaded(Result):
+    """The robot as loaded anew."""
+
+    name: str
+    base: str
+    nq: int
+    nv: int
+    warnings: list[str]
+    restart: list[str]  # settings that have changed too, and need a restart

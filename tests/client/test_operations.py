@@ -1,0 +1,122 @@
+"""Both clients have a method for every operation, as the daemon and docs/PROTOCOL.md have them."""
+
+import inspect
+import re
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from in_thread import InThread
+
+from torqued.client import AsyncClient, Client, operations, results
+from torqued.client.methods import Method, Methods
+from torqued.kernels import Contact, Robot
+from torqued.server.requests.operations import CONTROL_OPERATIONS, OPERATIONS, WORKER_OPERATIONS
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
+TABLE = {name: operation.required + operation.optional for name, operation in OPERATIONS.items()}
+TABLE |= {name: sum(fields, ()) for name, fields in CONTROL_OPERATIONS.items()}
+
+
+def test_every_operation_but_those_of_sessions_has_a_method():
+    declared = {name for name, value in vars(Methods).items() if isinstance(value, Method)}
+    assert declared == set(operations.OPERATIONS) == {*TABLE, *WORKER_OPERATIONS}
+    for client in (Client, AsyncClient):
+        assert all(inspect.isfunction(getattr(client, name)) for name in declared)
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"control"}))
+def test_methods_take_the_fields_of_their_operation(name):
+    taken = list(inspect.signature(getattr(Client, name)).parameters)
+    assert taken[0] == "self"
+    assert set(taken[1:]) - {"timeout"} == set(TABLE[name])
+
+
+def test_methods_are_documented_and_typed():
+    for name, make in operations.OPERATIONS.items():
+        for client in (Client, AsyncClient):
+            method = getattr(client, name)
+            assert method.__doc__ == make.__doc__ and len(make.__doc__) > 20
+            assert method.__qualname__ == f"{client.__name__}.{name}"
+    shown = str(inspect.signature(Client.integrate))
+    assert shown.startswith("(self, q: 'Any', v: 'Any', dt: 'float'") and shown.endswith("'Array'")
+
+
+def test_operations_of_the_control_socket_are_the_daemons():
+    assert set(CONTROL_OPERATIONS) == operations.CONTROL
+
+
+@pytest.mark.parametrize(
+    "kind, operation",
+    [
+        (results.Hello, "hello"),
+        (results.Kinematics, "kinematics"),
+        (results.ContactDynamics, "contact_dynamics"),
+        (results.Impact, "impact"),
+        (results.Ping, "ping"),
+        (results.Stats, "stats"),
+        (results.Reloaded, "reload"),
+    ],
+)
+def test_fields_of_results_are_those_of_the_document(kind, operation):
+    (line,) = re.findall(rf"^\| \w+ \| `{operation}` \|.*\| (.*?) \|$", DOCUMENT, re.M)
+    assert list(kind.__annotations__) == line.split(", ")
+
+
+def test_fields_of_dynamics_are_the_quantities():
+    from torqued.kernels.dynamics.selected_quantities import WANTS
+
+    assert set(results.Dynamics.__annotations__) == set(WANTS)
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("biped", 8)
+
+
+@pytest.fixture(scope="module")
+def client(robot, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run") / "torqued"
+    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=20.0) as client:
+        yield client
+
+
+def test_methods_give_what_the_robot_computes(client, robot):
+    q, v = robot.random_state(np.random.default_rng(1))
+    a = tau = w = np.arange(robot.nv) / 10.0
+    frame = robot.frame_names[-1]
+    f_ext = {frame: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]}
+    same = partial(np.testing.assert_allclose, rtol=1e-12)
+    same(client.inverse_dynamics(q, v, a, f_ext), robot.inverse_dynamics(q, v, a, f_ext))
+    same(client.forward_dynamics(q, v, tau), robot.forward_dynamics(q, v, tau))
+    same(client.solve_mass(q, w), robot.solve_mass(q, w))
+    same(client.coriolis_product(q, v, w), robot.coriolis_product(q, v, w))
+    same(client.integrate(q, v, 0.1), robot.integrate(q, v, 0.1))
+    found = client.kinematics(q, frame, v)
+    same(found.pose[frame], robot.frame_pose(q, frame))
+    same(found.J[frame], robot.frame_jacobian(q, frame))
+    same(found.Jdot_v[frame], robot.frame_bias(q, v, frame))
+    assert "Jdot_v" not in client.kinematics(q, [frame])
+    contacts = [Contact(frame, "point")]
+    touching = client.contact_dynamics(q, v, tau, contacts)
+    same(touching.force, robot.contact_dynamics(q, v, tau, contacts).force)
+    same(client.impact(q, v, [{"frame": frame}]).v, robot.impact(q, v, [Contact(frame)]).v)
+    same(client.dynamics(q, want="M").M, robot.mass_matrix(q))
+    same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))
+
+
+def test_methods_of_the_control_socket_are_answered(client, robot):
+    assert client.ping().ready
+    assert client.stats().robot == robot.name
+    assert client.log_level("INFO") == "INFO"
+    with client.session("stream", want=["g"]):
+        assert [session["law"] for session in client.sessions()] == ["stream"]
+    assert client.sessions() == []
+
+
+def test_shutdown_stops_the_daemon(robot, tmp_path):
+    with InThread(robot, tmp_path / "run") as daemon, Client(daemon.endpoint, 20.0) as client:
+        assert client.shutdown() is None
+        daemon.thread.join(60.0)
+        assert not daemon.thread.is_alive()
