@@ -17,6 +17,7 @@ from torqued.server.access.keys import KeyPair
 from torqued.server.access.rights import Caller
 from torqued.server.access.zap import EVERYONE, ZapHandler
 from torqued.server.transport.endpoints import EndpointError
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
 
 log = logging.getLogger("torqued")
@@ -39,11 +40,13 @@ class CurveTransport(TcpTransport):
         self.allowed = allowed
         self._followed = allowed.clients()
 
-    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
+    def bind(
+        self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
+    ) -> None:
         self.context = context
         self.zap = ZapHandler((context, sessions), self.allowed)
         try:
-            super().bind(context, sessions)
+            super().bind(context, sessions, listeners)
         except EndpointError:
             self.zap.close()
             raise
@@ -79,6 +82,7 @@ class CurveTransport(TcpTransport):
         return super()._bind_session(socket, number, caller) | {"server_key": pair.public}
 
     def end_session(self, number: int) -> None:
+        super().end_session(number)
         self.zap.sessions.pop(domain(number), None)
 
     def refresh(self) -> bool:

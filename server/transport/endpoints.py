@@ -17,6 +17,8 @@ __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 
 #: Longest path of a local socket, bytes; the operating system's limit.
 LONGEST_PATH = 107
+#: Ending of a socket file that takes no connections for the time being.
+PAUSED = ".paused"
 
 
 class EndpointError(TorquedError):
@@ -85,7 +87,7 @@ class Endpoints:
             raise EndpointError(
                 f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
             )
-        longest = str(self._session_file("f" * 8))
+        longest = str(self._session_file("f" * 8)) + PAUSED
         if len(os.fsencode(longest)) > LONGEST_PATH:
             raise EndpointError(
                 f"path {longest} has {len(os.fsencode(longest))} bytes, at most {LONGEST_PATH} "
@@ -150,8 +152,9 @@ class Endpoints:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
         for endpoint in (self.request, self.control, self.telemetry, self.worker):
             Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
-        for path in self.folder.glob(f"{self.name}.session-*.sock"):
-            path.unlink(missing_ok=True)
+        for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
+            for path in self.folder.glob(f"{self.name}.{pattern}"):
+                path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Take away socket files and then the lock: until the end nobody else has any."""

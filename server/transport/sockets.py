@@ -22,6 +22,7 @@ from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
+from torqued.server.transport.listeners import Listeners
 
 Socket = zmq.Socket[bytes]
 
@@ -46,6 +47,7 @@ class Transport(ABC):
     request: Socket
     control: Socket
     telemetry: Socket
+    listeners: Listeners
 
     def __init__(self, request: str) -> None:
         self.endpoints = {
@@ -54,9 +56,13 @@ class Transport(ABC):
             "telemetry": telemetry_endpoint(request),
         }
         self._callers: dict[bytes, Caller] = {}
+        self._session_sockets: dict[int, Socket] = {}
 
-    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
+    def bind(
+        self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
+    ) -> None:
         """Make the sockets; those of sessions, made later, are of a context of their own."""
+        self.listeners = listeners
         for name in self.endpoints:
             self._open(name, context)
 
@@ -81,7 +87,7 @@ class Transport(ABC):
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
-            socket.bind(endpoint)
+            self.listeners.bind(socket, endpoint)
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
@@ -105,6 +111,7 @@ class Transport(ABC):
     def close(self, linger: int) -> None:
         """Close the sockets; last replies have `linger` ms to leave."""
         for socket in (self.request, self.control, self.telemetry):
+            self.listeners.forget(socket)
             socket.close(linger=linger)
 
     def refresh(self) -> bool:
@@ -125,7 +132,9 @@ class Transport(ABC):
         A socket that cannot be bound is closed: nobody else would.
         """
         try:
+            self.listeners.require_room()
             self._secure(socket)
+            self._session_sockets[number] = socket
             return self._bind_session(socket, number, caller)
         except BaseException:
             socket.close(linger=0)
@@ -135,9 +144,11 @@ class Transport(ABC):
     @abstractmethod
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]: ...
 
-    @abstractmethod
     def end_session(self, number: int) -> None:
-        """Take away what `bind_session` made beside the socket."""
+        """Take away what `bind_session` made beside the socket, which is closed by now."""
+        socket = self._session_sockets.pop(number, None)
+        if socket is not None:
+            self.listeners.forget(socket)
 
 
 class LocalTransport(Transport):
@@ -160,6 +171,7 @@ class LocalTransport(Transport):
         return {"endpoint": endpoint}
 
     def end_session(self, number: int) -> None:
+        super().end_session(number)
         Path(self.files.session(number).removeprefix("ipc://")).unlink(missing_ok=True)
 
 
@@ -192,7 +204,7 @@ class TcpTransport(Transport):
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         self._prepare(socket)
         if self._ports is None:
-            socket.bind(f"{self.interface}:*")
+            self.listeners.bind(socket, f"{self.interface}:*")
         else:
             self._bind_to_next_port(socket)
         return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
@@ -202,12 +214,9 @@ class TcpTransport(Transport):
         assert self._ports is not None
         for port in itertools.islice(self._ports, self._port_count):
             with suppress(zmq.ZMQError):
-                socket.bind(f"{self.interface}:{port}")
+                self.listeners.bind(socket, f"{self.interface}:{port}")
                 return
         raise errors.error("busy", f"none of the {self._port_count} ports for sessions is free")
-
-    def end_session(self, number: int) -> None:
-        """The port goes with the socket."""
 
 
 def anywhere(endpoint: str) -> str:

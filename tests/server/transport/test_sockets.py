@@ -14,6 +14,7 @@ from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport import sockets
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
 #: ms until a message that was sent has to be there: an end of waiting, not a measure.
@@ -33,17 +34,24 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def local(context, files):
+def listeners(context):
+    listeners = Listeners(with_tcp=True)
+    yield listeners
+    listeners.close()
+
+
+@pytest.fixture
+def local(context, files, listeners):
     transport = LocalTransport(files)
-    transport.bind(context, context)
+    transport.bind(context, context, listeners)
     yield transport
     transport.close(linger=0)
 
 
 @pytest.fixture
-def tcp(context):
+def tcp(context, listeners):
     transport = TcpTransport(f"tcp://127.0.0.1:{free_port()}")
-    transport.bind(context, context)
+    transport.bind(context, context, listeners)
     yield transport
     transport.close(linger=0)
 
@@ -96,10 +104,10 @@ def test_message_names_its_sender_and_the_way_back(name, socket, request):
     assert {caller.transport for caller in callers} == {transport}
 
 
-def test_address_that_is_taken_is_named(context, tcp):
+def test_address_that_is_taken_is_named(context, tcp, listeners):
     other = TcpTransport(tcp.endpoints["request"])
     with pytest.raises(EndpointError, match=f"cannot bind {tcp.endpoints['request']}: Address"):
-        other.bind(context, context)
+        other.bind(context, context, listeners)
     other.request.close(linger=0)
 
 
@@ -119,9 +127,10 @@ def test_session_is_reached_where_its_reply_says(name, socket, request):
         assert not file_of(endpoint).exists()
 
 
-def test_session_without_a_free_port_is_refused_and_its_socket_closed(socket):
+def test_session_without_a_free_port_is_refused_and_its_socket_closed(socket, listeners):
     port = free_port()
     transport = TcpTransport(f"tcp://127.0.0.1:{free_port()}", (port, port))
+    transport.listeners = listeners
     first, second = socket(zmq.PAIR), socket(zmq.PAIR)
     caller = Caller(b"key", "somebody", ADMINISTRATE, transport)
     transport.bind_session(first, 1, caller)
