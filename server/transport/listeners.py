@@ -4,8 +4,9 @@ Each connection costs a descriptor. When none is left, libzmq aborts the process
 connection (errno_assert in its ipc_listener.cpp), in the middle of a torque. libzmq has no limit
 for connections, so a thread watches how many descriptors are in use and pauses listening:
 
-    TCP      above half of the limit: strangers can fill that half and no more
-    local    above three quarters: even a program that leaks its clients stops there
+    TCP      above a quarter of the limit: strangers can fill that, and what they connect until
+             the thread has looked, which the rest has ample room for
+    local    above half of it: even a program that leaks its clients stops there
 
 Paused is not closed: ports and connections stay. The kernel drops what wants to connect over TCP,
 by a filter on the listening socket; a local socket's file is renamed for the time being. Clients
@@ -48,8 +49,9 @@ MOST_TCP, MOST_LOCAL = 2048, 4096
 BACKLOG = 32
 #: Seconds between two looks while connections keep coming, and while something is paused.
 LOOK, LOOK_AGAIN = 0.001, 0.05
-#: Of the mark at which something is paused: below it, it listens again.
-RELIEF = 0.875
+#: Of the mark at which something is paused: below it, it listens again, after so many seconds at
+#: the earliest. Each time that it does, a flood gets as far as until the next look.
+RELIEF, SHORTEST_PAUSE = 0.875, 1.0
 
 # <linux/filter.h>: a program of one instruction, "return 0", which keeps no byte of any packet.
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
@@ -156,11 +158,12 @@ class Listeners:
         limit = raise_limit(with_tcp)
         #: Descriptors in use from which on a kind of listener is paused.
         self.marks: dict[type[Listener], int] = {
-            TcpListener: min(MOST_TCP, limit // 2),
-            LocalListener: min(MOST_LOCAL, limit * 3 // 4),
+            TcpListener: min(MOST_TCP, limit // 4),
+            LocalListener: min(MOST_LOCAL, limit // 2),
         }
         self._listeners: dict[zmq.Socket[bytes], Listener] = {}
-        self.paused: set[type[Listener]] = set()  # kinds that take no connections
+        #: Kinds that take no connections, and since when, s.
+        self.paused: dict[type[Listener], float] = {}
         self._lock = threading.Lock()
         self._changed = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._stopping = False
@@ -248,13 +251,20 @@ class Listeners:
                     in_use,
                     NAMES[kind],
                 )
-            elif kind in self.paused and in_use < RELIEF * mark:
+            elif kind in self.paused and self._may_resume(kind, in_use):
                 self._switch(kind, False)
                 log.warning("%d descriptors are in use: %s connections again", in_use, NAMES[kind])
 
+    def _may_resume(self, kind: type[Listener], in_use: int) -> bool:
+        rested = time.monotonic() - self.paused[kind] > SHORTEST_PAUSE
+        return rested and in_use < RELIEF * self.marks[kind]
+
     def _switch(self, kind: type[Listener], paused: bool) -> None:
         with self._lock:
-            (self.paused.add if paused else self.paused.discard)(kind)
+            if paused:
+                self.paused[kind] = time.monotonic()
+            else:
+                del self.paused[kind]
             for listener in self._listeners.values():
                 if type(listener) is kind:
                     try:
