@@ -311,8 +311,7 @@ class Daemon:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
                 for transport in self.transports:
-                    if not transport.telemetry.closed:
-                        transport.telemetry.send(statistics)
+                    transport.publish(statistics)
             if any([transport.refresh() for transport in self.transports]):
                 self.access_changed.set()
 

@@ -7,6 +7,7 @@ checks that TCP needs. A session belongs to the transport through which it was o
 from __future__ import annotations
 
 import itertools
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +27,15 @@ from torqued.server.transport.listeners import Listeners
 
 Socket = zmq.Socket[bytes]
 
+log = logging.getLogger("torqued")
+
+#: Bytes of what a subscriber may send at once: ZeroMQ's handshake, and a topic.
+LARGEST_SUBSCRIPTION = 1024
+#: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
+MOST_TOPICS = 64
+#: Messages that wait for a subscriber before further ones are dropped, and subscriptions that wait
+#: for the next message.
+TELEMETRY_QUEUE = 8
 #: ms in which a peer has to finish ZeroMQ's handshake.
 LONGEST_HANDSHAKE = 3000
 
@@ -47,6 +57,7 @@ class Transport(ABC):
     request: Socket
     control: Socket
     telemetry: Socket
+    context: zmq.Context[Any]
     listeners: Listeners
 
     def __init__(self, request: str) -> None:
@@ -62,14 +73,19 @@ class Transport(ABC):
         self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
     ) -> None:
         """Make the sockets; those of sessions, made later, are of a context of their own."""
-        self.listeners = listeners
+        self.context, self.listeners = context, listeners
         for name in self.endpoints:
-            self._open(name, context)
+            self._open(name)
 
-    def _open(self, name: str, context: zmq.Context[Any]) -> None:
-        socket = context.socket(zmq.PUB if name == "telemetry" else zmq.ROUTER)
+    def _open(self, name: str) -> None:
+        if name == "telemetry":
+            socket = self.context.socket(zmq.PUB)
+            socket.maxmsgsize = LARGEST_SUBSCRIPTION
+            socket.set_hwm(TELEMETRY_QUEUE)
+        else:
+            socket = self.context.socket(zmq.ROUTER)
+            socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
-        socket.maxmsgsize = LARGEST_MESSAGE
         setattr(self, name, socket)
         self._secure(socket)
         self._bind(socket, self.endpoints[name])
@@ -113,6 +129,36 @@ class Transport(ABC):
         for socket in (self.request, self.control, self.telemetry):
             self.listeners.forget(socket)
             socket.close(linger=linger)
+
+    def publish(self, message: bytes) -> None:
+        """Send telemetry to all subscribers; called by the thread that owns the socket.
+
+        Subscribers want everything, which is one topic. Each further one costs memory for as long
+        as its subscriber likes, so all are dropped where there are many. Subscribers come back by
+        themselves, without the topics of those that do not.
+        """
+        if self.telemetry.closed and not self._reopen_telemetry():
+            return
+        self.telemetry.send(message)
+        topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
+        if isinstance(topics, int) and topics > MOST_TOPICS:
+            log.warning("telemetry: %d topics, one is enough: all subscribers dropped", topics)
+            self.drop_subscribers()
+
+    def drop_subscribers(self) -> None:
+        """Cut all subscribers; telemetry is bound again when it is next published."""
+        self.listeners.forget(self.telemetry)
+        self.telemetry.close(linger=0)
+
+    def _reopen_telemetry(self) -> bool:
+        """Whether telemetry could be bound once more; not while its port is not given back yet."""
+        try:
+            self._open("telemetry")
+        except EndpointError as error:
+            self.telemetry.close(linger=0)
+            log.debug("%s; once more soon", error)
+            return False
+        return True
 
     def refresh(self) -> bool:
         """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
