@@ -7,12 +7,16 @@ panda.session-….sock     one per open session
 
 Over TCP they are ports: the request endpoint's, the next for control, and the one after that for
 telemetry. A session gets a port of its own.
+
+Whoever can put a socket there passes for the daemon, and commands the torques of a robot. So a
+client looks who may, before it connects: `check_local`.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import stat
 from pathlib import Path
 
 from torqued.common.errors import TorquedError
@@ -29,6 +33,88 @@ def default_folder() -> Path:
     import tempfile  # takes longer to import than the rest of the client
 
     return Path(tempfile.gettempdir()) / f"torqued-{os.getuid()}"
+
+
+def is_default(folder: Path) -> bool:
+    """Whether this is where sockets are unless somebody says otherwise."""
+    if os.environ.get("TORQUED_FOLDER") or not folder.name.startswith("torqued"):
+        return False
+    return folder == default_folder()
+
+
+def check_local(endpoint: str) -> None:
+    """Refuse local sockets that somebody else may have put there to pass for the daemon.
+
+    The folder must be one that only its owner may write to. The default one must also belong to
+    this user or to root; whoever names a folder or an endpoint, decides whom to trust. One that is
+    not there yet is taken as it comes, except the default one in the common temporary folder,
+    which is made at once: later it might be made by anybody.
+    """
+    if not endpoint.startswith("ipc://") or endpoint.startswith("ipc://@"):
+        return  # no file
+    path = Path(endpoint.removeprefix("ipc://"))
+    folder, default = path.parent, is_default(path.parent)
+    try:
+        if default and not os.environ.get("XDG_RUNTIME_DIR") and not os.path.lexists(folder):
+            folder.mkdir(mode=0o700)
+        info = folder.lstat()
+        if stat.S_ISLNK(info.st_mode):
+            _check_link(folder, info, default)
+            info = folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise TorquedError(f"folder {folder} of the sockets: {error.strerror}") from None
+    if not stat.S_ISDIR(info.st_mode):
+        raise TorquedError(f"folder {folder} of the sockets is no folder")
+    if info.st_mode & 0o022:
+        raise TorquedError(
+            f"folder {folder} of the sockets has mode {stat.S_IMODE(info.st_mode):04o}: others "
+            "may write to it and pass for the daemon; expected 0700, or 0750 for a group"
+        )
+    if default and info.st_uid not in (os.getuid(), 0):
+        raise TorquedError(
+            f"folder {folder} of the sockets belongs to user {info.st_uid}, not to this one; where "
+            f"that user's daemon is meant, set TORQUED_FOLDER={folder}"
+        )
+    _check_socket(path, info.st_uid)
+
+
+def _check_link(folder: Path, info: os.stat_result, default: bool) -> None:
+    """A link is as good as its owner: those of strangers, and any in the default place, are not."""
+    if default or info.st_uid not in (os.getuid(), 0):
+        raise TorquedError(
+            f"folder {folder} of the sockets is a symbolic link of user {info.st_uid} to "
+            f"{os.readlink(folder)}: name that folder itself where it is meant"
+        )
+
+
+def _check_socket(path: Path, owner: int) -> None:
+    """What is there must be a socket, of the folder's owner or of this user."""
+    try:
+        info = path.lstat()
+    except OSError:
+        return  # not there yet, or not for this user: connecting will tell
+    if not stat.S_ISSOCK(info.st_mode):
+        raise TorquedError(f"{path} is no socket")
+    if info.st_uid not in (owner, os.getuid(), 0):
+        raise TorquedError(f"socket {path} belongs to user {info.st_uid}, its folder to {owner}")
+
+
+def is_alive(name: str, folder: Path | None = None) -> bool:
+    """Whether a daemon of that name listens: a dead one leaves files, but nobody behind them."""
+    import socket  # only programs that look for daemons wait for it
+
+    path = control_endpoint(request_endpoint(name, folder)).removeprefix("ipc://")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as probe:
+        probe.setblocking(False)
+        try:
+            probe.connect(path)
+        except BlockingIOError:
+            return True  # others wait to be connected, too
+        except OSError:
+            return False
+    return True
 
 
 def request_endpoint(name: str, folder: Path | None = None) -> str:

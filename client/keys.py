@@ -17,7 +17,7 @@ from typing import Any
 
 import zmq
 
-from torqued.client.endpoints import host_and_port
+from torqued.client.endpoints import check_local, host_and_port
 from torqued.common.errors import TorquedError
 
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
@@ -44,11 +44,25 @@ class Keys:
 def connect(
     socket: zmq.Socket[Any], endpoint: str, keys: Keys | None, server: str | None = None
 ) -> None:
-    """Connect a socket, with keys where there are any; `server` is a session's own key."""
-    if keys:
-        keys.protect(socket, server)
-    socket.ipv6 = endpoint.startswith("tcp://[")
-    socket.connect(endpoint)
+    """Connect a socket, with keys where there are any; `server` is a session's own key.
+
+    Refuses a local socket that a stranger may have put there. A socket that is not connected is
+    closed: nobody else would, and its context could not end.
+    """
+    try:
+        check_local(endpoint)
+        if keys:
+            keys.protect(socket, server)
+        socket.ipv6 = endpoint.startswith("tcp://[")
+        socket.connect(endpoint)
+    except BaseException as error:
+        socket.close(linger=0)
+        if isinstance(error, zmq.ZMQError):
+            raise TorquedError(
+                f"cannot connect to {endpoint!r}: {error.strerror}; "
+                "expected ipc:///FOLDER/NAME.sock or tcp://HOST:PORT"
+            ) from None
+        raise
 
 
 def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | None) -> Keys | None:

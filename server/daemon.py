@@ -50,6 +50,7 @@ from torqued.server.requests.replies import (
 )
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
 from torqued.server.worker.reload import Reload
@@ -91,6 +92,7 @@ class Daemon:
         self.robot = robot
         self.source = source  # to load the robot anew
         self.endpoints = endpoints
+        self.listeners = Listeners(with_tcp=tcp is not None)
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
         self.lock = endpoints.lock()
@@ -129,8 +131,9 @@ class Daemon:
     def _bind(self) -> None:
         try:
             for transport in self.transports:
-                transport.bind(self.context, self.session_context.context)
+                transport.bind(self.context, self.session_context.context, self.listeners)
         except EndpointError:
+            self.listeners.close()
             self.context.destroy(linger=0)
             self.session_context.close()
             self.endpoints.remove()
@@ -238,6 +241,7 @@ class Daemon:
             waiting.close()
         for transport in self.transports:
             transport.close(LINGER)
+        self.listeners.close()
         self.session_context.close()
         self.context.term()
         self.endpoints.remove()
@@ -307,8 +311,7 @@ class Daemon:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
                 statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
                 for transport in self.transports:
-                    if not transport.telemetry.closed:
-                        transport.telemetry.send(statistics)
+                    transport.publish(statistics)
             if any([transport.refresh() for transport in self.transports]):
                 self.access_changed.set()
 

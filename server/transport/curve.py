@@ -6,7 +6,6 @@ are chosen by clients and say nothing.
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from typing import Any
 
@@ -17,9 +16,8 @@ from torqued.server.access.keys import KeyPair
 from torqued.server.access.rights import Caller
 from torqued.server.access.zap import EVERYONE, ZapHandler
 from torqued.server.transport.endpoints import EndpointError
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
-
-log = logging.getLogger("torqued")
 
 
 class CurveTransport(TcpTransport):
@@ -39,11 +37,12 @@ class CurveTransport(TcpTransport):
         self.allowed = allowed
         self._followed = allowed.clients()
 
-    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
-        self.context = context
+    def bind(
+        self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
+    ) -> None:
         self.zap = ZapHandler((context, sessions), self.allowed)
         try:
-            super().bind(context, sessions)
+            super().bind(context, sessions, listeners)
         except EndpointError:
             self.zap.close()
             raise
@@ -79,28 +78,18 @@ class CurveTransport(TcpTransport):
         return super()._bind_session(socket, number, caller) | {"server_key": pair.public}
 
     def end_session(self, number: int) -> None:
+        super().end_session(number)
         self.zap.sessions.pop(domain(number), None)
 
     def refresh(self) -> bool:
         """Cut subscribers that are no longer allowed: the others come back by themselves."""
-        if self.telemetry.closed:
-            self._publish_anew()
         clients = self.allowed.clients()
         if clients is self._followed:
             return False
         if self._followed.keys() - clients.keys():
-            self.telemetry.close(linger=0)
-            self._publish_anew()
+            self.drop_subscribers()
         self._followed = clients
         return True
-
-    def _publish_anew(self) -> None:
-        """Bind telemetry once more; later where the port is not given back yet."""
-        try:
-            self._open("telemetry", self.context)
-        except EndpointError as error:
-            self.telemetry.close(linger=0)
-            log.debug("%s; once more soon", error)
 
 
 def protect(socket: Socket, pair: KeyPair, zap_domain: str) -> None:

@@ -6,6 +6,7 @@ import fcntl
 import grp
 import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,10 @@ __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 
 #: Longest path of a local socket, bytes; the operating system's limit.
 LONGEST_PATH = 107
+#: How the lock file is opened.
+LOCK_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+#: Ending of a socket file that takes no connections for the time being.
+PAUSED = ".paused"
 
 
 class EndpointError(TorquedError):
@@ -27,14 +32,29 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
     """The folder, made for this user alone (mode 0700), or for a group as well (mode 0750).
 
     One that is there already is taken only with that very mode, owner and group: nobody who was
-    not named can command the robot.
+    not named can command the robot. A symbolic link is not taken: it may lead anywhere by now.
     """
     number = group_number(group) if group else None
     try:
-        is_new = not folder.exists()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not os.path.lexists(folder)
+        if is_new:
+            folder.mkdir(mode=0o700)
+        info, parent = folder.lstat(), folder.parent.stat()
     except OSError as error:
         raise EndpointError(f"folder {folder} cannot be created: {error.strerror}") from None
+    if stat.S_ISLNK(info.st_mode):
+        raise EndpointError(
+            f"folder {folder} is a symbolic link of user {info.st_uid} to {os.readlink(folder)}: "
+            "name that folder itself"
+        )
+    if not stat.S_ISDIR(info.st_mode):
+        raise EndpointError(f"folder {folder} is no folder")
+    if parent.st_mode & stat.S_IWOTH and not parent.st_mode & stat.S_ISVTX:
+        raise EndpointError(
+            f"folder {folder} lies in {folder.parent} of mode {stat.S_IMODE(parent.st_mode):04o}: "
+            "anybody may put another one in its place"
+        )
     if is_new and number is not None:
         try:
             os.chown(folder, -1, number)
@@ -45,7 +65,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
                 "is this user a member?"
             ) from None
         folder.chmod(0o750)
-    info = folder.stat()
+    info = folder.lstat()
     if info.st_uid != os.getuid():
         raise EndpointError(f"folder {folder} belongs to user {info.st_uid}, not to this one")
     mode, expected = info.st_mode & 0o777, 0o700 if number is None else 0o750
@@ -85,7 +105,7 @@ class Endpoints:
             raise EndpointError(
                 f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
             )
-        longest = str(self._session_file("f" * 8))
+        longest = str(self._session_file("f" * 8)) + PAUSED
         if len(os.fsencode(longest)) > LONGEST_PATH:
             raise EndpointError(
                 f"path {longest} has {len(os.fsencode(longest))} bytes, at most {LONGEST_PATH} "
@@ -127,7 +147,10 @@ class Endpoints:
         """A lock that dies with the process: a second daemon is refused, a stale socket is not."""
         path = self.folder / f"{self.name}.lock"
         while True:
-            file = os.fdopen(os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600), "a+")
+            try:
+                file = os.fdopen(os.open(path, LOCK_FLAGS, 0o600), "a+")
+            except OSError as error:
+                raise EndpointError(f"lock {path} cannot be opened: {error.strerror}") from None
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -150,8 +173,9 @@ class Endpoints:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
         for endpoint in (self.request, self.control, self.telemetry, self.worker):
             Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
-        for path in self.folder.glob(f"{self.name}.session-*.sock"):
-            path.unlink(missing_ok=True)
+        for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
+            for path in self.folder.glob(f"{self.name}.{pattern}"):
+                path.unlink(missing_ok=True)
 
     def remove(self) -> None:
         """Take away socket files and then the lock: until the end nobody else has any."""

@@ -7,6 +7,7 @@ checks that TCP needs. A session belongs to the transport through which it was o
 from __future__ import annotations
 
 import itertools
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,9 +23,19 @@ from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
+from torqued.server.transport.listeners import Listeners
 
 Socket = zmq.Socket[bytes]
 
+log = logging.getLogger("torqued")
+
+#: Bytes of what a subscriber may send at once: ZeroMQ's handshake, and a topic.
+LARGEST_SUBSCRIPTION = 1024
+#: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
+MOST_TOPICS = 64
+#: Messages that wait for a subscriber before further ones are dropped, and subscriptions that wait
+#: for the next message.
+TELEMETRY_QUEUE = 8
 #: ms in which a peer has to finish ZeroMQ's handshake.
 LONGEST_HANDSHAKE = 3000
 
@@ -47,6 +58,8 @@ class Transport(ABC):
     request: Socket
     control: Socket
     telemetry: Socket
+    context: zmq.Context[Any]
+    listeners: Listeners
 
     def __init__(self, request: str) -> None:
         self.endpoints = {
@@ -55,16 +68,25 @@ class Transport(ABC):
             "telemetry": telemetry_endpoint(request),
         }
         self._callers: dict[bytes, Caller] = {}
+        self._session_sockets: dict[int, Socket] = {}
 
-    def bind(self, context: zmq.Context[Any], sessions: zmq.Context[Any]) -> None:
+    def bind(
+        self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
+    ) -> None:
         """Make the sockets; those of sessions, made later, are of a context of their own."""
+        self.context, self.listeners = context, listeners
         for name in self.endpoints:
-            self._open(name, context)
+            self._open(name)
 
-    def _open(self, name: str, context: zmq.Context[Any]) -> None:
-        socket = context.socket(zmq.PUB if name == "telemetry" else zmq.ROUTER)
+    def _open(self, name: str) -> None:
+        if name == "telemetry":
+            socket = self.context.socket(zmq.PUB)
+            socket.maxmsgsize = LARGEST_SUBSCRIPTION
+            socket.set_hwm(TELEMETRY_QUEUE)
+        else:
+            socket = self.context.socket(zmq.ROUTER)
+            socket.maxmsgsize = LARGEST_MESSAGE
         socket.linger = 0
-        socket.maxmsgsize = LARGEST_MESSAGE
         setattr(self, name, socket)
         self._secure(socket)
         self._bind(socket, self.endpoints[name])
@@ -82,7 +104,7 @@ class Transport(ABC):
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
-            socket.bind(endpoint)
+            self.listeners.bind(socket, endpoint)
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
@@ -106,7 +128,38 @@ class Transport(ABC):
     def close(self, linger: int) -> None:
         """Close the sockets; last replies have `linger` ms to leave."""
         for socket in (self.request, self.control, self.telemetry):
+            self.listeners.forget(socket)
             socket.close(linger=linger)
+
+    def publish(self, message: bytes) -> None:
+        """Send telemetry to all subscribers; called by the thread that owns the socket.
+
+        Subscribers want everything, which is one topic. Each further one costs memory for as long
+        as its subscriber likes, so all are dropped where there are many. Subscribers come back by
+        themselves, without the topics of those that do not.
+        """
+        if self.telemetry.closed and not self._reopen_telemetry():
+            return
+        self.telemetry.send(message)
+        topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
+        if isinstance(topics, int) and topics > MOST_TOPICS:
+            log.warning("telemetry: %d topics, one is enough: all subscribers dropped", topics)
+            self.drop_subscribers()
+
+    def drop_subscribers(self) -> None:
+        """Cut all subscribers; telemetry is bound again when it is next published."""
+        self.listeners.forget(self.telemetry)
+        self.telemetry.close(linger=0)
+
+    def _reopen_telemetry(self) -> bool:
+        """Whether telemetry could be bound once more; not while its port is not given back yet."""
+        try:
+            self._open("telemetry")
+        except EndpointError as error:
+            self.telemetry.close(linger=0)
+            log.debug("%s; once more soon", error)
+            return False
+        return True
 
     def refresh(self) -> bool:
         """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
@@ -126,7 +179,9 @@ class Transport(ABC):
         A socket that cannot be bound is closed: nobody else would.
         """
         try:
+            self.listeners.require_room()
             self._secure(socket)
+            self._session_sockets[number] = socket
             return self._bind_session(socket, number, caller)
         except BaseException:
             socket.close(linger=0)
@@ -136,9 +191,11 @@ class Transport(ABC):
     @abstractmethod
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]: ...
 
-    @abstractmethod
     def end_session(self, number: int) -> None:
-        """Take away what `bind_session` made beside the socket."""
+        """Take away what `bind_session` made beside the socket, which is closed by now."""
+        socket = self._session_sockets.pop(number, None)
+        if socket is not None:
+            self.listeners.forget(socket)
 
 
 class LocalTransport(Transport):
@@ -161,6 +218,7 @@ class LocalTransport(Transport):
         return {"endpoint": endpoint}
 
     def end_session(self, number: int) -> None:
+        super().end_session(number)
         Path(self.files.session(number).removeprefix("ipc://")).unlink(missing_ok=True)
 
 
@@ -194,7 +252,7 @@ class TcpTransport(Transport):
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         self._prepare(socket)
         if self._ports is None:
-            socket.bind(f"{self.interface}:*")
+            self.listeners.bind(socket, f"{self.interface}:*")
         else:
             self._bind_to_next_port(socket)
         return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
@@ -204,12 +262,9 @@ class TcpTransport(Transport):
         assert self._ports is not None
         for port in itertools.islice(self._ports, self._port_count):
             with suppress(zmq.ZMQError):
-                socket.bind(f"{self.interface}:{port}")
+                self.listeners.bind(socket, f"{self.interface}:{port}")
                 return
         raise errors.error("busy", f"none of the {self._port_count} ports for sessions is free")
-
-    def end_session(self, number: int) -> None:
-        """The port goes with the socket."""
 
 
 def anywhere(endpoint: str) -> str:

@@ -24,6 +24,7 @@ from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Safety, Servo
 from torqued.server.requests.fast_path import Familiar
 from torqued.server.requests.operations import run_operation
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
@@ -68,6 +69,7 @@ class Inside(LocalTransport):
 
     def __init__(self) -> None:
         Transport.__init__(self, "inproc://requests")
+        self.listeners = Listeners()
 
     def _bind_session(self, socket, number, caller):
         socket.bind(f"inproc://{number}")

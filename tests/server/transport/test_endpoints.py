@@ -24,6 +24,46 @@ def test_folder_is_made_for_its_user_alone(folder):
     assert folder.stat().st_mode & 0o777 == 0o700
 
 
+def test_symbolic_link_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    (tmp_path / "sockets").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EndpointError, match=f"symbolic link of user .* to {tmp_path}/elsewhere"):
+        private_folder(tmp_path / "sockets")
+    (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(EndpointError, match="symbolic link"):
+        private_folder(tmp_path / "broken")
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_file_is_no_folder(tmp_path):
+    (tmp_path / "sockets").write_text("")
+    with pytest.raises(EndpointError, match="is no folder"):
+        private_folder(tmp_path / "sockets")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_folder_of_another_user_is_not_taken(tmp_path):
+    (tmp_path / "sockets").mkdir(mode=0o700)
+    os.chown(tmp_path / "sockets", 12345, -1)
+    with pytest.raises(EndpointError, match="belongs to user 12345"):
+        private_folder(tmp_path / "sockets")
+
+
+def test_folder_that_anybody_may_replace_is_not_taken(tmp_path):
+    tmp_path.chmod(0o777)
+    with pytest.raises(EndpointError, match="mode 0777: anybody may put another one in its place"):
+        private_folder(tmp_path / "sockets")
+    tmp_path.chmod(0o1777)  # as of /tmp: only owners may
+    private_folder(tmp_path / "sockets")
+
+
+def test_lock_is_not_a_link(folder, tmp_path):
+    (folder / "arm.lock").symlink_to(tmp_path / "victim")
+    with pytest.raises(EndpointError, match="cannot be opened: Too many levels"):
+        Endpoints(folder, "arm").lock()
+    assert not (tmp_path / "victim").exists()
+
+
 @pytest.fixture
 def group():
     """A group that this user is in."""

@@ -2,18 +2,21 @@
 
 import socket as plain
 import stat
+import time
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import zmq
 from daemons import free_port
+from zmq.utils.monitor import recv_monitor_message
 
 from torqued.client.endpoints import host_and_port
 from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport import sockets
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
+from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
 #: ms until a message that was sent has to be there: an end of waiting, not a measure.
@@ -33,17 +36,24 @@ def files(tmp_path):
 
 
 @pytest.fixture
-def local(context, files):
+def listeners(context):
+    listeners = Listeners(with_tcp=True)
+    yield listeners
+    listeners.close()
+
+
+@pytest.fixture
+def local(context, files, listeners):
     transport = LocalTransport(files)
-    transport.bind(context, context)
+    transport.bind(context, context, listeners)
     yield transport
     transport.close(linger=0)
 
 
 @pytest.fixture
-def tcp(context):
+def tcp(context, listeners):
     transport = TcpTransport(f"tcp://127.0.0.1:{free_port()}")
-    transport.bind(context, context)
+    transport.bind(context, context, listeners)
     yield transport
     transport.close(linger=0)
 
@@ -96,10 +106,10 @@ def test_message_names_its_sender_and_the_way_back(name, socket, request):
     assert {caller.transport for caller in callers} == {transport}
 
 
-def test_address_that_is_taken_is_named(context, tcp):
+def test_address_that_is_taken_is_named(context, tcp, listeners):
     other = TcpTransport(tcp.endpoints["request"])
     with pytest.raises(EndpointError, match=f"cannot bind {tcp.endpoints['request']}: Address"):
-        other.bind(context, context)
+        other.bind(context, context, listeners)
     other.request.close(linger=0)
 
 
@@ -119,9 +129,10 @@ def test_session_is_reached_where_its_reply_says(name, socket, request):
         assert not file_of(endpoint).exists()
 
 
-def test_session_without_a_free_port_is_refused_and_its_socket_closed(socket):
+def test_session_without_a_free_port_is_refused_and_its_socket_closed(socket, listeners):
     port = free_port()
     transport = TcpTransport(f"tcp://127.0.0.1:{free_port()}", (port, port))
+    transport.listeners = listeners
     first, second = socket(zmq.PAIR), socket(zmq.PAIR)
     caller = Caller(b"key", "somebody", ADMINISTRATE, transport)
     transport.bind_session(first, 1, caller)
@@ -129,6 +140,57 @@ def test_session_without_a_free_port_is_refused_and_its_socket_closed(socket):
         transport.bind_session(second, 2, caller)
     assert second.closed
     assert not first.closed
+
+
+def subscriber(socket, transport, *topics):
+    peer = socket(zmq.SUB)
+    for topic in topics:
+        peer.subscribe(topic)
+    peer.connect(transport.endpoints["telemetry"])
+    return peer
+
+
+def gets_telemetry(transport, *subscribers):
+    """Whether all of them get something that is published from now on."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    for peer in subscribers:
+        while not peer.poll(20):
+            if time.monotonic() > deadline:
+                return False
+            transport.publish(b"statistics")
+    return True
+
+
+@pytest.mark.parametrize("name", ["local", "tcp"])
+def test_topics_without_end_are_dropped_and_subscribers_go_on(name, socket, request, caplog):
+    transport = request.getfixturevalue(name)
+    good = subscriber(socket, transport, b"")
+    assert gets_telemetry(transport, good)
+    greedy = subscriber(socket, transport, b"", *(b"%d" % k * 300 for k in range(100, 200)))
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not caplog.records:
+        transport.publish(b"statistics")
+        assert time.monotonic() < deadline
+    assert "topics, one is enough" in caplog.text
+    greedy.close(linger=0)
+    while good.poll(100):
+        good.recv()
+    assert gets_telemetry(transport, good, subscriber(socket, transport, b""))
+    assert transport.telemetry.getsockopt(zmq.TOPICS_COUNT) == 1
+
+
+def test_topic_that_is_too_long_ends_the_connection(local, socket):
+    monitored = socket(zmq.SUB)
+    events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
+    with monitored.get_monitor_socket(events) as monitor:
+        monitored.connect(local.endpoints["telemetry"])
+        assert monitor.poll(PATIENCE)
+        assert recv_monitor_message(monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
+        monitored.subscribe(b"x" * sockets.LARGEST_SUBSCRIPTION)
+        assert monitor.poll(PATIENCE)
+        assert recv_monitor_message(monitor)["event"] == zmq.EVENT_DISCONNECTED
+        monitored.disable_monitor()
+    assert gets_telemetry(local, subscriber(socket, local, b""))
 
 
 GREETING = b"\xff" + bytes(8) + b"\x7f"  # of any version of ZMTP
