@@ -86,6 +86,17 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "frame_motions": call(work, q, v, a, frames, HYBRID, results=(new(3, 6), new(3, 6))),
         "integrate": call(work, q, v, results=(new(robot.nq),)),
         "difference": call(work, q, other, results=(new(n),)),
+        "expand_position": call(
+            index, multiplier, rng.normal(size=n), w[:leaders].copy(), results=(new(n),)
+        ),
+        "expand_positions": call(
+            index,
+            multiplier,
+            rng.normal(size=n),
+            rng.normal(size=(3, leaders)),
+            results=(new(3, n),),
+        ),
+        "expand_rows": call(index, multiplier, rng.normal(size=(3, leaders)), results=(new(3, n),)),
         "expand": call(index, multiplier, w[:leaders].copy(), results=(new(n),)),
         "project_vector": call(index, multiplier, w, results=(new(leaders),)),
         "project_rows": call(

@@ -1,11 +1,14 @@
-"""The real robots that tests run on: the URDF files of example-robot-data."""
+"""The real robots that tests run on (the URDF files of example-robot-data), and changed ones."""
 
 from __future__ import annotations
 
 import sysconfig
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from torqued.kernels import ModelWarning, Robot
 
@@ -26,3 +29,9 @@ def load_real(path: Path, base: str = "fixed", **options: Any) -> Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return Robot.from_urdf(path, base, **options)
+
+
+def without_effort_limits(robot: Robot) -> Robot:
+    """The same robot, whose torques nothing limits."""
+    dofs = replace(robot.model.dofs, effort=np.full(robot.nv_free, np.inf))
+    return Robot(replace(robot.model, dofs=dofs))

@@ -33,7 +33,7 @@ def subtract_row(L, target, source, factor, first, last):
 @kernel
 def subtract_path(work, L, i, source, factor):
     """L[i, path of i] −= factor · L[source, path of i]."""
-    b = work.columns[i].body
+    b = work.body_of[i]
     last = i + 1
     while b >= 0:
         subtract_row(L, i, source, factor, work.bodies[b].run, last)
@@ -53,7 +53,7 @@ def branch_factorize(work, M, L):
         if not pivot > NOISE * M[k, k]:
             return SINGULAR
         root = math.sqrt(pivot)
-        b = work.columns[k].body
+        b = work.body_of[k]
         last = k
         while b >= 0:
             first = work.bodies[b].run
@@ -69,7 +69,7 @@ def branch_factorize(work, M, L):
 
 @kernel
 def scale_path(work, L, k, factor):
-    b = work.columns[k].body
+    b = work.body_of[k]
     last = k
     while b >= 0:
         for i in range(work.bodies[b].run, last):
@@ -88,7 +88,7 @@ def half_solve(work, L, x):
             continue
         x[k] /= L[k, k]
         factor = x[k]
-        b = work.columns[k].body
+        b = work.body_of[k]
         last = k
         while b >= 0:
             j = work.bodies[b].run
@@ -108,7 +108,7 @@ def finish_solve(work, L, x):
     """x ← L⁻¹ x."""
     for k in range(L.shape[0]):
         total = x[k]
-        b = work.columns[k].body
+        b = work.body_of[k]
         last = k
         while b >= 0:
             for j in range(work.bodies[b].run, last):

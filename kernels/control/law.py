@@ -20,6 +20,12 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.dynamics.manifold import fill_difference
+from torqued.kernels.dynamics.mimic import (
+    expand,
+    expand_position,
+    project_matrix,
+    project_vector,
+)
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 
@@ -138,15 +144,13 @@ def square(sizes, data, k, n):
 @kernel
 def expand_q(data, q, q_free):
     """q of the free tree: mimic joints follow their leaders."""
-    for k in range(len(q_free)):
-        q_free[k] = data.q_multiplier[k] * q[data.q_index[k]] + data.q_offset[k]
+    expand_position(data.q_index, data.q_multiplier, data.q_offset, q, q_free)
 
 
 @kernel
 def expand_v(data, v, v_free):
     """The same for velocities and accelerations."""
-    for k in range(len(v_free)):
-        v_free[k] = data.v_multiplier[k] * v[data.v_index[k]]
+    expand(data.v_index, data.v_multiplier, v, v_free)
 
 
 @kernel
@@ -158,19 +162,13 @@ def expand_state(sizes, data):
 @kernel
 def project(data, x_free, x):
     """x = Gᵀ x_free."""
-    x[:] = 0.0
-    for k in range(len(x_free)):
-        x[data.v_index[k]] += data.v_multiplier[k] * x_free[k]
+    project_vector(data.v_index, data.v_multiplier, x_free, x)
 
 
 @kernel
 def project_square(data, M_free, M):
     """M = Gᵀ M_free G."""
-    M[:, :] = 0.0
-    for i in range(M_free.shape[0]):
-        for j in range(M_free.shape[0]):
-            weight = data.v_multiplier[i] * data.v_multiplier[j]
-            M[data.v_index[i], data.v_index[j]] += weight * M_free[i, j]
+    project_matrix(data.v_index, data.v_multiplier, M_free, M)
 
 
 @kernel

@@ -59,7 +59,7 @@ def potential_energy(work):
     """−Σ m g·c with c in the world; zero for masses at the world's origin; needs place."""
     mass, moment = mass_and_moment(work)
     g = load3(work.world[0].gravity)
-    return -dot(g, add(moment, scale(load3(work.world[0].origin), mass)))
+    return -dot(g, add(moment, scale(load3(work.origin), mass)))
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
@@ -84,7 +84,7 @@ def center_of_mass(handle, q, com):
     """com (3,) in the world."""
     work = open_work(handle)
     place(work, q)
-    store3(com, add(relative_com(work), load3(work.world[0].origin)))
+    store3(com, add(relative_com(work), load3(work.origin)))
 
 
 @kernel

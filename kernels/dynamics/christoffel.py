@@ -25,7 +25,7 @@ from torqued.kernels.primitives.workspace import block_of, open_work
 @kernel
 def fill_h(work, k, body):
     """pair[k, i] = h_ik and pair[i, k] = h_ki = −h_ik for columns i on the path of column k."""
-    B = coriolis_factor(load10(work.states[work.columns[k].body].I), load6(work.columns[k].S))
+    B = coriolis_factor(load10(work.states[work.body_of[k]].I), load6(work.columns[k].S))
     pair = work.pair
     for b in range(block_of(body.depth + LANES - 1)):
         block = work.path[b]

@@ -109,17 +109,17 @@ def inertia_rate(inertia, v):
 
 @kernel
 def composite_rates(work):
-    """State.I and, in the first ten of State.B, its rate for every subtree; needs place, move."""
+    """State.I and its rate Auxiliary.Idot of every subtree; needs place and move."""
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
         store10(state.I, inertia)
-        store10(state.B, inertia_rate(inertia, load6(state.v)))
+        store10(work.auxiliary[i].Idot, inertia_rate(inertia, load6(state.v)))
     for i in range(len(work.bodies) - 1, 0, -1):
         parent = work.bodies[i].parent
         if parent >= 0:
             accumulate10(work.states[parent].I, load10(work.states[i].I))
-            accumulate10(work.states[parent].B, load10(work.states[i].B))
+            accumulate10(work.auxiliary[parent].Idot, load10(work.auxiliary[i].Idot))
 
 
 @kernel

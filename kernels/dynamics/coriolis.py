@@ -192,7 +192,7 @@ def mass_matrix_rate(handle, q, v, Mdot):
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
-        rate = load10(work.states[b].B)
+        rate = load10(work.auxiliary[b].Idot)
         for c in range(body.column, body.column + body.columns):
             S = load6(work.columns[c].S)
             F1 = add6(inertia_times(rate, S), inertia_times(inertia, load6(work.columns[c].Sdot)))

@@ -34,7 +34,7 @@ REPRESENTATIONS = {"hybrid": HYBRID, "body": BODY, "spatial": SPATIAL, "mixed": 
 def frame_placement(work, frame):
     """Rotation and position of a frame relative to the origin; needs place."""
     if frame.body < 0:
-        return load9(frame.R), sub(load3(frame.p), load3(work.world[0].origin))
+        return load9(frame.R), sub(load3(frame.p), load3(work.origin))
     state = work.states[frame.body]
     R = load9(state.R)
     return compose(R, load9(frame.R)), add(load3(state.p), rotate(R, load3(frame.p)))
@@ -45,7 +45,7 @@ def represent(work, representation, R, p, x):
     """A motion vector at the origin as the twist of a frame at R, p."""
     w = angular(x)
     if representation == SPATIAL:
-        return join(w, sub(linear(x), cross(w, load3(work.world[0].origin))))
+        return join(w, sub(linear(x), cross(w, load3(work.origin))))
     u = add(linear(x), cross(w, p))
     if representation == BODY:
         return join(rotate_back(R, w), rotate_back(R, u))
@@ -69,7 +69,7 @@ def represent_rate(work, representation, R, p, v, a):
 def fill_pose(work, frame, pose):
     """4x4 pose in the world; needs place."""
     R, p = frame_placement(work, frame)
-    p = add(p, load3(work.world[0].origin))
+    p = add(p, load3(work.origin))
     for r in range(3):
         for k in range(3):
             pose[r, k] = R[3 * r + k]

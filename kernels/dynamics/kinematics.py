@@ -107,7 +107,7 @@ def place_other(body, q, columns, R, p):
 def place(work, q):
     """Rotation, position and motion columns of every body."""
     origin = anchor_position(work, q)
-    store3(work.world[0].origin, origin)
+    store3(work.origin, origin)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         if body.parent < 0:

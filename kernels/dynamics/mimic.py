@@ -1,6 +1,7 @@
 """Mimic joints: kernels work on the free tree, these map its coordinates to the robot's.
 
-v_free = G v with one number per row of G, so a projection is a scatter: M = Gᵀ M_free G.
+q_free = multiplier q[index] + offset and v_free = G v, with one number per row of G, so that a
+projection is a scatter: M = Gᵀ M_free G.
 """
 
 from __future__ import annotations
@@ -9,11 +10,32 @@ from torqued.kernels.compilation.jit import entry
 from torqued.kernels.primitives.layout import INDICES, MATRIX, TENSOR, VECTOR
 
 
+@entry(INDICES, VECTOR, VECTOR, VECTOR, VECTOR)
+def expand_position(index, multiplier, offset, q, q_free):
+    """q_free = multiplier q[index] + offset."""
+    for k in range(len(index)):
+        q_free[k] = multiplier[k] * q[index[k]] + offset[k]
+
+
+@entry(INDICES, VECTOR, VECTOR, MATRIX, MATRIX)
+def expand_positions(index, multiplier, offset, Q, Q_free):
+    """The same row by row."""
+    for r in range(Q.shape[0]):
+        expand_position(index, multiplier, offset, Q[r], Q_free[r])
+
+
 @entry(INDICES, VECTOR, VECTOR, VECTOR)
 def expand(index, multiplier, x, x_free):
     """x_free = G x."""
     for k in range(len(index)):
         x_free[k] = multiplier[k] * x[index[k]]
+
+
+@entry(INDICES, VECTOR, MATRIX, MATRIX)
+def expand_rows(index, multiplier, X, X_free):
+    """x_free = G x row by row."""
+    for r in range(X.shape[0]):
+        expand(index, multiplier, X[r], X_free[r])
 
 
 @entry(INDICES, VECTOR, VECTOR, VECTOR)

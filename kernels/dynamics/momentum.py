@@ -25,7 +25,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def fill_momentum(work, v, p, rate):
-    """p = M v and rate = β; needs move. Momenta are kept where articulated inertias would be."""
+    """p = M v and rate = β; needs move."""
     rest = rest_acceleration(work)
     for i in range(len(work.bodies)):
         state = work.states[i]
@@ -33,17 +33,17 @@ def fill_momentum(work, v, p, rate):
         factor = coriolis_factor(inertia, twist)
         f = join(factor_transposed_times(factor, twist), ZERO3)
         store6(state.f, add_scaled6(f, inertia_times(inertia, rest), -1.0))
-        store6(state.IA, inertia_times(inertia, twist))
+        store6(work.auxiliary[i].h, inertia_times(inertia, twist))
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
-        f, momentum = load6(work.states[i].f), load6(work.states[i].IA)
+        f, momentum = load6(work.states[i].f), load6(work.auxiliary[i].h)
         for c in range(body.column, body.column + body.columns):
             S = load6(work.columns[c].S)
             p[c] = dot6(S, momentum)
             rate[c] = dot6(S, f) + dot6(load6(work.columns[c].Sdot), momentum)
         if body.parent >= 0:
             accumulate6(work.states[body.parent].f, f)
-            accumulate6(work.states[body.parent].IA, momentum)
+            accumulate6(work.auxiliary[body.parent].h, momentum)
     add_armature(work, v, p)
 
 

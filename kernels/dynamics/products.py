@@ -31,15 +31,15 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def carry(work, w):
-    """State.a = Σ S_j w_j over each body's path: a second twist beside State.v; needs place."""
+    """Auxiliary.w = Σ S_j w_j over each body's path; needs place."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         twist = ZERO6
         if body.parent >= 0:
-            twist = load6(work.states[body.parent].a)
+            twist = load6(work.auxiliary[body.parent].w)
         for c in range(body.column, body.column + body.columns):
             twist = add_scaled6(twist, load6(work.columns[c].S), w[c])
-        store6(work.states[i].a, twist)
+        store6(work.auxiliary[i].w, twist)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)
@@ -50,7 +50,9 @@ def mass_product(handle, q, w, out):
     carry(work, w)
     for i in range(len(work.bodies)):
         state = work.states[i]
-        store6(state.f, inertia_times(world_inertia(work.bodies[i], state), load6(state.a)))
+        store6(
+            state.f, inertia_times(world_inertia(work.bodies[i], state), load6(work.auxiliary[i].w))
+        )
     collect_forces(work, out)
     add_armature(work, w, out)
 
@@ -65,16 +67,18 @@ def coriolis_product(handle, q, v, w, out):
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         state = work.states[i]
-        # Σ Ṡ_j w_j over the path, kept where the articulated inertia would be.
         rate = ZERO6
         if body.parent >= 0:
-            rate = load6(work.states[body.parent].IA)
+            rate = load6(work.auxiliary[body.parent].wdot)
         for c in range(body.column, body.column + body.columns):
             rate = add_scaled6(rate, load6(work.columns[c].Sdot), w[c])
-        store6(state.IA, rate)
+        store6(work.auxiliary[i].wdot, rate)
         inertia = world_inertia(body, state)
         factor = coriolis_factor(inertia, load6(state.v))
-        store6(state.f, add6(inertia_times(inertia, rate), factor_times(factor, load6(state.a))))
+        store6(
+            state.f,
+            add6(inertia_times(inertia, rate), factor_times(factor, load6(work.auxiliary[i].w))),
+        )
     collect_forces(work, out)
 
 
@@ -88,16 +92,16 @@ def coriolis_transposed_product(handle, q, v, w, out):
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
-        twist = load6(state.a)
+        twist = load6(work.auxiliary[i].w)
         factor = coriolis_factor(inertia, load6(state.v))
         store6(state.f, join(factor_transposed_times(factor, twist), ZERO3))
-        store6(state.IA, inertia_times(inertia, twist))
+        store6(work.auxiliary[i].h, inertia_times(inertia, twist))
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
-        f, momentum = load6(work.states[i].f), load6(work.states[i].IA)
+        f, momentum = load6(work.states[i].f), load6(work.auxiliary[i].h)
         for c in range(body.column, body.column + body.columns):
             column = work.columns[c]
             out[c] = dot6(load6(column.S), f) + dot6(load6(column.Sdot), momentum)
         if body.parent >= 0:
             accumulate6(work.states[body.parent].f, f)
-            accumulate6(work.states[body.parent].IA, momentum)
+            accumulate6(work.auxiliary[body.parent].h, momentum)

@@ -79,7 +79,7 @@ def fill_quantities(work, q, v, want, frames, representation, out):
         out.energy[0] = kinetic_energy(work, v)
         out.energy[1] = potential_energy(work)
     if want & BIT.com:
-        store3(out.com, add(relative_com(work), load3(work.world[0].origin)))
+        store3(out.com, add(relative_com(work), load3(work.origin)))
     if want & BIT.momentum:
         store6(out.momentum, momentum_about(total_momentum(work), relative_com(work)))
     for k in range(len(frames)):

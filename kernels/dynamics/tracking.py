@@ -40,18 +40,18 @@ PARAMETERS = 10
 
 @kernel
 def carry_reference(work, w, a):
-    """W and A of every body; needs move. W is kept where a Coriolis factor would be."""
+    """Auxiliary.w = W and State.a = A of every body; needs move."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         W, A = ZERO6, rest_acceleration(work)
         if body.parent >= 0:
-            W, A = load6(work.states[body.parent].B), load6(work.states[body.parent].a)
+            W, A = load6(work.auxiliary[body.parent].w), load6(work.states[body.parent].a)
         for c in range(body.column, body.column + body.columns):
             S = load6(work.columns[c].S)
             W = add_scaled6(W, S, w[c])
             A = add_scaled6(A, S, a[c])
             A = add_scaled6(A, load6(work.columns[c].Sdot), w[c])
-        store6(work.states[i].B, W)
+        store6(work.auxiliary[i].w, W)
         store6(work.states[i].a, A)
 
 
@@ -61,7 +61,10 @@ def tracking_forces(work):
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
-        store6(state.f, tracking_force(inertia, load6(state.v), load6(state.B), load6(state.a)))
+        store6(
+            state.f,
+            tracking_force(inertia, load6(state.v), load6(work.auxiliary[i].w), load6(state.a)),
+        )
 
 
 @kernel
@@ -71,19 +74,19 @@ def tracking_force(inertia, v, W, A):
 
 @kernel
 def carry_error(work, s):
-    """Σ S s of every body, kept in State.N; returns sᵀ M s. Needs place."""
+    """Auxiliary.s = Σ S s of every body; returns sᵀ M s. Needs place."""
     total = 0.0
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         state = work.states[i]
         twist = ZERO6
         if body.parent >= 0:
-            twist = load6(work.states[body.parent].N)
+            twist = load6(work.auxiliary[body.parent].s)
         for k in range(body.columns):
             c = body.column + k
             twist = add_scaled6(twist, load6(work.columns[c].S), s[c])
             total += body.armature[k] * s[c] * s[c]
-        store6(state.N, twist)
+        store6(work.auxiliary[i].s, twist)
         total += dot6(twist, inertia_times(world_inertia(body, state), twist))
     return total
 
@@ -131,7 +134,7 @@ def add_parameter_force(work, i, R, p, parameters):
     The parameters are in a frame of the body that is at R, p.
     """
     state = work.states[i]
-    v, W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(state.B))
+    v, W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(work.auxiliary[i].w))
     A = in_frame(R, p, load6(state.a))
     f = tracking_force(load_parameters(parameters), v, W, A)
     accumulate6(state.f, from_frame(R, p, f))
@@ -141,8 +144,8 @@ def add_parameter_force(work, i, R, p, parameters):
 def parameter_gradient(work, i, R, p, gradient):
     """∂(sᵀ τ)/∂π of such parameters: their part of Yᵀ s; needs carry_error."""
     state = work.states[i]
-    v, W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(state.B))
-    A, twist = in_frame(R, p, load6(state.a)), in_frame(R, p, load6(state.N))
+    v, W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(work.auxiliary[i].w))
+    A, twist = in_frame(R, p, load6(state.a)), in_frame(R, p, load6(work.auxiliary[i].s))
     for k in range(PARAMETERS):
         gradient[k] = dot6(twist, tracking_force(unit_inertia(k), v, W, A))
 
@@ -170,7 +173,7 @@ def regressor(handle, q, v, w, a, Y):
     for i in range(len(work.bodies)):
         state = work.states[i]
         R, p = load9(state.R), load3(state.p)
-        own_v, own_W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(state.B))
+        own_v, own_W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(work.auxiliary[i].w))
         own_A = in_frame(R, p, load6(state.a))
         for k in range(PARAMETERS):
             f = from_frame(R, p, tracking_force(unit_inertia(k), own_v, own_W, own_A))

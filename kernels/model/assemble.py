@@ -165,9 +165,7 @@ class _Assembler:
             bodies[i]["mass"] = inertia.mass
             bodies[i]["com"] = inertia.com
             bodies[i]["inertia"] = inertia.rotational[np.triu_indices(3)]
-        bodies = bodies.view(np.recarray)
-        bodies.flags.writeable = False
-        return bodies
+        return bodies.view(np.recarray)
 
     def dofs(self) -> Dofs:
         """Per velocity coordinate (position limits per q; none for quaternions and positions)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,22 @@ from numpy.typing import NDArray
 from torqued.kernels.model.description import Array
 
 Indices = NDArray[np.int64]
+
+
+class Sealed:
+    """Its arrays are copies that nobody can write to: kernels of all threads read them."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                object.__setattr__(self, name, sealed(value))
+
+
+def sealed(array: NDArray[Any]) -> NDArray[Any]:
+    """A copy in memory that no flag makes writeable."""
+    memory = array.tobytes()
+    copy: NDArray[Any] = np.ndarray(array.shape, array.dtype, memory)
+    return copy.view(np.recarray) if array.dtype.names else copy
 
 
 @dataclass(frozen=True)
@@ -25,7 +42,7 @@ class JointInfo:
 
 
 @dataclass(frozen=True)
-class Frame:
+class Frame(Sealed):
     """A named frame, fixed in a body (-1: in the world)."""
 
     name: str
@@ -35,7 +52,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Dofs:
+class Dofs(Sealed):
     """Limits and losses; infinite where unknown. lower, upper per q, the others per v."""
 
     lower: Array
@@ -48,7 +65,7 @@ class Dofs:
 
 
 @dataclass(frozen=True)
-class Mimics:
+class Mimics(Sealed):
     """How the free tree follows the robot's coordinates: q_free = multiplier q[index] + offset."""
 
     q_index: Indices  # (nq_free,) into the robot's q
@@ -65,7 +82,7 @@ class Mimics:
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Sealed):
     """A robot, loaded. Nothing in it changes afterwards."""
 
     name: str

@@ -1,4 +1,4 @@
-"""The arrays that kernels work on: the model (constant) and the workspace (scratch).
+"""The arrays that kernels work on: the model (immutable) and the workspace (scratch).
 
 Each is an array of records, so that a kernel reads `state.R` and not column 17 of a table. The
 record types are the same for every robot; only the lengths differ, and code compiled once
@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import typeof, types
 
-from torqued.kernels.primitives.arrays import Floats, Records, array
+from torqued.kernels.primitives.arrays import Floats, Indices, Records, array
 from torqued.kernels.primitives.lanes import LANES
 
 REVOLUTE = 0  # turns about z by q
@@ -27,16 +27,17 @@ SPHERICAL = 3  # unit quaternion x y z w; v is the angular velocity in body axes
 FLOATING = 4  # position, then unit quaternion; v is the twist in body axes
 
 
+#: Of the model.
 WORLD = np.dtype(
     [
-        ("gravity", "f8", (3,)),  # constant: acceleration of free fall, world axes
-        ("anchor", "i8"),  # constant: the body whose position is the frame's origin
-        ("branched", "i8"),  # constant: 1 where some pairs of columns are not on one path
-        ("origin", "f8", (3,)),  # world position of the frame's origin; written by place
+        ("gravity", "f8", (3,)),  # acceleration of free fall, world axes
+        ("anchor", "i8"),  # the body whose position is the frame's origin
+        ("branched", "i8"),  # 1 where some pairs of columns are not on one path
     ],
     align=True,
 )
 
+#: Of the model.
 BODY = np.dtype(
     [
         ("parent", "i8"),  # -1 for the fixed world
@@ -59,24 +60,38 @@ BODY = np.dtype(
     align=True,
 )
 
+#: Scratch per body. Motions and forces are at the common origin in world axes; each line names
+#: who writes the field.
 STATE = np.dtype(
     [
         ("R", "f8", (9,)),  # rotation body → world; place
         ("p", "f8", (3,)),  # position relative to the origin; place
-        ("v", "f8", (6,)),  # twist at the origin; move
-        ("a", "f8", (6,)),  # spatial acceleration at the origin; rnea
-        ("f", "f8", (6,)),  # force on the subtree at the origin; rnea
+        ("v", "f8", (6,)),  # twist; move, drift
+        ("a", "f8", (6,)),  # spatial acceleration; drift, accelerate, carry_reference, solve
+        ("f", "f8", (6,)),  # force, then that on the whole subtree; rnea, tracking, products, solve
         ("I", "f8", (10,)),  # composite inertia (m, h, Ī) about the origin; composite.py
-        ("B", "f8", (12,)),  # composite Coriolis factor, or inertia rate (10); composite.py
-        ("N", "f8", (15,)),  # what [EW21] eq. 9 adds to B: skew-symmetric; composite.py
+        ("B", "f8", (12,)),  # composite Coriolis factor; composite_factors
+        ("N", "f8", (15,)),  # what [EW21] eq. 9 adds to B: skew-symmetric; composite_skew
         ("IA", "f8", (21,)),  # articulated inertia; articulated
     ],
     align=True,
 )
 
+#: Scratch per body of sweeps that most kernels do not make: apart, so that theirs stay together.
+AUXILIARY = np.dtype(
+    [
+        ("w", "f8", (6,)),  # twist of a second velocity w, Σ S w; carry, carry_reference
+        ("wdot", "f8", (6,)),  # Σ Ṡ w; coriolis_product
+        ("s", "f8", (6,)),  # twist of a velocity error s, Σ S s; carry_error
+        ("h", "f8", (6,)),  # momentum, then that of the whole subtree; momentum.py, products
+        ("Idot", "f8", (10,)),  # rate of the composite inertia; composite_rates
+    ],
+    align=True,
+)
+
+#: Scratch per motion column.
 COLUMN = np.dtype(
     [
-        ("body", "i8"),  # constant: the body that the column moves
         ("S", "f8", (6,)),  # motion column at the origin; place
         ("Sdot", "f8", (6,)),  # its rate; move
         ("U", "f8", (6,)),  # IA S; articulated
@@ -119,9 +134,14 @@ class WorkSizes(NamedTuple):
 class Work(NamedTuple):
     """What every kernel takes first: the model and its scratch memory."""
 
+    # The model: never written, and shared by the workspaces of all threads.
     world: Records = array(WORLD, 1)
-    bodies: Records = array(BODY, "bodies")  # read only
+    bodies: Records = array(BODY, "bodies")
+    body_of: Indices = array(int, "columns")  # the body that a column moves
+    # Scratch: belongs to one workspace.
+    origin: Floats = array(float, 3)  # world position of the frame's origin; place
     states: Records = array(STATE, "bodies")
+    auxiliary: Records = array(AUXILIARY, "bodies")
     columns: Records = array(COLUMN, "columns")
     path: Records = array(PATH, "blocks")
     pair: Floats = array(float, "columns", "columns", LANES)  # per pair of columns; christoffel

@@ -6,6 +6,7 @@ the address that leads to all arrays of a workspace (arrays.py).
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from torqued.common.errors import TorquedError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.arrays import Layout
 from torqued.kernels.primitives.lanes import LANES
@@ -25,8 +27,16 @@ WORK_LAYOUT = Layout(Work, WorkSizes)
 open_work = WORK_LAYOUT.open
 
 
+class OwnershipError(TorquedError):
+    """A thread wants to compute in memory that belongs to another one."""
+
+
 class Workspace:
-    """Kernels with different workspaces may run in parallel."""
+    """The scratch memory of one thread at a time, for one model.
+
+    Kernels with different workspaces may run in parallel. They share the model, which nothing
+    writes to.
+    """
 
     def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
         deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
@@ -35,11 +45,38 @@ class Workspace:
             columns=int(sum(bodies["columns"])),
             blocks=-(-deepest // LANES) + 1,
         )
-        self._memory = WORK_LAYOUT.allocate(sizes, given={"world": world.copy(), "bodies": bodies})
+        body_of = np.repeat(np.arange(len(bodies)), bodies["columns"])
+        model = {"world": world, "bodies": bodies, "body_of": body_of}
+        body_of.flags.writeable = False
+        self._memory = WORK_LAYOUT.allocate(sizes, given=model)
         self.arrays: Work = self._memory.arrays
-        self.arrays.columns.body[:] = np.repeat(np.arange(len(bodies)), bodies["columns"])
         #: What entries take. Valid as long as this object lives.
         self.handle: int = self._memory.address
+
+
+class LoopWorkspace:
+    """A workspace that only the thread of a loop ever gets.
+
+    It is no `Workspace`, so that no robot computes in it. The thread that is to compute in it
+    takes its handle with `claim` and owns it until it ends: no other can have it before.
+    """
+
+    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
+        self._work = Workspace(world, bodies)
+        self._lock = threading.Lock()
+        self.owner: threading.Thread | None = None
+
+    def claim(self) -> int:
+        """The handle, for the calling thread, which owns the workspace from now on."""
+        caller = threading.current_thread()
+        with self._lock:
+            if self.owner not in (None, caller) and self.owner.is_alive():
+                raise OwnershipError(
+                    f"thread {caller.name!r} cannot have this workspace, "
+                    f"it belongs to thread {self.owner.name!r}"
+                )
+            self.owner = caller
+        return self._work.handle
 
 
 @kernel

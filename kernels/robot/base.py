@@ -106,7 +106,8 @@ class RobotBase:
         if not self._follows:
             return own
         mimics = self.model.mimics
-        free: Array = mimics.q_multiplier * own[mimics.q_index] + mimics.offset
+        free = np.empty(self.nq_free)
+        COMPILED.expand_position(mimics.q_index, mimics.q_multiplier, mimics.offset, own, free)
         return free
 
     def _free_v(self, name: str, v: Any) -> Array:

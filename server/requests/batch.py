@@ -175,8 +175,10 @@ def native_dynamics(
     evaluate, handle = COMPILED.evaluate, robot.work.handle
     mimics = robot.model.mimics
     if mimics.present:
-        q = np.ascontiguousarray(mimics.q_multiplier * q[:, mimics.q_index] + mimics.offset)
-        v = np.ascontiguousarray(mimics.multiplier * v[:, mimics.v_index])
+        q_own, q = np.ascontiguousarray(q), np.empty((len(q), robot.nq_free))
+        v_own, v = np.ascontiguousarray(v), np.empty((len(v), robot.nv_free))
+        COMPILED.expand_positions(mimics.q_index, mimics.q_multiplier, mimics.offset, q_own, q)
+        COMPILED.expand_rows(mimics.v_index, mimics.multiplier, v_own, v)
 
     def results() -> dict[str, Any]:
         return robot.named_results(plan, out)

@@ -148,7 +148,7 @@ def spring(work, frame, reference, gains, force, error):
     orientation: K_r is the stiffness of small rotations, and the moment is bounded.
     """
     R, p = frame_placement(work, frame)
-    p = add(p, load3(work.world[0].origin))
+    p = add(p, load3(work.origin))
     d = sub(p, (reference[0], reference[1], reference[2]))
     x, y, z, w = quaternion_of(R)
     size = math.sqrt(inner(reference[3:7], reference[3:7]))

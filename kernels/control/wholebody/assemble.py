@@ -23,6 +23,13 @@ from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
 from torqued.kernels.dynamics.kinematics import drift, place
 from torqued.kernels.dynamics.manifold import load_quaternion, logarithm, quaternion_product
+from torqued.kernels.dynamics.mimic import (
+    expand,
+    expand_position,
+    project_matrix,
+    project_rows,
+    project_vector,
+)
 from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
 from torqued.kernels.primitives.layout import FLOATING, SPHERICAL
 
@@ -31,15 +38,23 @@ from torqued.kernels.primitives.layout import FLOATING, SPHERICAL
 COMMON_GAINS = 4
 
 
+@kernel
+def expand_q(program, q, q_free):
+    """q of the free tree: mimic joints follow their leaders."""
+    expand_position(program.q_index, program.q_multiplier, program.q_offset, q, q_free)
+
+
+@kernel
+def expand_state(sizes, program, state):
+    """q and v of the free tree, from those in front of the state."""
+    expand_q(program, state, program.q_free)
+    expand(program.v_index, program.v_multiplier, state[sizes.nq :], program.v_free)
+
+
 @routine
 def walk(work, sizes, program, state):
     """M and bias of the free tree, and all that tasks and contacts need of it."""
-    for k in range(sizes.nq_free):
-        program.q_free[k] = (
-            program.q_multiplier[k] * state[int(program.q_index[k])] + program.q_offset[k]
-        )
-    for k in range(sizes.nv_free):
-        program.v_free[k] = program.v_multiplier[k] * state[sizes.nq + int(program.v_index[k])]
+    expand_state(sizes, program, state)
     place(work, program.q_free)
     drift(work, program.v_free, rest_acceleration(work))
     composite_inertias(work)
@@ -53,29 +68,20 @@ def project(sizes, program):
     """From the free tree to the robot's own coordinates, where joints mimic others."""
     if not sizes.follows:
         return
-    program.M[:, :] = 0.0
-    program.J[:, :] = 0.0
-    program.bias[:] = 0.0
-    for i in range(sizes.nv_free):
-        k, x = int(program.v_index[i]), program.v_multiplier[i]
-        program.bias[k] += x * program.bias_free[i]
-        for j in range(sizes.nv_free):
-            program.M[k, int(program.v_index[j])] += (
-                x * program.v_multiplier[j] * program.M_free[i, j]
-            )
-        for r in range(sizes.rows):
-            program.J[r, k] += x * program.J_free[r, i]
+    index, multiplier = program.v_index, program.v_multiplier
+    project_vector(index, multiplier, program.bias_free, program.bias)
+    project_matrix(index, multiplier, program.M_free, program.M)
+    project_rows(index, multiplier, program.J_free, program.J)
 
 
 @kernel
 def fill_com_rows(sizes, program, mass):
     """com (3, nv) from the momentum matrix of the free tree."""
-    program.com[:, :] = 0.0
+    project_rows(program.v_index, program.v_multiplier, program.momentum[3:], program.com)
     inverse = 1.0 / mass if mass > 0.0 else 0.0
-    for i in range(sizes.nv_free):
-        k, x = int(program.v_index[i]), program.v_multiplier[i] * inverse
-        for r in range(3):
-            program.com[r, k] += x * program.momentum[3 + r, i]
+    for r in range(3):
+        for k in range(sizes.nv):
+            program.com[r, k] *= inverse
 
 
 @kernel
@@ -84,9 +90,7 @@ def posture_error(work, sizes, program, state, reference):
 
     A floating base has no posture: it is where contacts and tasks put it.
     """
-    for k in range(sizes.nq_free):
-        source = state[reference + int(program.q_index[k])]
-        program.reference_free[k] = program.q_multiplier[k] * source + program.q_offset[k]
+    expand_q(program, state[reference:], program.reference_free)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         k, c = body.q, body.column

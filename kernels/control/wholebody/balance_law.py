@@ -17,7 +17,12 @@ import math
 from torqued.common.status import SOLVER
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.contacts.rows import rotation_vector
-from torqued.kernels.control.wholebody.assemble import fill_com_rows, posture_error, project
+from torqued.kernels.control.wholebody.assemble import (
+    expand_state,
+    fill_com_rows,
+    posture_error,
+    project,
+)
 from torqued.kernels.control.wholebody.contacts import EDGES, activate, fill_contact
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.law import all_finite, fade_torque, keep_torque, put_forces
@@ -62,7 +67,7 @@ def wanted_wrench(work, program, state, first, gains):
     """Moment and force about the centre of mass, and where that is relative to the origin."""
     mass, c, h, _ = whole_momentum(work, program.v_free, program.momentum)
     inverse = 1.0 / mass if mass > 0.0 else 0.0
-    e = sub(at(state, first), add(c, load3(work.world[0].origin)))
+    e = sub(at(state, first), add(c, load3(work.origin)))
     slower = sub(at(state, first + 3), scale(linear(h), inverse))
     force = add(scale(e, gains[0]), scale(slower, gains[1]))
     force = sub(force, scale(load3(work.world[0].gravity), mass))
@@ -240,13 +245,7 @@ def pass_on(sizes, program, state, posture, gains):
 @kernel
 def prepare(work, sizes, program, state, first, gains):
     """One walk over the tree: Jacobians, centre of mass, wanted wrench. Returns the latter two."""
-    nq = sizes.nq
-    for k in range(sizes.nq_free):
-        program.q_free[k] = (
-            program.q_multiplier[k] * state[int(program.q_index[k])] + program.q_offset[k]
-        )
-    for k in range(sizes.nv_free):
-        program.v_free[k] = program.v_multiplier[k] * state[nq + int(program.v_index[k])]
+    expand_state(sizes, program, state)
     place(work, program.q_free)
     move(work, program.v_free)
     composite_inertias(work)

@@ -104,7 +104,7 @@ def frame_state(work, task):
     if task.frame.body >= 0:
         acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
     drift = represent_rate(work, HYBRID, R, p, twist, acceleration)
-    position = add(p, load3(work.world[0].origin))
+    position = add(p, load3(work.origin))
     return R, position, represent(work, HYBRID, R, p, twist), drift
 
 
@@ -183,7 +183,7 @@ def fill_com_task(work, task, state, whole, momentum, stiffness, damping, error,
         for k in range(J.shape[1]):
             J[task.row + r, k] = momentum[3 + r, k] * inverse
     k = task.references
-    e = sub(at(state, k), add(c, load3(work.world[0].origin)))
+    e = sub(at(state, k), add(c, load3(work.origin)))
     speed = scale(linear(h), inverse)
     want = wanted(e, speed, at(state, k + 3), at(state, k + 6), stiffness, damping)
     put(task, 0, rate, sub(scale(linear(drift), inverse), want))

@@ -90,13 +90,27 @@ def test_inputs_are_left_as_they_were():
             np.testing.assert_array_equal(x, kept, err_msg=name)
 
 
-def test_evaluate_writes_nothing_that_is_not_wanted():
+@pytest.mark.parametrize("word", WANTS)
+def test_evaluate_writes_what_is_wanted_and_nothing_else(word):
+    """Into arrays of full size, so that there is room for what is not wanted."""
     q, v = ROBOT.random_state(np.random.default_rng(0))
-    for word, flag in WANTS.items():
-        out = quantities(flag, ROBOT.nv, 1)
-        frames = ROBOT._frames(ROBOT.frame_names[:1])
-        COMPILED.evaluate(ROBOT.work.handle, q, v, flag, frames, 0, out)
-        assert np.isfinite(getattr(out, word)).all()
+    everything = quantities(sum(WANTS.values()), ROBOT.nv, 1)
+    coming = quantities(WANTS[word], ROBOT.nv, 1)  # M, Mdot and C come together
+    out = everything._replace(**{name: np.full(x.shape, CANARY) for name, x in named(everything)})
+    out = out._replace(Gamma=np.where(coming.Gamma.size, 0.0, out.Gamma))  # zeroed beforehand
+    frames = ROBOT._frames(ROBOT.frame_names[:1])
+    COMPILED.evaluate(ROBOT.work.handle, q, v, WANTS[word], frames, 0, out)
+    assert getattr(coming, word).size > 0
+    for name, array in named(out):
+        if getattr(coming, name).size:
+            assert not (array == CANARY).any(), name
+        else:
+            assert (array == CANARY).all(), name
+
+
+def named(arrays: Any) -> Any:
+    """The arrays of a tuple with their names."""
+    return arrays._asdict().items()
 
 
 def test_unknown_kernel_is_told_with_those_that_exist():

@@ -44,7 +44,7 @@ def test_factor_has_no_more_entries_than_the_mass_matrix(case):
     work = case.robot.work.arrays
     related = np.zeros(M.shape, bool)
     for c in range(len(M)):
-        b = work.columns[c].body
+        b = work.body_of[c]
         while b >= 0:
             body = work.bodies[b]
             related[c, body.column : body.column + body.columns] = True

@@ -42,6 +42,19 @@ class TestKernels:
         x = np.array([1.0, 2.0, 3.0])
         assert_agree(self.project("expand", x, 5), self.G @ x)
 
+    def test_positions_are_expanded_with_their_offsets(self):
+        x, offset = np.array([1.0, 2.0, 3.0]), np.arange(5.0)
+        out = np.full(5, np.nan)
+        COMPILED.expand_position(self.index, self.multiplier, offset, x, out)
+        assert_agree(out, self.G @ x + offset)
+
+    def test_rows_are_expanded_one_by_one(self):
+        X, offset = np.arange(6.0).reshape(2, 3), np.arange(5.0)
+        out = np.full((2, 5), np.nan)
+        COMPILED.expand_positions(self.index, self.multiplier, offset, X, out)
+        assert_agree(out, X @ self.G.T + offset)
+        assert_agree(self.project("expand_rows", X, 2, 5), X @ self.G.T)
+
     def test_projections_are_products_with_G(self):
         rng = np.random.default_rng(0)
         x, J, M, T = (rng.normal(size=s) for s in [5, (6, 5), (5, 5), (5, 5, 5)])

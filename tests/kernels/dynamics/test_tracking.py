@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from agreement import assert_agree, largest
@@ -11,7 +13,6 @@ from hypothesis import given, settings
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.tracking import PARAMETERS
-from torqued.kernels.primitives.workspace import Workspace
 
 few = settings(max_examples=25)
 any_case = given(case=cases())
@@ -68,8 +69,7 @@ def test_column_of_the_regressor_is_what_a_changed_parameter_adds(parameter):
     bodies = robot.model.bodies.copy()
     bodies[body]["mass"], bodies[body]["com"] = m, c
     bodies[body]["inertia"] = about[np.triu_indices(3)]
-    changed = robot.copy()
-    changed.work = Workspace(robot.model.world, bodies)
+    changed = Robot(replace(robot.model, bodies=bodies))
     before, after = (one.tracking_torque(q, v, w, a) for one in (robot, changed))
     column = robot.regressor(q, v, a, w)[:, PARAMETERS * body + parameter]
     assert largest(column) > 1e-6

@@ -293,10 +293,24 @@ class TestMimics:
 
 
 class TestImmutability:
-    def test_bodies_cannot_be_written(self):
+    def test_no_array_can_be_written_or_made_writeable(self):
         _, model = random_model(1, "floating")
-        with pytest.raises(ValueError, match="read-only"):
-            model.bodies["mass"] = 0.0
+        parts = [model, model.dofs, model.mimics, *model.frames]
+        arrays = [x for part in parts for x in vars(part).values() if isinstance(x, np.ndarray)]
+        assert len(arrays) == 2 + 7 + 7 + 2 * len(model.frames)
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = array
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.setflags(write=True)
+
+    def test_what_a_model_was_made_of_may_change(self):
+        _, model = random_model(1, "floating")
+        bodies = model.bodies.copy()
+        other = replace(model, bodies=bodies)
+        bodies["mass"] = 0.0
+        assert other.bodies["mass"].tolist() == model.bodies["mass"].tolist()
+        assert (other.bodies["mass"] > 0.0).any()
 
     def test_description_is_not_touched(self):
         description = family("biped", 4)

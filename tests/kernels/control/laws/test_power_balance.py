@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from agreement import assert_agree
+from robots import without_effort_limits
 
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
@@ -39,10 +40,8 @@ def robots() -> dict[str, Robot]:
         "chain": Robot.family("chain", 7, seed=2),
         "panda": Robot.from_urdf(find_urdf("panda")),
     }
-    for robot in both.values():
-        robot.model.dofs.effort.setflags(write=True)
-        robot.model.dofs.effort[:] = np.inf  # the balance holds where nothing is cut
-    return both
+    # The balance holds where nothing is cut.
+    return {name: without_effort_limits(robot) for name, robot in both.items()}
 
 
 ROBOTS = robots()

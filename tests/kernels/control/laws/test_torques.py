@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from agreement import assert_agree
+from robots import without_effort_limits
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
@@ -20,9 +21,7 @@ def robot(request):
         if request.param == "chain"
         else Robot.from_urdf(find_urdf("panda"))
     )
-    made.model.dofs.effort.setflags(write=True)
-    made.model.dofs.effort[:] = np.inf
-    return made
+    return without_effort_limits(made)
 
 
 @pytest.fixture(scope="module")
@@ -147,9 +146,7 @@ def quaternion(pose: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("turn", [0.0, 0.5, 2.0, 3.1])
 def test_impedance_turns_back_by_the_shortest_way(turn):
     """The moment of the spring is along the axis of the error, and falls off towards half turns."""
-    robot = Robot.family("chain", 7, seed=4)
-    robot.model.dofs.effort.setflags(write=True)
-    robot.model.dofs.effort[:] = np.inf
+    robot = without_effort_limits(Robot.family("chain", 7, seed=4))
     q, frame = robot.random_state(np.random.default_rng(1))[0], robot.frame_names[-1]
     pose = robot.frame_pose(q, frame)
     axis = np.array([0.0, 0.6, 0.8])
