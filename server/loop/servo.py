@@ -23,7 +23,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative, pack
 from torqued.kernels.control.units import unit_of
 from torqued.kernels.input_checks import mapping, numbers, text
-from torqued.kernels.primitives.workspace import Workspace
+from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
@@ -106,8 +106,8 @@ class Servo:
         loop = COMPILED.run_servo
         self.shared.loop["running"] = 1
         left = self._left
-        # The loop's own memory: nothing but its thread ever has a name for it.
-        workspace = Workspace(self.robot.model.world, self.robot.model.bodies)
+        # The loop's own memory: nothing but its thread can have it.
+        workspace = LoopWorkspace(self.robot.model.world, self.robot.model.bodies)
 
         def enter() -> None:
             self.granted = self.settings()
@@ -115,7 +115,7 @@ class Servo:
             if left is not None:  # deadlines that passed meanwhile; of a fraction, a whole one
                 out = time.monotonic_ns() - left
                 self.shared.loop["missed"] += -(-out // int(self.shared.loop["period"][0]))
-            loop(workspace.handle, self.shared)
+            loop(workspace.claim(), self.shared)
 
         self.thread = threading.Thread(target=enter, name="servo", daemon=True)
         self.thread.start()

@@ -133,7 +133,7 @@ def test_what_is_neither_a_name_nor_an_endpoint_is_refused(tmp_path, monkeypatch
 
 def test_path_that_no_socket_can_have_is_named(tmp_path):
     endpoint = f"ipc:///{'x' * 200}.sock"
-    with Client(endpoint) as client, pytest.raises(TorquedError, match="cannot connect to ipc:"):
+    with Client(endpoint) as client, pytest.raises(TorquedError, match="cannot connect to 'ipc:"):
         client.hello()
 
 

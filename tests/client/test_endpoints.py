@@ -184,7 +184,7 @@ def test_client_does_not_talk_to_a_strangers_daemon(fallback):
         client.hello()
 
 
-@pytest.mark.parametrize("endpoint", ["panda", "http://localhost", "tcp://host"])
+@pytest.mark.parametrize("endpoint", ["http://localhost", "tcp://host"])
 def test_client_names_an_endpoint_that_is_none(endpoint):
     with pytest.raises(TorquedError, match="tcp://HOST:PORT"), Client(endpoint) as client:
         client.hello()

@@ -65,7 +65,7 @@ def test_fields_of_results_are_those_of_the_document(kind, operation):
 
 
 def test_fields_of_dynamics_are_the_quantities():
-    from torqued.kernels.dynamics.selected_quantities import WANTS
+    from torqued.kernels.dynamics.quantities import WANTS
 
     assert set(results.Dynamics.__annotations__) == set(WANTS)
 
