@@ -210,9 +210,9 @@ def connected(client: Any, context: Any, endpoint: str, keys: Keys | None) -> An
     socket.linger = 0
     try:
         connect(socket, endpoint, keys)
-    except zmq.ZMQError as error:
+    except TorquedError:
         socket.close()
-        raise TorquedError(f"cannot connect to {endpoint}: {error}") from None
+        raise
     return socket
 
 
