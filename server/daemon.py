@@ -26,6 +26,7 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import CompileSummary, compile_all
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import Caller, check, may_keep
+from torqued.server.loop.libzmq_check import require_libzmq
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Safety, Servo
 from torqued.server.requests.batch import checked_batch
@@ -177,6 +178,7 @@ class Daemon:
         refusing.start()
         try:
             summary = compile_all(go_on)
+            require_libzmq()
             self.servo.start()
         except BaseException:
             prepared.set()

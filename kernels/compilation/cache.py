@@ -11,43 +11,17 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
-import stat
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
-from numba.core.serialize import dumps
-
+from torqued.kernels.compilation import cache_file
+from torqued.kernels.compilation.numba_internals import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    _CacheLocator,
+    dumps,
+)
 from torqued.kernels.compilation.sources import digest
-
-
-def cache_root() -> Path:
-    """Where compiled kernels are kept: $TORQUED_CACHE_DIR, else the user's cache folder."""
-    configured = os.environ.get("TORQUED_CACHE_DIR")
-    if configured:
-        return Path(configured)
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "torqued"
-
-
-def prepare_folder(folder: Path) -> str:
-    """Make a folder for compiled code; why it must not be used, or nothing.
-
-    The cache is executable code: a folder that others can write to is refused.
-    """
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in (folder.parent, folder):
-            info = place.stat()
-            if info.st_uid not in (os.getuid(), 0):
-                return f"cache folder {place} belongs to user {info.st_uid}, not to this one"
-            if info.st_mode & stat.S_IWOTH and not info.st_mode & stat.S_ISVTX:
-                return f"cache folder {place} is writable by everyone"
-        if not os.access(folder, os.R_OK | os.X_OK):
-            return f"cache folder {folder} cannot be used: it is not readable"
-    except OSError as error:
-        return f"cache folder {folder} cannot be used: {error.strerror}"
-    return ""
 
 
 class _Locator(_CacheLocator):  # type: ignore[misc]
@@ -86,15 +60,16 @@ class _Files:
         return self._folder / f"{self._base}.{digest}.nbc"
 
     def save(self, key: Any, data: Any) -> None:
-        path = self.path(key)
-        draft = path.with_suffix(f".{os.getpid()}.draft")
-        draft.write_bytes(dumps(data))
-        draft.replace(path)  # a reader never sees half a file
+        cache_file.write(self.path(key), dumps(data))
 
     def load(self, key: Any) -> Any:
+        """What was saved; None where there is nothing, or nothing that can be trusted."""
         try:
-            return pickle.loads(self.path(key).read_bytes())
+            return pickle.loads(cache_file.read(self.path(key)))
         except FileNotFoundError:
+            return None
+        except cache_file.UnusableFileError as error:
+            cache_file.warn_once("load", f"{error}; it and others like it are compiled anew")
             return None
 
 
@@ -117,8 +92,17 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def has(self, signature: Any, codegen: Any) -> bool:
         """Whether there is code for these argument types and this processor."""
-        return self._cache_file.path(self._index_key(signature, codegen)).exists()
+        return cache_file.is_whole(self._cache_file.path(self._index_key(signature, codegen)))
 
     def _save_overload(self, signature: Any, data: Any) -> None:
-        if self._writable:
+        """Numba's own; but kernels run as well where there is no room for them on the disk."""
+        if not self._writable:
+            return
+        try:
             super()._save_overload(signature, data)
+        except OSError as error:
+            cache_file.warn_once(
+                "save",
+                f"compiled code cannot be kept in {self._cache_path}: {error.strerror}; "
+                "the next start will compile it again",
+            )

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
+from torqued.kernels.compilation.self_test import require_numba
 from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
 from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
     articulated,
@@ -81,6 +82,7 @@ def compile_all(report: Callable[[str, int, int], None] | None = None) -> Compil
             if report:
                 report(name, done, len(ENTRIES))
             getattr(COMPILED, name)
+    require_numba()
     if report:
         report("", len(ENTRIES), len(ENTRIES))
     seconds = time.perf_counter() - start

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import llvmlite
 import numba
 from numba import njit
-from numba.core import config
 
-from torqued.kernels.compilation.cache import KernelCache, cache_root, prepare_folder
+from torqued.kernels.compilation.cache import KernelCache
+from torqued.kernels.compilation.cache_folder import cache_root, prepare_folder
+from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.compilation.target_cpu import choose_processor
 
 Function = TypeVar("Function", bound=Callable[..., Any])

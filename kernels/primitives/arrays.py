@@ -29,10 +29,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 from llvmlite import ir
 from numba import from_dtype, types
-from numba.core import config
 from numba.extending import intrinsic
-from numba.np.arrayobj import make_array, populate_array
 from numpy.typing import NDArray
+
+from torqued.kernels.compilation.numba_internals import config, make_array, populate_array
 
 #: A line of the cache: no two arrays share one, and four numbers side by side never lie on two.
 LINE = 64

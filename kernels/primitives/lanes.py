@@ -11,8 +11,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils, config
 from numba.extending import intrinsic
+
+from torqued.kernels.compilation.numba_internals import cgutils, config
 
 LANES = 4
 

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.compilation.numba_internals import cgutils
 from torqued.kernels.primitives.arrays import Layout
 from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import BODY, WORLD, Work, WorkSizes

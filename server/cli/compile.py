@@ -33,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from torqued.kernels.compilation.cache_folder import KEPT_DAYS, cache_root, prune
+
     console = Console(highlight=False, soft_wrap=True)
     summary = compile_with_progress(console)
     console.print(
@@ -40,6 +42,9 @@ def run(args: argparse.Namespace) -> int:
         f"{summary.from_cache} of them from the cache"
     )
     console.print(f"cache: {summary.cache}", markup=False)
+    removed = prune(cache_root())
+    if removed:
+        console.print(f"removed {removed} files that nothing has used for {KEPT_DAYS} days")
     return 0
 
 

@@ -12,23 +12,27 @@ from typing import Any
 
 import llvmlite.binding
 import numpy as np
-import zmq.backend.cython._zmq  # noqa: F401  (loads libzmq)
+import zmq  # loads libzmq
 from numba import types
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.compilation.numba_internals import ToolchainError
 from torqued.kernels.primitives.workspace import pointer
 
 
-def _loaded_libzmq() -> str:
+def loaded_libzmq() -> str:
     """Path of the libzmq that this process has loaded."""
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.split(maxsplit=5)[-1]
         if re.search(r"/libzmq[^/]*\.so", path):
             return path
-    raise RuntimeError("pyzmq has libzmq built in: its functions cannot be called directly")
+    raise ToolchainError(
+        f"pyzmq {zmq.__version__} has libzmq built in: its functions cannot be called directly; "
+        "the wheels from PyPI have it beside them"
+    )
 
 
-llvmlite.binding.load_library_permanently(_loaded_libzmq())
+llvmlite.binding.load_library_permanently(loaded_libzmq())
 
 _clock_gettime: Any = types.ExternalFunction(
     "clock_gettime", types.int32(types.int32, types.voidptr)

@@ -21,13 +21,15 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, texts
 from torqued.server.requests.fast_path_loop import (
     DESK,
+    DESK_LAYOUT,
     LONGEST_NUMBER,
-    LONGEST_ROUTE,
     MESSAGE,
-    POLL_ITEM,
     PREFIX,
     REST,
     TEMPLATE,
+    TEMPLATE_LAYOUT,
+    DeskSizes,
+    TemplateSizes,
 )
 
 #: Requests that are remembered; the oldest is forgotten for a new one.
@@ -43,13 +45,10 @@ class Familiar:
     """Waits for messages, and has familiar requests answered by compiled code meanwhile."""
 
     def __init__(self, robot: Robot, *sockets: zmq.Socket[bytes]) -> None:
-        self._route = np.zeros(LONGEST_ROUTE, np.uint8)
         self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
         self._desk = np.zeros(1, DESK).view(np.recarray)
         desk = self._desk[0]
-        desk.route, desk.data = self._route.ctypes.data, self._data.ctypes.data
-        desk.capacity, desk.tolerance = len(self._data), QUATERNION_TOLERANCE
-        self._more = self._desk.ctypes.data + DESK.fields["more"][1]  # type: ignore[index]
+        desk.tolerance = QUATERNION_TOLERANCE
         self.watch(sockets)
         self.forget(robot)
 
@@ -60,16 +59,17 @@ class Familiar:
     ) -> None:
         """Take requests from these sockets; others, or files, only end a wait."""
         self._sockets = list(sockets)
-        self._items = np.zeros(len(sockets) + len(others), POLL_ITEM)
-        for item, source in zip(self._items, (*sockets, *others), strict=True):
+        sizes = DeskSizes(items=len(sockets) + len(others), data=len(self._data))
+        self._memory = DESK_LAYOUT.allocate(sizes, given={"data": self._data})
+        items = self._memory.arrays.items
+        for item, source in zip(items, (*sockets, *others), strict=True):
             if isinstance(source, int):
                 item["fd"] = source
             else:
                 item["socket"] = source.underlying
-        self._items["events"] = zmq.POLLIN
+        items["events"] = zmq.POLLIN
         desk = self._desk[0]
-        desk.items, desk.item_count = self._items.ctypes.data, len(self._items)
-        desk.socket_count = len(sockets)
+        desk.arrays, desk.socket_count = self._memory.address, len(sockets)
 
     def forget(self, robot: Robot) -> None:
         """Begin anew, with another robot."""
@@ -90,14 +90,13 @@ class Familiar:
         """
         desk = self._desk[0]
         desk.timeout = timeout
-        found = COMPILED.answer_familiar(
-            self.robot.work.handle, self._desk, self._templates, self._more
-        )
+        found = COMPILED.answer_familiar(self.robot.work.handle, self._desk, self._templates)
         if found != MESSAGE:
             return None
         socket = self._sockets[desk.index]
-        route, data = self._route[: desk.route_size], self._data[: desk.data_size]
-        rest = socket.recv_multipart() if desk.more else []
+        arrays = self._memory.arrays
+        route, data = arrays.route[: desk.route_size], arrays.data[: desk.data_size]
+        rest = socket.recv_multipart() if arrays.more[0] else []
         return socket, [route.tobytes(), data.tobytes(), *rest]
 
     def learn(self, data: bytes, message: Mapping[str, Any], reply: bytes) -> None:
@@ -142,26 +141,30 @@ class Familiar:
             np.int64,
         ).reshape(-1, 3)
         results[:] = 0.0
-        request = np.frombuffer(data[:PREFIX] + data[start:], np.uint8).copy()
-        buffer = np.zeros(REST + len(reply) - start, np.uint8)
-        buffer[REST:] = np.frombuffer(reply, np.uint8)[start:]
-        state = np.zeros(robot.nq + robot.nv)
-        quaternions = np.array([k for _, k in robot.quaternions], np.int64)
+        quaternions = [k for _, k in robot.quaternions]
+        sizes = TemplateSizes(
+            request=PREFIX + len(data) - start,
+            state=robot.nq + robot.nv,
+            quaternions=len(quaternions),
+            frames=len(plan.frames),
+            reply=REST + len(reply) - start,
+            copies=len(copies),
+        )
+        memory = TEMPLATE_LAYOUT.allocate(sizes, given={"frames": plan.frames, "copies": copies})
+        memory.arrays.request[:] = np.frombuffer(data[:PREFIX] + data[start:], np.uint8)
+        memory.arrays.reply[REST:] = np.frombuffer(reply, np.uint8)[start:]
+        memory.arrays.quaternions[:] = quaternions
 
         template.request_size = 0  # while it is being filled, it fits nothing
-        template.request = request.ctypes.data
+        template.arrays = memory.address
         template.q = marked.index(places["q"].tobytes()) - start
         template.v = marked.index(places["v"].tobytes()) - start if "v" in places else -1
-        template.state, template.nq, template.nv = state.ctypes.data, robot.nq, robot.nv
-        template.quaternions, template.quaternion_count = quaternions.ctypes.data, len(quaternions)
+        template.nq, template.nv = robot.nq, robot.nv
         template.want, template.representation = plan.flags, plan.representation
-        template.frames, template.frame_count = plan.frames.ctypes.data, len(plan.frames)
         template.out = results.ctypes.data
-        template.reply, template.reply_size = buffer.ctypes.data, len(buffer) - REST
-        template.reply_first = reply[0]
-        template.copies, template.copy_count = copies.ctypes.data, len(copies)
+        template.reply_first, template.reply_size = reply[0], len(reply) - start
         template.request_size = len(data) - start
-        return plan, results, request, buffer, state, quaternions, copies
+        return memory, results
 
 
 def is_vector(value: Any) -> bool:

@@ -12,14 +12,16 @@ does one whose numbers need a refusal.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import carray, typeof, types
+from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.quantity_arrays import quantities_at
 from torqued.kernels.dynamics.selected_quantities import fill_quantities
+from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.syscalls import receive
@@ -47,52 +49,77 @@ NOTHING, MESSAGE = 0, 1
 #: `zmq_pollitem_t`.
 POLL_ITEM = np.dtype([("socket", "u8"), ("fd", "i4"), ("events", "i2"), ("revents", "i2")])
 
-#: A request that is known, and how to answer it. Addresses are u8, sizes and offsets i8 bytes.
+#: A request that is known, and how to answer it. Sizes and offsets are bytes.
 TEMPLATE = np.dtype(
     [
-        ("request", "u8"),  # its first 14 bytes, then its rest
-        ("request_size", "i8"),  # of the rest
+        ("arrays", "u8"),  # address of its `TemplateArrays`
+        ("request_size", "i8"),  # of its rest; 0 where there is no request
         ("q", "i8"),  # offset in the rest of the numbers in q
         ("v", "i8"),  # the same for v, -1 where there is none
-        ("state", "u8"),  # q and v for the kernel
         ("nq", "i8"),
         ("nv", "i8"),
-        ("quaternions", "u8"),  # where they begin in q
-        ("quaternion_count", "i8"),
         ("want", "i8"),
-        ("frames", "u8"),
-        ("frame_count", "i8"),
         ("representation", "i8"),
         ("out", "u8"),  # the arrays of `Quantities`, one after the other
-        ("reply", "u8"),  # buffer: the rest from byte 32 on
         ("reply_first", "i8"),  # byte: a map with so many members
         ("reply_size", "i8"),  # of the rest
-        ("copies", "u8"),  # address of a result, offset in the rest, bytes; and so on
-        ("copy_count", "i8"),
     ],
     align=True,
 )
 
+
+class TemplateSizes(NamedTuple):
+    request: int
+    state: int
+    quaternions: int
+    frames: int
+    reply: int
+    copies: int
+
+
+class TemplateArrays(NamedTuple):
+    """What a template points to."""
+
+    request: NDArray[np.uint8] = array(np.uint8, "request")  # first 14 bytes, then its rest
+    state: Floats = array(float, "state")  # q and v for the kernel
+    quaternions: Indices = array(int, "quaternions")  # where they begin in q
+    frames: Records = array(FRAME, "frames")
+    reply: NDArray[np.uint8] = array(np.uint8, "reply")  # buffer: the rest from byte 32 on
+    copies: Indices = array(int, "copies", 3)  # address of a result, offset in the rest, bytes
+
+
 DESK = np.dtype(
     [
-        ("items", "u8"),  # poll items: sockets for requests, then whatever else is waited for
-        ("item_count", "i8"),
+        ("arrays", "u8"),  # address of its `DeskArrays`
         ("socket_count", "i8"),  # for requests
         ("index", "i8"),  # of the one that had a message
         ("socket", "u8"),  # and its address
         ("timeout", "i8"),  # ms
-        ("route", "u8"),  # buffer for a message's first part
         ("route_size", "i8"),
-        ("data", "u8"),  # buffer for its second part
         ("data_size", "i8"),
-        ("capacity", "i8"),
-        ("more", "i8"),  # whether there are more parts
-        ("more_size", "i8"),
         ("tolerance", "f8"),  # of a quaternion's norm
         ("answered", "i8"),  # requests so far
     ],
     align=True,
 )
+
+
+class DeskSizes(NamedTuple):
+    items: int
+    data: int
+
+
+class DeskArrays(NamedTuple):
+    """Where messages come in."""
+
+    items: Records = array(POLL_ITEM, "items")  # sockets for requests, then all else waited for
+    route: NDArray[np.uint8] = array(np.uint8, LONGEST_ROUTE)  # a message's first part
+    data: NDArray[np.uint8] = array(np.uint8, "data")  # its second part
+    more: Indices = array(int, 2)  # whether there are more parts, and the bytes of that answer
+
+
+TEMPLATE_LAYOUT, DESK_LAYOUT = Layout(TemplateArrays, TemplateSizes), Layout(DeskArrays, DeskSizes)
+open_template, open_desk = TEMPLATE_LAYOUT.open, DESK_LAYOUT.open
 
 DESKS = typeof(np.zeros(1, DESK).view(np.recarray))
 TEMPLATES = typeof(np.zeros(1, TEMPLATE).view(np.recarray))
@@ -135,7 +162,7 @@ def fits(template, message, start):
     """Whether a message is this request: all bytes but the id's and the numbers'."""
     if len(message) - start != template.request_size:
         return False
-    known = bytes_at(template.request, PREFIX + template.request_size)
+    known = open_template(template.arrays).request
     for k in range(PREFIX):
         if message[k] != known[k]:
             return False
@@ -155,16 +182,15 @@ def fits(template, message, start):
 @kernel
 def take_state(template, message, start, tolerance):
     """Copy q and v; False where they have to be refused."""
-    n = template.nq + template.nv
-    state = bytes_at(template.state, 8 * n)
+    arrays = open_template(template.arrays)
+    numbers, starts = arrays.state, arrays.quaternions
+    state = bytes_at(numbers.ctypes.data, 8 * len(numbers))
     copy_bytes(message[start + template.q :], state[: 8 * template.nq])
     if template.v >= 0:
         copy_bytes(message[start + template.v :], state[8 * template.nq :])
-    numbers = floats_at(template.state, n)
-    for k in range(n):
+    for k in range(len(numbers)):
         if not math.isfinite(numbers[k]):
             return False
-    starts = carray(pointer(template.quaternions), template.quaternion_count, np.int64)
     for k in range(len(starts)):
         square = 0.0
         for i in range(4):
@@ -177,25 +203,22 @@ def take_state(template, message, start, tolerance):
 @kernel
 def compute(work, template):
     """Results into the template's arrays, and from there into its reply."""
-    n, k = template.nv, template.frame_count
-    out = quantities_at(template.out, template.want, n, k)
-    state = floats_at(template.state, template.nq + template.nv)
-    q, v = state[: template.nq], state[template.nq :]
-    frames = carray(pointer(template.frames), k, FRAME)
-    fill_quantities(work, q, v, template.want, frames, template.representation, out)
-    copies = carray(pointer(template.copies), (template.copy_count, 3), np.int64)
-    for c in range(len(copies)):
-        size = copies[c, 2]
-        target = bytes_at(template.reply + np.uint64(REST + copies[c, 1]), size)
-        copy_bytes(bytes_at(np.uint64(copies[c, 0]), size), target)
+    arrays = open_template(template.arrays)
+    out = quantities_at(template.out, template.want, template.nv, len(arrays.frames))
+    q, v = arrays.state[: template.nq], arrays.state[template.nq :]
+    fill_quantities(work, q, v, template.want, arrays.frames, template.representation, out)
+    for c in range(len(arrays.copies)):
+        result, offset, size = arrays.copies[c, 0], arrays.copies[c, 1], arrays.copies[c, 2]
+        begin = REST + offset
+        copy_bytes(bytes_at(np.uint64(result), size), arrays.reply[begin : begin + size])
 
 
 @kernel
 def reply_to(template, message, width):
     """Put what goes before the rest in its place; where the reply begins in its buffer."""
     begin = REST - width - PREFIX
-    head = bytes_at(template.reply, REST)
-    copy_bytes(message, head[begin:])  # as in the request: protocol and id
+    head = open_template(template.arrays).reply
+    copy_bytes(message, head[begin:REST])  # as in the request: protocol and id
     head[begin] = template.reply_first
     return begin
 
@@ -203,7 +226,8 @@ def reply_to(template, message, width):
 @kernel
 def answered(work, desk, templates):
     """Answer a message that fits a template; whether one did."""
-    message = bytes_at(desk.data, desk.data_size)
+    arrays = open_desk(desk.arrays)
+    message = arrays.data[: max(0, desk.data_size)]
     if len(message) < PREFIX + LONGEST_NUMBER:
         return False
     width = number_size(message[PREFIX])
@@ -218,38 +242,39 @@ def answered(work, desk, templates):
             compute(work, template)
             begin = reply_to(template, message, width)
             socket = pointer(desk.socket)
-            _zmq_send(socket, pointer(desk.route), np.uint64(desk.route_size), SNDMORE)
+            route, reply = arrays.route, open_template(template.arrays).reply[begin:]
+            _zmq_send(socket, pointer(route.ctypes.data), np.uint64(desk.route_size), SNDMORE)
             size = REST - begin + template.reply_size
-            _zmq_send(socket, pointer(template.reply + np.uint64(begin)), np.uint64(size), 0)
+            _zmq_send(socket, pointer(reply.ctypes.data), np.uint64(size), 0)
             return True
     return False
 
 
 @kernel
-def take_message(desk, address):
+def take_message(desk, arrays):
     """The first two parts of a message, and whether there are more; False without a message."""
-    desk.route_size = receive(desk.socket, desk.route, LONGEST_ROUTE)
+    desk.route_size = receive(desk.socket, arrays.route.ctypes.data, len(arrays.route))
     if desk.route_size < 0:
         return False
-    desk.data_size = receive(desk.socket, desk.data, desk.capacity)
-    desk.more, desk.more_size = 0, 4
-    more, size = pointer(np.uint64(address)), pointer(np.uint64(address + 8))
-    _zmq_getsockopt(pointer(desk.socket), RCVMORE, more, size)
+    desk.data_size = receive(desk.socket, arrays.data.ctypes.data, len(arrays.data))
+    arrays.more[0], arrays.more[1] = 0, 4
+    more, size = arrays.more[:1].ctypes.data, arrays.more[1:].ctypes.data
+    _zmq_getsockopt(pointer(desk.socket), RCVMORE, pointer(more), pointer(size))
     return True
 
 
-@entry(WORK, DESKS, TEMPLATES, types.int64)
-def answer_familiar(handle, desks, templates, address):
+@entry(WORK, DESKS, TEMPLATES)
+def answer_familiar(handle, desks, templates):
     """Answer familiar requests until another message comes (MESSAGE) or none for a while.
 
-    Also comes back when something else that is waited for has come, and now and then. `address` is
-    that of the desk's field `more`.
+    Also comes back when something else that is waited for has come, and now and then.
     """
     work = open_work(handle)
     desk = desks[0]
-    items = carray(pointer(desk.items), desk.item_count, POLL_ITEM)
+    arrays = open_desk(desk.arrays)
+    items = arrays.items
     for _ in range(MOST_IN_A_ROW):
-        ready = _zmq_poll(pointer(desk.items), desk.item_count, desk.timeout)
+        ready = _zmq_poll(pointer(items.ctypes.data), len(items), desk.timeout)
         if ready <= 0:
             return NOTHING
         for k in range(desk.socket_count):
@@ -257,9 +282,9 @@ def answer_familiar(handle, desks, templates, address):
                 continue
             ready -= 1
             desk.index, desk.socket = k, items[k].socket
-            if not take_message(desk, address):
+            if not take_message(desk, arrays):
                 continue
-            if desk.more or not answered(work, desk, templates):
+            if arrays.more[0] or not answered(work, desk, templates):
                 return MESSAGE
             desk.answered += 1
         if ready > 0:

@@ -1,4 +1,4 @@
-"""The cache of compiled kernels: where it is, when it is refused, and that it is used."""
+"""Compiled kernels in their cache: that it is used, and what happens where it cannot be."""
 
 from __future__ import annotations
 
@@ -9,101 +9,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numba
 import numpy as np
 import pytest
 
-from torqued.kernels.compilation import jit
+from torqued.kernels.compilation import jit, self_test
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES
-
-OTHER_USER = 12345
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A place for caches that $TORQUED_CACHE_DIR names; it does not exist yet."""
-    folder = tmp_path / "cache"
-    monkeypatch.setenv("TORQUED_CACHE_DIR", str(folder))
-    return folder
-
-
-class TestFolder:
-    def test_environment_names_it(self, root):
-        assert jit.cache_root() == root
-
-    def test_without_environment_it_is_in_the_users_cache(self, monkeypatch, tmp_path):
-        monkeypatch.delenv("TORQUED_CACHE_DIR", raising=False)
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-        assert jit.cache_root() == tmp_path / "torqued"
-        monkeypatch.delenv("XDG_CACHE_HOME")
-        monkeypatch.setenv("HOME", str(tmp_path))
-        assert jit.cache_root() == tmp_path / ".cache" / "torqued"
-
-    def test_new_one_is_closed_to_others(self, root):
-        folder, problem = jit._prepare_cache()
-        assert problem == ""
-        assert folder is not None and folder.parent == root
-        assert folder.stat().st_mode & 0o777 == 0o700
-
-    def test_another_compiler_has_another_folder(self, root, monkeypatch):
-        before, _ = jit._prepare_cache()
-        monkeypatch.setattr(numba, "__version__", "0.0.1")
-        assert jit._prepare_cache()[0] != before
-
-
-class TestRefusal:
-    """The cache is code that will run: nobody else may be able to put some there."""
-
-    def refused(self) -> str:
-        folder, problem = jit._prepare_cache()
-        assert folder is None
-        return problem
-
-    def made(self) -> Path:
-        folder, _ = jit._prepare_cache()
-        assert folder is not None
-        return folder
-
-    def test_folder_that_everyone_can_write_to(self, root):
-        folder = self.made()
-        folder.chmod(0o777)
-        assert self.refused() == f"cache folder {folder} is writable by everyone"
-
-    def test_parent_that_everyone_can_write_to(self, root):
-        self.made()
-        root.chmod(0o777)
-        assert self.refused() == f"cache folder {root} is writable by everyone"
-
-    def test_parent_like_tmp_is_allowed(self, root):
-        """With the sticky bit nobody can move another's folder away."""
-        folder = self.made()
-        root.chmod(0o1777)
-        assert jit._prepare_cache() == (folder, "")
-
-    @pytest.mark.parametrize("which", ["folder", "parent"])
-    def test_folder_of_another_user(self, root, which, monkeypatch):
-        folder = self.made() if which == "folder" else self.made().parent
-        if os.getuid() == 0:
-            os.chown(folder, OTHER_USER, -1)
-            owner = OTHER_USER
-        else:
-            owner = os.getuid()
-            monkeypatch.setattr(os, "getuid", lambda: owner + 1)
-        assert f"belongs to user {owner}, not to this one" in self.refused()
-
-    def test_place_where_no_folder_can_be(self, root):
-        root.write_text("a file")
-        problem = self.refused()
-        assert str(root) in problem and problem.endswith("cannot be used: Not a directory")
-
-    def test_folder_that_cannot_be_read(self, root, monkeypatch):
-        folder = self.made()
-        monkeypatch.setattr(os, "access", lambda path, mode: path != folder)
-        assert self.refused() == f"cache folder {folder} cannot be used: it is not readable"
-
+from torqued.kernels.compilation.numba_internals import ToolchainError
 
 #: Prints what became of one small kernel, and the number that it computes.
 PROGRAM = """
@@ -179,6 +95,102 @@ class TestProcesses:
         assert "cannot be used" in found["problem"]
 
 
+#: Calls two kernels.
+ANOTHER = "COMPILED.project_vector(np.array([0]), np.ones(1), np.ones(1), np.zeros(1))"
+TWO = PROGRAM.replace("stats =", f"{ANOTHER}\nstats =")
+
+#: A pickle that leaves a file behind when it is loaded.
+PLANTED = """
+import os, sys
+from pathlib import Path
+from torqued.kernels.compilation import cache_file
+class Evil:
+    def __reduce__(self):
+        return Path.touch, (Path(sys.argv[1]) / "planted",)
+import pickle
+for path in Path(sys.argv[1]).rglob("*.nbc"):
+    data = pickle.dumps(Evil())
+    if sys.argv[2] == "whole":
+        cache_file.write(path, data)
+    else:
+        path.write_bytes(data)
+    if sys.argv[3]:
+        os.chmod(path, int(sys.argv[3], 8))
+"""
+
+
+def run_warned(root: Path, program: str) -> tuple[dict[str, Any], list[str]]:
+    """What a program prints, and the warnings of the cache."""
+    answer = subprocess.run(
+        [sys.executable, "-W", "always", "-c", program],
+        env={**os.environ, "TORQUED_CACHE_DIR": str(root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "Traceback" not in answer.stderr
+    warned = [line for line in answer.stderr.splitlines() if "CacheWarning: " in line]
+    return json.loads(answer.stdout), [line.split("CacheWarning: ")[1] for line in warned]
+
+
+class TestFaults:
+    """No state of the disk ends a start: what cannot be used is compiled anew, and that is told."""
+
+    @pytest.mark.parametrize("damage", ["empty", "cut", "changed"])
+    def test_damaged_files_are_compiled_anew_and_told_once(self, tmp_path, damage):
+        run_program(tmp_path / "cache", TWO)
+        files = sorted((tmp_path / "cache").rglob("*.nbc"))
+        assert len(files) == 2
+        for file in files:
+            data = file.read_bytes()
+            damaged = {
+                "empty": b"",
+                "cut": data[: len(data) // 2],
+                "changed": data[:-1] + bytes([data[-1] ^ 1]),
+            }
+            file.write_bytes(damaged[damage])
+        found, warned = run_warned(tmp_path / "cache", TWO)
+        assert (found["hits"], found["misses"], found["out"]) == (0, 1, [10.0, 15.0])
+        (message,) = warned
+        assert "is damaged" in message and message.endswith("are compiled anew")
+        found, warned = run_warned(tmp_path / "cache", TWO)
+        assert (found["hits"], found["misses"], warned) == (1, 0, [])
+
+    def test_where_files_cannot_be_written_kernels_run_and_it_is_told_once(self, tmp_path):
+        """The system itself refuses to write more than some bytes, as a full disk does."""
+        limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        found, warned = run_warned(tmp_path / "cache", limited + TWO)
+        assert found["out"] == [10.0, 15.0]
+        (message,) = warned
+        assert "File too large; the next start will compile it again" in message
+        assert not list((tmp_path / "cache").rglob("*.nbc*"))
+
+    @pytest.mark.parametrize(
+        ("form", "mode"), [("bare", ""), ("bare", "666"), ("whole", "620"), ("whole", "602")]
+    )
+    def test_planted_code_is_never_loaded(self, tmp_path, form, mode):
+        """Neither what has no checksum, nor what others could have written, with a right one."""
+        root = tmp_path / "cache"
+        run_program(root)
+        subprocess.run([sys.executable, "-c", PLANTED, root, form, mode], check=True)
+        found, warned = run_warned(root, PROGRAM)
+        assert not (root / "planted").exists()
+        assert (found["misses"], found["out"], len(warned)) == (1, [10.0, 15.0], 1)
+
+    def test_planted_code_would_be_loaded_if_it_could_be_trusted(self, tmp_path):
+        """So that the test above can fail."""
+        root = tmp_path / "cache"
+        run_program(root)
+        subprocess.run([sys.executable, "-c", PLANTED, root, "whole", ""], check=True)
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM],
+            env={**os.environ, "TORQUED_CACHE_DIR": str(root)},
+            capture_output=True,
+            check=False,
+        )
+        assert (root / "planted").exists()
+
+
 class TestHelper:
     """The second process that compiles."""
 
@@ -200,6 +212,51 @@ class TestHelper:
         first.stdout.close()
         while second.exists() and "Z" not in (second / "stat").read_text().rsplit(")")[1]:
             time.sleep(0.05)  # ended where the pipe to it has
+
+
+class TestEntries:
+    def test_a_second_entry_of_the_same_name_is_refused(self):
+        before = dict(ENTRIES)
+
+        def mass_matrix(x):
+            return x
+
+        with pytest.raises(TypeError, match=r"entry 'mass_matrix' of .*test_jit: .*crba has one"):
+            jit.entry(numba.types.int64)(mass_matrix)
+        assert before == ENTRIES
+
+
+class TestSelfTest:
+    @pytest.fixture(autouse=True)
+    def anew(self):
+        self_test.require_numba.cache_clear()
+        yield
+        self_test.require_numba.cache_clear()
+
+    def test_installed_compiler_passes(self):
+        self_test.require_numba()
+
+    def test_compiler_that_computes_something_else_is_named_with_its_version(self, monkeypatch):
+        monkeypatch.setattr(self_test, "bind", lambda function: lambda address: 536)
+        expected = rf"^numba {numba.__version__} with llvmlite .* is not supported: called as an "
+        with pytest.raises(ToolchainError, match=expected + "entry, .* gives 536 instead of 537"):
+            self_test.require_numba()
+
+    def test_compiler_that_does_not_use_the_cache_is_refused(self, monkeypatch):
+        monkeypatch.setattr(self_test, "CACHE_FOLDER", Path("/some/folder"))
+        unused = SimpleNamespace(stats=SimpleNamespace(cache_hits={}, cache_misses={}))
+        monkeypatch.setattr(self_test, "ENTRIES", {"self_test": (unused, ())})
+        with pytest.raises(ToolchainError, match="it does not ask for cached code"):
+            self_test.require_numba()
+
+    def test_missing_part_of_numba_is_named_with_the_version(self):
+        program = (
+            "import numba.core.caching as c; del c.CompileResultCacheImpl\n"
+            "import torqued.kernels.compilation.jit"
+        )
+        answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        assert f"ToolchainError: numba {numba.__version__} with llvmlite" in answer.stderr
+        assert "is not supported: cannot import name 'CompileResultCacheImpl'" in answer.stderr
 
 
 class TestCompilation:
