@@ -214,7 +214,7 @@ def test_files_named_in_readme_exist():
 
 def test_every_status_bit_and_code_of_the_operations_page_is_the_protocols():
     from torqued.client.errors import CODES
-    from torqued.client.frames import status_names
+    from torqued.common.status import status_names
 
     text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
     bits = dict(re.findall(r"^\| (\d+) \| ([A-Z]+) \|", text, re.M))
