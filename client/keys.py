@@ -94,7 +94,7 @@ def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | No
 def read_key(key: str | Path, wanted: str) -> dict[str, str]:
     """The keys in a file, or a key itself as the one that is `wanted`."""
     path = Path(key)
-    if not path.is_file():
+    if not os.path.isfile(path):  # False also for what no file can be called
         if Z85.fullmatch(str(key)):
             return {wanted: str(key)}
         raise TorquedError(
@@ -104,8 +104,10 @@ def read_key(key: str | Path, wanted: str) -> dict[str, str]:
 
 
 def _shown(key: str) -> str:
-    """A path as it is; of what may be a mistyped secret, the beginning."""
-    return f"{key[:4]!r} …" if 30 < len(key) < 50 and "/" not in key[:1] else repr(key)
+    """A path as it is; of what may be a mistyped secret, or is too long, the beginning."""
+    if 30 < len(key) < 50 and "/" not in key[:1]:
+        return f"{key[:4]!r} …"
+    return repr(key) if len(key) <= 200 else f"{key[:60]!r} … ({len(key)} long)"
 
 
 def read_key_file(path: Path, wanted: str) -> dict[str, str]:

@@ -151,8 +151,14 @@ class Daemon:
         self._answer(transport.receive(transport.control), self._control, self.control_waiting)
 
     def stop_on_signals(self) -> None:
-        """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        """SIGTERM, SIGINT and SIGHUP stop the daemon from now on; for the main thread to call.
+
+        Under `nohup`, which has SIGHUP ignored, it stays so.
+        """
+        numbers = [signal.SIGTERM, signal.SIGINT]
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+            numbers.append(signal.SIGHUP)
+        for number in numbers:
             signal.signal(number, lambda *_: self.stop())
 
     def stop(self) -> None:

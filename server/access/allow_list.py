@@ -22,6 +22,9 @@ from torqued.server.access.rights import RIGHTS
 
 log = logging.getLogger("torqued")
 
+#: Characters of a key's name: it also names a file.
+LONGEST_NAME = 64
+
 
 class KeysError(TorquedError):
     """Keys that cannot be used."""
@@ -45,9 +48,11 @@ class Client:
 
 def checked(name: str) -> str:
     """A name that can name a file and is not the daemon's."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]+", name) or name == "server":
+    if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}", name) or name == "server":
+        shown = repr(name) if len(name) <= LONGEST_NAME else f"{name[:20]!r} … ({len(name)} long)"
         raise KeysError(
-            f"{name!r} cannot name a key, allowed: letters, digits, - and _, but not 'server'"
+            f"{shown} cannot name a key, allowed: 1 to {LONGEST_NAME} letters, digits, - and _, "
+            "but not 'server'"
         )
     return name
 

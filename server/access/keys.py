@@ -74,8 +74,8 @@ class KeyFolder:
 
         `renew` replaces a client's key, and leaves its rights where no others are given.
         """
-        server = self.server().public
         checked(name)
+        server = self.server().public
         with self._changing():
             clients = self._by_name()
             if name in clients and not renew:
@@ -101,6 +101,7 @@ class KeyFolder:
 
     def allow(self, name: str, public: str | None, rights: str) -> Client:
         """Allow a public key that was made elsewhere, or change the rights of a known name."""
+        checked(name)
         with self._changing():
             clients = self._by_name()
             if public is None and name not in clients:
@@ -109,7 +110,7 @@ class KeyFolder:
             for other in clients.values():
                 if other.public == public and other.name != name:
                     raise KeysError(f"this public key is allowed already, as {other.name!r}")
-            client = Client(checked(name), public, rights, datetime.date.today())
+            client = Client(name, public, rights, datetime.date.today())
             self._save(clients | {name: client})
         return client
 
@@ -149,12 +150,16 @@ class KeyFolder:
         """Put a file of mode 0600 in place, whole and on the disk."""
         path = self.folder / name
         draft = path.with_name(f".{name}.new")
-        draft.unlink(missing_ok=True)
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(draft, path)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        try:
+            draft.unlink(missing_ok=True)
+            with os.fdopen(os.open(draft, flags, 0o600), "w") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, path)
+        except OSError as error:
+            raise KeysError(f"key file {path} cannot be written: {error.strerror}") from None
 
 
 def key_text(what: str, pair: KeyPair, server: str | None = None) -> str:

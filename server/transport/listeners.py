@@ -27,6 +27,7 @@ import struct
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -38,6 +39,8 @@ from torqued.server.transport.endpoints import PAUSED, EndpointError
 
 log = logging.getLogger("torqued")
 
+#: More descriptors than this are of no use to anybody, whatever the limit is.
+MOST = 1 << 20
 #: Fewer descriptors are too few for 16 sessions, the worker and some clients.
 FEWEST = 256
 #: With TCP, where strangers connect faster than a thread can look.
@@ -61,9 +64,8 @@ DROP_ALL = struct.pack("HP", 1, ctypes.addressof(_DROP))
 
 def raise_limit(with_tcp: bool) -> int:
     """Raise the limit of open files as far as it goes; the new one. Refused where it is too low."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most == resource.RLIM_INFINITY:
-        most = 1 << 20
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
     needed = FEWEST_WITH_TCP if with_tcp else FEWEST
     if most < needed:
         raise EndpointError(
@@ -71,7 +73,7 @@ def raise_limit(with_tcp: bool) -> int:
             + (" with TCP" if with_tcp else "")
             + ": LimitNOFILE= in the systemd unit, --ulimit nofile= for a container, ulimit -Hn"
         )
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     return most
 
 
@@ -169,8 +171,16 @@ class Listeners:
         self._stopping = False
         self._thread = threading.Thread(target=self._watch, name="listeners", daemon=True)
 
-    def bind(self, zmq_socket: zmq.Socket[bytes], endpoint: str) -> None:
-        """Bind a socket and watch over its connections; raises `ZMQError` as `bind` does."""
+    def bind(
+        self,
+        zmq_socket: zmq.Socket[bytes],
+        endpoint: str,
+        prepare: Callable[[str], None] | None = None,
+    ) -> None:
+        """Bind a socket and watch over its connections; raises `ZMQError` as `bind` does.
+
+        `prepare` is called with the endpoint before the first pause: a file has its name by then.
+        """
         zmq_socket.backlog = BACKLOG
         # libzmq tells the descriptor by an event.
         with zmq_socket.get_monitor_socket(zmq.EVENT_LISTENING) as monitor:
@@ -179,6 +189,8 @@ class Listeners:
                 descriptor = int(recv_monitor_message(monitor)["value"])
             finally:
                 zmq_socket.disable_monitor()
+        if prepare:
+            prepare(endpoint)
         listener: Listener
         if endpoint.startswith("ipc://"):
             listener = LocalListener(descriptor, Path(endpoint.removeprefix("ipc://")))

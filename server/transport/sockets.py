@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -102,9 +102,11 @@ class Transport(ABC):
         socket.zap_domain = KEYLESS.encode()
         socket.handshake_ivl = LONGEST_HANDSHAKE
 
-    def _bind(self, socket: Socket, endpoint: str) -> None:
+    def _bind(
+        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
+    ) -> None:
         try:
-            self.listeners.bind(socket, endpoint)
+            self.listeners.bind(socket, endpoint, prepare)
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
@@ -155,7 +157,7 @@ class Transport(ABC):
         """Whether telemetry could be bound once more; not while its port is not given back yet."""
         try:
             self._open("telemetry")
-        except EndpointError as error:
+        except (EndpointError, zmq.ZMQError) as error:
             self.telemetry.close(linger=0)
             log.debug("%s; once more soon", error)
             return False
@@ -205,9 +207,10 @@ class LocalTransport(Transport):
         super().__init__(files.request)
         self.files = files
 
-    def _bind(self, socket: Socket, endpoint: str) -> None:
-        super()._bind(socket, endpoint)
-        self.files.protect(endpoint)
+    def _bind(
+        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
+    ) -> None:
+        super()._bind(socket, endpoint, prepare or self.files.protect)
 
     def reached_by(self) -> dict[str, str]:
         return self.endpoints
@@ -237,11 +240,13 @@ class TcpTransport(Transport):
             self._ports = itertools.cycle(range(first, last + 1))
             self._port_count = last + 1 - first
 
-    def _bind(self, socket: Socket, endpoint: str) -> None:
-        self._prepare(socket)
-        super()._bind(socket, endpoint)
+    def _bind(
+        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
+    ) -> None:
+        self._tune(socket)
+        super()._bind(socket, endpoint, prepare)
 
-    def _prepare(self, socket: Socket) -> None:
+    def _tune(self, socket: Socket) -> None:
         """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
@@ -250,7 +255,7 @@ class TcpTransport(Transport):
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}
 
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
-        self._prepare(socket)
+        self._tune(socket)
         if self._ports is None:
             self.listeners.bind(socket, f"{self.interface}:*")
         else:

@@ -78,6 +78,8 @@ def test_mistyped_secret_is_not_shown():
     assert SECRET[5:-1] not in str(caught.value)
     with pytest.raises(TorquedError, match=r"'/no/such\.key' is neither"):
         find_keys(ENDPOINT, "/no/such.key", SERVER)
+    with pytest.raises(TorquedError, match=r"\(5000 long\) is neither a file"):
+        find_keys(ENDPOINT, "x" * 5000, SERVER)
     with pytest.raises(TorquedError, match="without a client's key"):
         find_keys(ENDPOINT, None, SERVER)
 

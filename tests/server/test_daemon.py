@@ -344,7 +344,17 @@ def test_killed_daemon_leaves_nothing_in_the_way(another):
     assert process.files() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_daemon_under_nohup_does_not_end_with_its_terminal(another):
+    process = another("--robot", "chain2")
+    process.command = ["nohup", *process.command]
+    process.start()
+    process.signal(signal.SIGHUP)
+    with process.client() as client:
+        assert client.hello().nv == 2
+    assert process.stop() == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_give_sessions_a_last_frame_and_remove_files(another, number):
     process = another("--robot", "chain2").start()
     with process.client() as client:

@@ -1,5 +1,6 @@
 """Keys on disk: modes, the allow-list, renewal, and what is refused."""
 
+import os
 import stat
 
 import pytest
@@ -75,12 +76,31 @@ def test_public_key_from_elsewhere_is_allowed_and_revoked(keys):
         keys.revoke("laptop")
 
 
-@pytest.mark.parametrize("name", ["server", "a/b", "..", "", "a b"])
+@pytest.mark.parametrize("name", ["server", "a/b", "..", "", "a b", "x" * 65, "x" * 300])
 def test_names_that_could_meet_other_files_are_refused(keys, name):
     with pytest.raises(KeysError, match="cannot name a key"):
         keys.new(name, "read")
     with pytest.raises(KeysError, match="cannot name a key"):
         keys.allow(name, KeyPair.new().public, "read")
+
+
+def test_name_that_is_too_long_is_shown_in_part_and_nothing_is_made(tmp_path, capsys):
+    arguments = ["keys", "new", "x" * 300, "--keys", str(tmp_path / "keys")]
+    assert main(arguments) != 0
+    message = capsys.readouterr().err
+    assert "(300 long) cannot name a key, allowed: 1 to 64 letters" in message
+    assert "Traceback" not in message and "x" * 30 not in message
+    assert not (tmp_path / "keys").exists()
+
+
+def test_key_that_cannot_be_written_is_named(keys, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    keys.server()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(KeysError, match=r"arm\.key cannot be written: No space left"):
+        keys.new("arm", "read")
 
 
 def entry(public="b" * 40, rights='"read"', since="2026-01-01"):

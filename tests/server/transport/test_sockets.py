@@ -16,7 +16,7 @@ from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport import sockets
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
-from torqued.server.transport.listeners import Listeners
+from torqued.server.transport.listeners import Listeners, LocalListener
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
 #: ms until a message that was sent has to be there: an end of waiting, not a measure.
@@ -73,6 +73,13 @@ def socket(context):
     yield make
     for each in made:
         each.close(linger=0)
+
+
+def eventually(condition):
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.01)
 
 
 def file_of(endpoint):
@@ -177,6 +184,22 @@ def test_topics_without_end_are_dropped_and_subscribers_go_on(name, socket, requ
         good.recv()
     assert gets_telemetry(transport, good, subscriber(socket, transport, b""))
     assert transport.telemetry.getsockopt(zmq.TOPICS_COUNT) == 1
+
+
+def test_telemetry_is_bound_anew_while_listening_is_paused(local, socket, listeners):
+    good = subscriber(socket, local, b"")
+    assert gets_telemetry(local, good)
+    listeners.marks[LocalListener] = 0
+    listeners._wake()
+    path = file_of(local.endpoints["telemetry"])
+    eventually(lambda: not path.exists())
+    local.drop_subscribers()
+    local.publish(b"statistics")
+    assert not path.exists()
+    listeners.marks[LocalListener] = 100_000
+    eventually(path.exists)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert gets_telemetry(local, good)
 
 
 def test_topic_that_is_too_long_ends_the_connection(local, socket):
