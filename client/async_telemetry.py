@@ -12,7 +12,7 @@ import zmq.asyncio
 from torqued.client.async_session import at_once
 from torqued.client.keys import Keys
 from torqued.client.results import Stats
-from torqued.client.telemetry import nothing_published, stats_in, subscribed
+from torqued.client.telemetry import nothing_published, require_open, stats_in, subscribed
 
 
 class AsyncTelemetry:
@@ -40,6 +40,7 @@ class AsyncTelemetry:
 
     def latest(self) -> Stats | None:
         """The newest statistics that have come, or None."""
+        require_open(self._socket)
         try:
             return stats_in(at_once(self._socket.recv(zmq.DONTWAIT)))
         except zmq.Again:
@@ -47,6 +48,7 @@ class AsyncTelemetry:
 
     async def receive(self, timeout: float = 1.0) -> Stats:
         """The next statistics."""
+        require_open(self._socket)
         try:
             async with asyncio.timeout(timeout):
                 return stats_in(await self._socket.recv())

@@ -11,6 +11,7 @@ from torqued.client.context_manager import Closing
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
 from torqued.client.results import Stats
+from torqued.common.errors import TorquedError
 
 
 class Telemetry(Closing):
@@ -28,10 +29,12 @@ class Telemetry(Closing):
 
     def latest(self) -> Stats | None:
         """The newest statistics that have come, or None."""
+        require_open(self._socket)
         return stats_in(self._socket.recv()) if self._socket.poll(0) else None
 
     def receive(self, timeout: float = 1.0) -> Stats:
         """The next statistics."""
+        require_open(self._socket)
         if not self._socket.poll(max(1, round(timeout * 1000))):
             raise nothing_published(timeout)
         return stats_in(self._socket.recv())
@@ -44,6 +47,12 @@ def subscribed(socket: Any, endpoint: str, keys: Keys | None) -> Any:
     socket.subscribe(b"")
     connect(socket, endpoint, keys)
     return socket
+
+
+def require_open(socket: Any) -> None:
+    """Refuse to use a subscription that has been closed."""
+    if socket.closed:
+        raise TorquedError("this subscription has been closed: make another with `telemetry()`")
 
 
 def stats_in(data: bytes) -> Stats:

@@ -37,8 +37,11 @@ class ConfigError(TorquedError):
 
     def __init__(self, source: str, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
-        count = "1 problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        super().__init__("\n  - ".join([f"{source}: {count}", *self.problems]))
+        if len(self.problems) == 1:
+            super().__init__(f"{source}: {problems[0]}" if source else problems[0])
+        else:
+            about = f"{source or 'configuration'}: {len(self.problems)} problems"
+            super().__init__("\n  - ".join([about, *self.problems]))
 
 
 class RobotConfig(BaseModel):
@@ -204,14 +207,19 @@ def load_config(
     for key, value in options.items():
         if value is not None:
             values[key] = value
-            sources[key] = " (from the command line)"
+            sources[key] = COMMAND_LINE
     try:
         return Config.model_validate(
             values, context={"folder": file.parent if file and "robot" not in options else "."}
         )
     except ValidationError as error:
         problems = [_problem(dict(fault), sources) for fault in error.errors()]
-        raise ConfigError(str(file or "configuration"), problems) from None
+        raise ConfigError(str(file or ""), problems) from None
+
+
+#: In place of where a value comes from: an option is named as it was given.
+COMMAND_LINE = "--"
+OPTIONS = {"robot.model": "--robot", "robot.urdf": "--urdf", "robot.base": "--base"}
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -226,13 +234,16 @@ def _problem(fault: Mapping[str, Any], sources: Mapping[str, str]) -> str:
     place = [str(part) for part in fault["loc"]]
     key = ".".join(place)
     source = sources.get(place[0], "") if place else ""
+    name = f"key {key!r}"
+    if source == COMMAND_LINE:
+        name, source = OPTIONS.get(key, f"--{key.replace('_', '-')}"), ""
     if fault["type"] == "missing":
-        return f"key {key!r} is missing"
+        return f"{name} is missing"
     if fault["type"] == "extra_forbidden":
         allowed = RobotConfig.model_fields if place[0] == "robot" else Config.model_fields
-        return f"key {key!r} is unknown{source}, allowed: {', '.join(allowed)}"
+        return f"{name} is unknown{source}, allowed: {', '.join(allowed)}"
     message = str(fault["msg"]).removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
     if fault["type"] == "value_error":
-        return f"key {key!r}{source}: {message}"
-    return f"key {key!r} is {fault['input']!r}{source}: {message}"
+        return f"{name}{source}: {message}"
+    return f"{name} is {fault['input']!r}{source}: {message}"

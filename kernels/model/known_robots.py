@@ -10,6 +10,7 @@ import fnmatch
 
 #: What people say → the file that is meant. Some are names of files too, without a robot in them.
 SHORT_NAMES: dict[str, str] = {
+    "franka": "panda",
     "ur3": "ur3_robot",
     "ur5": "ur5_robot",
     "ur10": "ur10_robot",

@@ -28,13 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", help="as docs/PROTOCOL.md names it")
     add_connection(parser)
     parser.add_argument("--json", action="store_true", help="print the reply as JSON")
-    parser.add_argument(
+    fields = parser.add_argument(
         "fields",
         nargs=argparse.REMAINDER,
         metavar="--FIELD VALUE",
         help="fields of the request: numbers or words with commas between them, or JSON; "
         "neutral is the robot's neutral configuration for q, and zero for v, a, tau, w and b",
     )
+    fields.required = False  # by the parser: operations differ in what they need
     # Among the fields, where a person may well ask for it.
     parser.set_defaults(explain=parser.print_help)
 

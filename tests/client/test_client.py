@@ -140,6 +140,11 @@ def test_path_that_no_socket_can_have_is_named(tmp_path):
 def test_closed_client_says_so(puppet):
     _, client = puppet(lambda message: [good(message)], timeout=5.0)
     client.hello()
+    telemetry = client.telemetry()
+    telemetry.close()
+    for use in (telemetry.latest, telemetry.receive):
+        with pytest.raises(TorquedError, match="subscription has been closed"):
+            use()
     client.close()
     for use in (client.hello, client.ping, client.telemetry, client.session, client.reload):
         with pytest.raises(TorquedError, match="closed> cannot be used any more"):

@@ -73,7 +73,7 @@ def test_all_faults_come_in_one_report(written):
         "key 'robot.base' is 'flying'",
         "key 'robot.wheels' is unknown, allowed: model, urdf",
         "key 'cpu' is 'first' (from TORQUED_CPU)",
-        "key 'fade' is '-1' (from the command line)",
+        "--fade is '-1': input should be",
     ):
         assert words in report
     assert len(caught.value.problems) == 9
@@ -141,8 +141,13 @@ def test_every_documented_default_is_the_default():
     [
         ([], "which robot? give one of --robot, --urdf and --config"),
         (["--config", "x.toml", "--robot", "panda"], "--config names the robot already"),
-        (["--robot", "chain3", "--rate", "1"], "greater than or equal to 100"),
-        (["--urdf", "/none.urdf"], "there is no file /none.urdf"),
+        (["--robot", "chain3", "--rate", "1"], "--rate is '1': input should be greater than or"),
+        (["--urdf", "/none.urdf"], "error: --urdf: there is no file /none.urdf"),
+        (["--robot", "Panda"], "error: --robot: robot 'Panda' is not known; did you mean panda"),
+        (
+            ["--robot", "chain3", "--rate", "1", "--cpu", "x"],
+            "configuration: 2 problems\n  - --rate",
+        ),
     ],
 )
 def test_serve_reports_wrong_options_with_exit_code_2(capsys, arguments, problem):
