@@ -9,6 +9,13 @@ from torqued.kernels.compilation.jit import entry
 from torqued.kernels.primitives.layout import INDICES, MATRIX, TENSOR, VECTOR
 
 
+@entry(INDICES, VECTOR, VECTOR, VECTOR, VECTOR)
+def expand_positions(index, multiplier, offset, q, q_free):
+    """q_free = multiplier q[index] + offset."""
+    for k in range(len(index)):
+        q_free[k] = multiplier[k] * q[index[k]] + offset[k]
+
+
 @entry(INDICES, VECTOR, VECTOR, VECTOR)
 def expand(index, multiplier, x, x_free):
     """x_free = G x."""

@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from torqued.server import catalog
+    from torqued.kernels.model import catalog
 
     table = Table("name", "what it is", box=None, pad_edge=False)
     for name, description in catalog.FAMILIES.items():

@@ -179,7 +179,7 @@ def native_dynamics(
         v = np.ascontiguousarray(mimics.multiplier * v[:, mimics.v_index])
 
     def results() -> dict[str, Any]:
-        return robot.named_results(plan, out)
+        return robot.results_of(plan, out)
 
     always_here = None if mimics.present else results()
 

@@ -12,8 +12,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED, LeastDistance, require_daqp
 from torqued.kernels.control.wholebody.layout import CLASSES, Array, Memory
 from torqued.kernels.control.wholebody.parsing import parse_limits
-from torqued.kernels.input_checks import choice, numbers
-from torqued.kernels.robot.contacts import nonnegative
+from torqued.kernels.input_checks import choice, nonnegative, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -119,8 +118,8 @@ class ContactController:
         Velocities and accelerations may be left out (zero), as may `active` (all are) and
         `max_force` (no limit).
         """
-        self.robot._free_q(q)
-        parts = [numbers("q", q, (self.robot.nq,)), numbers("v", v, (self.robot.nv,))]
+        tree = self.robot.tree
+        parts = [tree.own_q(q), tree.own_v("v", v)]
         for name in references:
             choice("references", name, self.references)
         for name, shape in self.references.items():

@@ -94,7 +94,7 @@ def test_evaluate_writes_nothing_that_is_not_wanted():
     q, v = ROBOT.random_state(np.random.default_rng(0))
     for word, flag in WANTS.items():
         out = quantities(flag, ROBOT.nv, 1)
-        frames = ROBOT._frames(ROBOT.frame_names[:1])
+        frames = ROBOT.frame_table.records(ROBOT.frame_names[:1])
         COMPILED.evaluate(ROBOT.work.handle, q, v, flag, frames, 0, out)
         assert np.isfinite(getattr(out, word)).all()
 

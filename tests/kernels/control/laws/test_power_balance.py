@@ -16,7 +16,7 @@ from agreement import assert_agree
 
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 STEP = 1e-6
 

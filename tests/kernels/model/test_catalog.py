@@ -4,8 +4,7 @@ from pathlib import Path
 import pytest
 
 from torqued.common.errors import InputError
-from torqued.kernels.model import families
-from torqued.server import catalog
+from torqued.kernels.model import catalog, families
 
 
 @pytest.fixture

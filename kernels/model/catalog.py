@@ -55,11 +55,7 @@ def load(name: str, base: Base = "fixed") -> Robot:
 
     `base` decides how a URDF's root link is held; a family brings its own base.
     """
-    family = family_name(name)
-    if family:
-        return _robot_class().family(*family)
-    path = find_urdf(name)
-    return _robot_class().from_urdf(path, base=base)
+    return _robot_class().named(name, base)
 
 
 def family_name(name: str) -> tuple[str, int] | None:
