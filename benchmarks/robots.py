@@ -22,9 +22,9 @@ from torqued.benchmarks.timing import Call
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.model import catalog
 from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf
-from torqued.server import catalog
 
 Array = NDArray[np.float64]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torqued.common.errors import ModelWarning
 from torqued.kernels import Robot
 from torqued.kernels.control.wholebody.whole_body import WholeBody
-from torqued.server import catalog
+from torqued.kernels.model import catalog
 
 Array = NDArray[np.float64]
 

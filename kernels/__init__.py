@@ -1,7 +1,13 @@
 """Rigid-body dynamics of robots: load a model, compute with it, all compiled.
 
-`Robot` is the face; `errors` has what it raises.
+`Robot` is the face; `errors` has what it raises. Names are loaded when they are asked for: to look
+a robot up in the catalog, nobody has to wait for the kernels.
 """
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
 
 from torqued.common.errors import (
     InputError,
@@ -10,9 +16,11 @@ from torqued.common.errors import (
     NumericalError,
     TorquedError,
 )
-from torqued.kernels.charts import Custom
-from torqued.kernels.contacts.types import Contact, Wrench
-from torqued.kernels.robot.robot import Robot
+
+if TYPE_CHECKING:
+    from torqued.kernels.charts.user import Custom
+    from torqued.kernels.contacts.types import Contact, Wrench
+    from torqued.kernels.robot.robot import Robot
 
 __all__ = [
     "Contact",
@@ -25,3 +33,21 @@ __all__ = [
     "TorquedError",
     "Wrench",
 ]
+
+_HOMES = {
+    "Contact": "torqued.kernels.contacts.types",
+    "Custom": "torqued.kernels.charts.user",
+    "Robot": "torqued.kernels.robot.robot",
+    "Wrench": "torqued.kernels.contacts.types",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.array_checks import all_finite
 
 Fields = Mapping[str, Any]
 
@@ -17,19 +19,39 @@ Fields = Mapping[str, Any]
 #: quaternions that were never normalised or have their parts in the wrong places.
 QUATERNION_TOLERANCE = 1e-5
 
+FLOAT64 = np.dtype(np.float64)
+
+#: What numpy takes other things for, by the kind of its type.
+_KINDS = {
+    "b": "true or false",
+    "c": "complex",
+    "U": "a text",
+    "S": "bytes",
+    "O": "not made of numbers alone",
+}
+
+#: Characters of a value in an error message.
+LONGEST_SHOWN = 80
+#: Names in an error message about an unknown one: near ones, or the first of all.
+MOST_SUGGESTED, MOST_LISTED = 3, 5
+
 
 def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     """`value` as a contiguous float64 array of one of the shapes (-1: any length), all finite."""
-    try:
-        array = np.asarray(value, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as error:
-        wanted = f"numbers of shape {_spell(shapes)}"
-        raise InputError(f"{name}: expected {wanted}: {error}", name, None, wanted) from None
+    if (
+        type(value) is np.ndarray
+        and value.dtype is FLOAT64
+        and value.shape == shapes[0]
+        and value.flags.c_contiguous
+        and all_finite(value)
+    ):
+        return value  # as most are
+    array = _converted(name, value, shapes)
     if array.shape != shapes[0] and not any(_matches(array.shape, shape) for shape in shapes):
         wanted = f"shape {_spell(shapes)}"
         message = f"{name}: shape {array.shape}, expected {_spell(shapes)}"
         raise InputError(message, name, list(array.shape), wanted)
-    if not _all_finite(array):
+    if not all_finite(array):
         place = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
         where = f"[{', '.join(map(str, place))}]" if place else ""
         value, wanted = float(array[place]), "a finite number"
@@ -37,18 +59,67 @@ def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
     return array
 
 
-def _all_finite(array: Array) -> bool:
-    """The sum is finite for all but huge numbers, and several times faster to get.
+def number(name: str, value: Any) -> float:
+    """One finite number."""
+    return float(numbers(name, value, ()))
 
-    Python's sum: numpy's would warn of numbers that overflow or cancel.
-    """
-    return math.isfinite(sum(array.ravel().tolist())) or bool(np.isfinite(array).all())
+
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """A whole number within limits."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | np.integer)
+        or not least <= value <= most
+    ):
+        wanted = f"a whole number from {least} to {most}"
+        raise InputError(f"{name} is {shown(value)}, expected {wanted}", name, None, wanted)
+    return int(value)
+
+
+def nonnegative(name: str, value: Any, shape: tuple[int, ...] = ()) -> Any:
+    """A number, or several, none of them negative."""
+    values = numbers(name, value, shape)
+    if (values < 0.0).any():
+        wanted, worst = "zero or a positive number", float(values.min())
+        raise InputError(f"{name} is {worst}, expected {wanted}", name, worst, wanted)
+    return values if shape else float(values)
+
+
+def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
+    """A list or the like; texts and bytes are none."""
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
+        wanted = f"a list of {of_what}"
+        raise InputError(f"{name}: {shown(value)}, expected {wanted}", name, None, wanted)
+    return value
+
+
+def _converted(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
+    """Whole and floating-point numbers of any kind as float64; texts and truth values are none."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "iuf":
+            raise TypeError(f"{shown(value)} is {_KINDS.get(array.dtype.kind, 'something else')}")
+        with np.errstate(over="ignore"):  # what becomes infinite is told as such
+            return np.asarray(array, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        wanted = f"numbers of shape {_spell(shapes)}"
+        raise InputError(f"{name}: expected {wanted}: {error}", name, None, wanted) from None
+
+
+def shown(value: Any) -> str:
+    """A value in an error message, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number with more digits than Python writes
+        text = f"a {type(value).__name__}"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
 
 def unit_quaternions(name: str, q: Array, starts: Iterable[tuple[str, int]]) -> None:
     """Quaternions x y z w of the named joints at the given places of q have norm 1."""
     for joint, k in starts:
-        norm = math.hypot(*q[k : k + 4].tolist())
+        x, y, z, w = q[k : k + 4].tolist()
+        norm = math.hypot(x, y, z, w)
         if abs(norm - 1.0) > QUATERNION_TOLERANCE:
             raise InputError(
                 f"{name}[{k}:{k + 4}]: quaternion of joint {joint!r} has norm {norm:.9g}, "
@@ -59,14 +130,33 @@ def unit_quaternions(name: str, q: Array, starts: Iterable[tuple[str, int]]) -> 
             )
 
 
-def choice(name: str, value: str, allowed: Iterable[str]) -> str:
+def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     """`value` if it is one of the allowed words."""
     words = list(allowed)
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         allowed_words = ", ".join(map(repr, words))
-        message = f"{name}: {value!r} is unknown, allowed: {allowed_words}"
-        raise InputError(message, name, value, f"one of {allowed_words}")
+        message = f"{name}: {shown(value)} is unknown, allowed: {allowed_words}"
+        raise InputError(message, name, shown(value), f"one of {allowed_words}")
     return value
+
+
+def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
+    """`name`, if it is among the known names of a kind of thing; else those that come near."""
+    if isinstance(name, str) and name in known:
+        return name
+    if not isinstance(name, str):
+        message = f"{field}: {shown(name)} is not a {kind}'s name"
+        raise InputError(message, field, shown(name), f"a {kind}'s name")
+    close = difflib.get_close_matches(name, known, MOST_SUGGESTED)
+    if close:
+        advice = f"; did you mean {' or '.join(map(repr, close))}?"
+    else:
+        some = ", ".join(repr(other) for other in list(known)[:MOST_LISTED])
+        more = f", … ({len(known)} in all)" if len(known) > MOST_LISTED else ""
+        advice = f"; known: {some}{more}" if known else f"; there is no {kind}"
+    where = "" if field in (kind, f"{kind}s") else f"{field}: "
+    message = f"{where}{kind} {shown(name)} is unknown{advice}"
+    raise InputError(message, field, shown(name), f"a {kind}'s name")
 
 
 def _matches(shape: tuple[int, ...], allowed: tuple[int, ...]) -> bool:
@@ -80,19 +170,23 @@ def _spell(shapes: tuple[tuple[int, ...], ...]) -> str:
     return " or ".join(str(shape).replace("-1", "any") for shape in shapes)
 
 
+def names_of(name: str, value: Any) -> tuple[str, ...]:
+    """A list of texts."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise InputError(f"{name}: {shown(value)}, expected a list of texts", name, None, "texts")
+    return tuple(value)
+
+
 def texts(fields: Fields, name: str, default: tuple[str, ...]) -> tuple[str, ...]:
     """A field that is a list of texts."""
-    value = fields.get(name, default)
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{name}: {value!r}, expected a list of texts", name, None, "texts")
-    return tuple(value)
+    return names_of(name, fields.get(name, default))
 
 
 def text(fields: Fields, name: str, default: str) -> str:
     """A field that is a text."""
     value = fields.get(name, default)
     if not isinstance(value, str):
-        raise InputError(f"{name}: {value!r}, expected a text", name, None, "a text")
+        raise InputError(f"{name}: {shown(value)}, expected a text", name, None, "a text")
     return value
 
 
@@ -100,7 +194,7 @@ def mapping(fields: Fields, name: str) -> Mapping[str, Any]:
     """A field that is a map, empty where it is absent."""
     value = fields.get(name, {})
     if not isinstance(value, dict):
-        raise InputError(f"{name}: {value!r}, expected a map", name, None, "a map")
+        raise InputError(f"{name}: {shown(value)}, expected a map", name, None, "a map")
     return value
 
 

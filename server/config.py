@@ -26,7 +26,7 @@ from pydantic import (
 from torqued.client.endpoints import host_and_port
 from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
-from torqued.server import catalog
+from torqued.kernels.model import catalog
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.servo import Safety
 from torqued.server.transport.endpoints import default_folder

@@ -37,7 +37,7 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
-    frames, feet = robot._frames(robot.frame_names[:3]), robot.frame_names[1:3]
+    frames, feet = robot.frame_table.records(robot.frame_names[:3]), robot.frame_names[1:3]
     wrenches = rng.normal(size=(3, 6))
     index, multiplier = np.arange(n) // 2, rng.normal(size=n)
     leaders = int(index[-1]) + 1
@@ -51,10 +51,10 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         return np.full(shape, np.nan)
 
     out = quantities(EVERYTHING, n, 3)
-    contacts = robot._contact_records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
+    contacts = robot.contacts.records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
     space = contact_space(n, 9, True)
     COMPILED.contact_terms(work, q, v, contacts, space)
-    points = robot._contact_records([Contact(foot, "point", friction=0.5) for foot in feet])
+    points = robot.contacts.records([Contact(foot, "point", friction=0.5) for foot in feet])
     point_space = contact_space(n, 6, False)
     COMPILED.contact_terms(work, q, v, points, point_space)
     states = np.zeros(2, np.int64)
@@ -97,6 +97,10 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
             results=(new(3, n),),
         ),
         "expand_rows": call(index, multiplier, rng.normal(size=(3, leaders)), results=(new(3, n),)),
+        "unit_quaternions_at": Call((q, np.array([3]), 1e-5), ()),
+        "finite_vector": Call((w,), ()),
+        "finite_matrix": Call((M,), ()),
+        "finite_tensor": Call((np.zeros((n, n, n)),), ()),
         "expand": call(index, multiplier, w[:leaders].copy(), results=(new(n),)),
         "project_vector": call(index, multiplier, w, results=(new(leaders),)),
         "project_rows": call(

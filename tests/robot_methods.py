@@ -27,6 +27,7 @@ NOT_COMPUTED = {
     "copy",
     "family",
     "frame_names",
+    "in_coordinates",
     "from_config",
     "from_description",
     "from_urdf",
@@ -35,10 +36,12 @@ NOT_COMPUTED = {
     "joint_names",
     "limits",
     "name",
-    "named_results",
+    "named",
     "neutral",
     "plan",
+    "quaternions",
     "random_state",
+    "results_of",
     "warnings",
 }
 

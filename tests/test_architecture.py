@@ -96,6 +96,82 @@ def test_other_imports_are_let_through(line):
     assert not breaches(line, "torqued.kernels", FORBIDDEN["kernels"])
 
 
+def modules_of(folder: str) -> dict[str, Path]:
+    """Full name → file of every module below a folder; packages by their own name."""
+    found = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        parts = ["torqued", *path.relative_to(ROOT).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def without_typing(source: str) -> str:
+    """The source without what is imported for types alone."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):
+            node.body = [  # type: ignore[attr-defined]
+                ast.Pass() if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test) else n
+                for n in body
+            ]
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:
+    """Which of these modules each of them imports, at its top or inside a function."""
+    graph: dict[str, set[str]] = {}
+    for name, source in sources.items():
+        names = imported_names(without_typing(source), name.rpartition(".")[0])
+        graph[name] = {
+            module
+            for imported in names
+            for module in (imported, imported.rpartition(".")[0])
+            if module in sources and module != name
+        }
+        # `from package import module` means the module, not the package.
+        graph[name] -= {module.rpartition(".")[0] for module in graph[name]}
+    return graph
+
+
+def cycle_in(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other in a circle, or none."""
+    done: set[str] = set()
+
+    def visit(module: str, path: list[str]) -> list[str]:
+        if module in path:
+            return path[path.index(module) :]
+        if module in done:
+            return []
+        for imported in sorted(graph[module]):
+            if circle := visit(imported, [*path, module]):
+                return circle
+        done.add(module)
+        return []
+
+    return next((circle for module in sorted(graph) if (circle := visit(module, []))), [])
+
+
+def test_modules_of_kernels_do_not_import_each_other_in_a_circle():
+    sources = {name: path.read_text() for name, path in modules_of("kernels").items()}
+    assert cycle_in(import_graph(sources)) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from torqued.p import a", "from torqued.p.a import x", "def f():\n    import torqued.p.a"],
+)
+def test_circle_is_found_however_it_is_written(line):
+    sources = {"torqued.p": "", "torqued.p.a": "from torqued.p import b", "torqued.p.b": line}
+    assert set(cycle_in(import_graph(sources))) == {"torqued.p.a", "torqued.p.b"}
+
+
+def test_import_for_types_alone_makes_no_circle():
+    typed = "if TYPE_CHECKING:\n    from torqued.p import a"
+    sources = {"torqued.p": "", "torqued.p.a": "from torqued.p import b", "torqued.p.b": typed}
+    assert cycle_in(import_graph(sources)) == []
+
+
 def loaded_by(statement: str) -> set[str]:
     """Top-level modules, and torqued's packages, in a fresh interpreter after a statement."""
     program = f"{statement}\nimport sys\nprint(*sys.modules)"
@@ -114,3 +190,14 @@ def test_importing_the_client_loads_nothing_of_the_server():
 def test_command_line_help_loads_neither_numba_nor_rich():
     loaded = loaded_by("import torqued.server.cli.main as main; main.build_parser()")
     assert loaded.isdisjoint({"numba", "rich"})
+
+
+def test_looking_up_a_robot_does_not_load_the_kernels():
+    loaded = loaded_by("from torqued.kernels.model.catalog import find_urdf")
+    assert "torqued.kernels.model.catalog" in loaded
+    assert loaded.isdisjoint({"numba", "numpy"})
+
+
+def test_controllers_are_imported_from_the_package_of_control():
+    loaded = loaded_by("from torqued.kernels.control import Balance, Controller, WholeBody")
+    assert loaded.isdisjoint({"zmq", "msgpack", "torqued.client", "torqued.server"})

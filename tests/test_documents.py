@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from daemons import DaemonProcess
 
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 from torqued.server.cli.bench import options_parser
 from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config

@@ -26,11 +26,12 @@ from torqued.kernels.contacts.types import (
     FrictionSolution,
     ImpactSolution,
 )
-from torqued.kernels.input_checks import numbers
+from torqued.kernels.input_checks import names_of, number, numbers
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import checked, finite
 
 if TYPE_CHECKING:
-    from torqued.kernels.robot.base import Wrenches
+    from torqued.kernels.robot.frame_table import Wrenches
     from torqued.kernels.robot.robot import Robot
 
 
@@ -39,40 +40,77 @@ class ChartedRobot:
 
     def __init__(self, robot: Robot, chart: Chart) -> None:
         self.robot, self.chart = robot, chart
+        self.nq, self.nv = chart.nq, chart.nv
 
+    def __repr__(self) -> str:
+        return f"<{self.robot!r} in coordinates {self.chart.name!r}: nq={self.nq}, nv={self.nv}>"
+
+    @property
+    def name(self) -> str:
+        return self.robot.name
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of the chart's velocities."""
+        return self.chart.joint_names
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        return self.robot.frame_names
+
+    @property
+    def total_mass(self) -> float:
+        return self.robot.total_mass
+
+    @property
+    def gravity_vector(self) -> Array:
+        return self.robot.gravity_vector
+
+    @property
+    def inertial_parameters(self) -> Array:
+        return self.robot.inertial_parameters
+
+    @finite
     def mass_matrix(self, q: Any) -> Array:
         return self._quantity("M", q)
 
+    @finite
     def mass_matrix_rate(self, q: Any, v: Any) -> Array:
         return self._quantity("Mdot", q, v)
 
-    def coriolis_matrix(self, q: Any, v: Any, factorization: str) -> Array:
+    @finite
+    def coriolis_matrix(self, q: Any, v: Any, factorization: str = "christoffel") -> Array:
         """C̄ = Aᵀ (C A + M Ȧ), eq. 24, of either factorization."""
         at = self._motion(q, v)
         C = self.robot.coriolis_matrix(at.q, at.native_v, factorization)
         return coriolis(C, {"M": self.robot.mass_matrix(at.q)}, at)
 
+    @finite
     def christoffel(self, q: Any) -> Array:
         return self._quantity("Gamma", q)
 
+    @finite
     def gravity(self, q: Any) -> Array:
         return self._quantity("g", q)
 
+    @finite
     def bias(self, q: Any, v: Any) -> Array:
         return self._quantity("bias", q, v)
 
     def _quantity(self, word: str, q: Any, v: Any = None) -> Array:
-        found: Array = self.dynamics(q, v, (word,), (), "hybrid")[word]
+        found: Array = self.dynamics(q, v, (word,))[word]
         return found
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None) -> Array:
+    @finite
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None) -> Array:
         """τ̄ = Aᵀ τ, eq. 26."""
         q, A = self._at(q)
         v, a = self._velocity("v", v), self._velocity("a", a)
         acceleration = A @ a + self.chart.A_rate(q, v) @ v
         return A.T @ self.robot.inverse_dynamics(q, A @ v, acceleration, f_ext)
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None) -> Array:
+    @finite
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None) -> Array:
         """ā = A⁺ ν̇ + (A⁺)˙ ν, in O(N) as natively."""
         q, A = self._at(q)
         velocity = A @ self._velocity("v", v)
@@ -80,17 +118,16 @@ class ChartedRobot:
         a = self.robot.forward_dynamics(q, velocity, torque, f_ext)
         return self._acceleration(q, velocity, a)
 
+    @finite
     def solve_mass(self, q: Any, b: Any) -> Array:
         """x = A⁺ M⁻¹ A⁺ᵀ b: the smallest solution where M̄ is singular (redundant charts)."""
-        q = self.chart.to_native(q)
-        b = np.asarray(b, dtype=np.float64)
-        n = self.chart.nv
+        q, n = self.chart.to_native(q), self.chart.nv
         inverse = self.chart.A_inverse(q)
-        columns = inverse.T @ numbers("b", b, (n,) if b.ndim == 1 else (n, -1))
-        return inverse @ self.robot.solve_mass(q, columns)
+        return inverse @ self.robot.solve_mass(q, inverse.T @ numbers("b", b, (n,), (n, -1)))
 
+    @finite
     def contact_dynamics(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str = "range_space"
     ) -> ContactSolution:
         """Forces are the same in every chart; Ḡ = G A and γ̄ = γ − G Ȧ v̄."""
         q, A = self._at(q)
@@ -105,17 +142,29 @@ class ChartedRobot:
             M=A.T @ natively.M @ A,
         )
 
+    @finite
     def friction_dynamics(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], dt: float, **options: Any
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Contact],
+        dt: float,
+        iterations: int = 1000,
+        tolerance: float = 1e-9,
+        start: Any = None,
     ) -> FrictionSolution:
         q, A = self._at(q)
         velocity = A @ self._velocity("v", v)
         torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
-        natively = self.robot.friction_dynamics(q, velocity, torque, contacts, dt, **options)
+        natively = self.robot.friction_dynamics(
+            q, velocity, torque, contacts, dt, iterations, tolerance, start
+        )
         return replace(natively, a=self._acceleration(q, velocity, natively.a))
 
+    @finite
     def impact(
-        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float
+        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float = 0.0
     ) -> ImpactSolution:
         q, A = self._at(q)
         natively = self.robot.impact(q, A @ self._velocity("v", v), contacts, restitution)
@@ -126,17 +175,20 @@ class ChartedRobot:
         inverse, rate = self.chart.A_inverse(q), self.chart.A_inverse_rate(q, velocity)
         return inverse @ a + rate @ velocity
 
+    @finite
     def mass_product(self, q: Any, w: Any) -> Array:
         q, A = self._at(q)
         return A.T @ self.robot.mass_product(q, A @ self._velocity("w", w))
 
+    @finite
     def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
         q, A = self._at(q)
         v, w = self._velocity("v", v), self._velocity("w", w)
         turning = self.robot.mass_product(q, self.chart.A_rate(q, v) @ w)
         return A.T @ (self.robot.coriolis_product(q, A @ v, A @ w) + turning)
 
-    def coriolis_transposed_product(self, q: Any, v: Any, w: Any) -> Array:
+    @finite
+    def coriolis_transposed_product(self, q: Any, v: Any, w: Any = None) -> Array:
         """C̄ᵀ w = Aᵀ Cᵀ (A w) + Ȧᵀ M (A w)."""
         q, A = self._at(q)
         v = self._velocity("v", v)
@@ -144,87 +196,145 @@ class ChartedRobot:
         turning = self.chart.A_rate(q, v).T @ self.robot.mass_product(q, Aw)
         return A.T @ self.robot.coriolis_transposed_product(q, A @ v, Aw) + turning
 
+    @finite
+    def tracking_torque(self, q: Any, v: Any, v_ref: Any, a_ref: Any) -> Array:
+        """Aᵀ (M (A a_ref + Ȧ v_ref) + C A v_ref + g)."""
+        q, A = self._at(q)
+        v, w = self._velocity("v", v), self._velocity("v_ref", v_ref)
+        a = A @ self._velocity("a_ref", a_ref) + self.chart.A_rate(q, v) @ w
+        return A.T @ self.robot.tracking_torque(q, A @ v, A @ w, a)
+
+    @finite
+    def generalized_momentum(self, q: Any, v: Any) -> tuple[Array, Array]:
+        """p̄ = Aᵀ p, and C̄ᵀ v̄ − ḡ = Aᵀ (Cᵀ ν − g) + Ȧᵀ p."""
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        p, rate = self.robot.generalized_momentum(q, A @ v)
+        return A.T @ p, A.T @ rate + self.chart.A_rate(q, v).T @ p
+
+    @finite
+    def regressor(self, q: Any, v: Any, a: Any, v_ref: Any = None) -> Array:
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        w = v if v_ref is None else self._velocity("v_ref", v_ref)
+        acceleration = A @ self._velocity("a", a) + self.chart.A_rate(q, v) @ w
+        return A.T @ self.robot.regressor(q, A @ v, acceleration, A @ w)
+
+    @finite
     def energy(self, q: Any, v: Any) -> tuple[float, float]:
         q, A = self._at(q)
         return self.robot.energy(q, A @ self._velocity("v", v))
 
+    @finite
     def dynamics(
         self,
         q: Any,
-        v: Any,
-        want: tuple[str, ...],
-        frames: tuple[str, ...],
-        representation: str,
+        v: Any = None,
+        want: Sequence[str] = ("M", "C", "g"),
+        frames: Sequence[str] = (),
+        representation: str = "hybrid",
     ) -> dict[str, Any]:
         """One walk, natively, for all that is wanted and for what changing coordinates needs."""
         at = self._motion(q, v)
-        words = needed_natively(want)
+        words = needed_natively(names_of("want", want))
         natively = self.robot.dynamics(at.q, at.native_v, words, frames, representation)
         return transformed(want, natively, at)
 
+    @finite
     def integrate(self, q: Any, v: Any, dt: float) -> Array:
-        step = self._velocity("v", v) * float(numbers("dt", dt, ()))
+        step = self._velocity("v", v) * number("dt", dt)
         native, A = self._at(q)
-        moved = self.robot.integrate(native, A @ step, 1.0)
+        moved = self.robot.integrate(native, checked("integrate", A @ step), 1.0)
         return self.chart.advance(numbers("q", q, (self.chart.nq,)), step, moved)
 
+    @finite
     def difference(self, q0: Any, q1: Any) -> Array:
         step = self.robot.difference(self.chart.to_native(q0, "q0"), self.chart.to_native(q1, "q1"))
         shape = (self.chart.nq,)
         return self.chart.retreat(numbers("q0", q0, shape), numbers("q1", q1, shape), step)
 
+    @finite
     def neutral(self) -> Array:
         return self.chart.from_native(self.robot.neutral())
 
+    @finite
     def random_state(self, rng: np.random.Generator) -> tuple[Array, Array]:
         q, v = self.robot.random_state(rng)
         return self.chart.from_native(q), self.chart.A_inverse(q) @ v
 
+    @finite
     def base_constraint(self, q: Any, v: Any) -> RedundantBase:
         self.chart.to_native(q)
         return redundant_base(self.chart, numbers("q", q, (self.chart.nq,)), self._velocity("v", v))
 
-    def frame_pose(self, q: Any, frame: str, point: Any) -> Array:
+    @finite
+    def frame_pose(self, q: Any, frame: str, point: Any = None) -> Array:
         return self.robot.frame_pose(self.chart.to_native(q), frame, point)
 
-    def frame_jacobian(self, q: Any, frame: str, representation: str, point: Any) -> Array:
+    @finite
+    def frame_jacobian(
+        self, q: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
         """J̄ = J A."""
         q, A = self._at(q)
         return self.robot.frame_jacobian(q, frame, representation, point) @ A
 
-    def frame_velocity(self, q: Any, v: Any, frame: str, representation: str, point: Any) -> Array:
+    @finite
+    def frame_velocity(
+        self, q: Any, v: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
         q, A = self._at(q)
         v = self._velocity("v", v)
         return self.robot.frame_velocity(q, A @ v, frame, representation, point)
 
+    @finite
     def frame_acceleration(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+    ) -> Array:
+        return self._frame_acceleration(q, v, a, frame, representation, point)
+
+    @finite
+    def frame_bias(
+        self, q: Any, v: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
+        """The rate of J̄, times v̄: J̇ ν + J Ȧ v̄."""
+        at_rest = np.zeros(self.chart.nv)
+        return self._frame_acceleration(q, v, at_rest, frame, representation, point)
+
+    def _frame_acceleration(
         self, q: Any, v: Any, a: Any, frame: str, representation: str, point: Any
     ) -> Array:
-        q, A = self._at(q)
-        v = self._velocity("v", v)
-        a = A @ self._velocity("a", a) + self.chart.A_rate(q, v) @ v
-        return self.robot.frame_acceleration(q, A @ v, a, frame, representation, point)
+        at = self._motion(q, self._velocity("v", v))
+        J = self.robot.frame_jacobian(at.q, frame, representation, point)
+        turning = at.A @ self._velocity("a", a) + at.A_rate @ at.moving
+        return J @ turning + self.robot.frame_bias(at.q, at.native_v, frame, representation, point)
 
-    def frame_bias(self, q: Any, v: Any, frame: str, representation: str, point: Any) -> Array:
-        """The rate of J̄, times v̄: J̇ ν + J Ȧ v̄."""
-        rest = np.zeros(self.chart.nv)
-        return self.frame_acceleration(q, v, rest, frame, representation, point)
-
+    @finite
     def center_of_mass(self, q: Any) -> Array:
         return self.robot.center_of_mass(self.chart.to_native(q))
 
+    @finite
     def center_of_mass_jacobian(self, q: Any) -> Array:
         q, A = self._at(q)
         return self.robot.center_of_mass_jacobian(q) @ A
 
+    @finite
     def centroidal_matrix(self, q: Any) -> Array:
         q, A = self._at(q)
         return self.robot.centroidal_matrix(q) @ A
 
+    @finite
     def centroidal_momentum(self, q: Any, v: Any) -> Array:
         q, A = self._at(q)
         return self.robot.centroidal_momentum(q, A @ self._velocity("v", v))
 
+    @finite
     def centroidal_bias(self, q: Any, v: Any) -> Array:
         q, A = self._at(q)
         v = self._velocity("v", v)

@@ -36,7 +36,7 @@ from torqued.kernels.dynamics import (  # noqa: F401  (importing a module regist
     selected_quantities,
     tracking,
 )
-from torqued.kernels.primitives import dense  # noqa: F401  (registers its entries)
+from torqued.kernels.primitives import array_checks, dense  # noqa: F401  (registers their entries)
 
 
 class Compiled:

@@ -24,7 +24,7 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import SESSION, Sizes
-from torqued.kernels.input_checks import choice, mapping, numbers, unit_quaternions
+from torqued.kernels.input_checks import choice, mapping, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -145,8 +145,7 @@ class Controller:
                 listed = ", ".join(self.references) or "none"
                 message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
                 raise InputError(message, f"references.{name}")
-        q = numbers("q", q, (robot.nq,))
-        unit_quaternions("q", q, robot.quaternions)
+        q = robot.tree.own_q(q)
         for name, value in references.items():
             shape = self.references[name].shape
             self.references[name] = numbers(f"references.{name}", value, shape)

@@ -13,6 +13,7 @@ from torqued.kernels.dynamics.quantities import (
     NEED_FRAMES,
     NEED_VELOCITY,
     QUANTITIES,
+    TABLE,
     WANTS,
     Array,
     Quantities,
@@ -22,8 +23,10 @@ from torqued.kernels.dynamics.quantities import (
 from torqued.kernels.dynamics.quantity_arrays import in_one_memory
 from torqued.kernels.input_checks import choice
 
-#: Combinations that a robot remembers: far more than a controller asks for.
+#: Combinations that a robot remembers, and frames in one of them: far more than a controller asks
+#: for, and no more memory than a few megabytes.
 MOST_PLANS = 64
+MOST_FRAMES_REMEMBERED = 256
 
 
 def checked_want(want: Sequence[str], frames: Sequence[str]) -> int:
@@ -61,16 +64,20 @@ class EvaluationPlan:
         self.plain = not any(QUANTITIES[word].per_frame for word in want)
         self._nv = nv
         self._arrays = quantities(self.flags, nv, len(frames))
-        self._sized = [(k, array.shape) for k, array in enumerate(self._arrays) if array.size]
+        self._sized = [
+            (k, array.shape, np.zeros if quantity.sparse else np.empty)
+            for k, (array, quantity) in enumerate(zip(self._arrays, TABLE, strict=True))
+            if array.size
+        ]
 
     def allocate(self) -> Any:
-        """Zeroed `Quantities`, new ones at each call; those of size 0 are shared."""
+        """`Quantities` to be filled, new ones at each call; those of size 0 are shared."""
         arrays = list(self._arrays)
-        for k, shape in self._sized:
-            arrays[k] = np.zeros(shape)
+        for k, shape, make in self._sized:
+            arrays[k] = make(shape)
         return Quantities(*arrays)
 
     def allocate_in_one(self) -> tuple[Array, Any]:
-        """The same in one stretch of memory, of which `quantities_at` finds them."""
+        """Zeroed ones in one stretch of memory, of which `quantities_at` finds them."""
         memory, arrays = in_one_memory(self.flags, self._nv, len(self.frames))
         return memory, self._arrays._replace(**arrays)

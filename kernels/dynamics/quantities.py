@@ -30,6 +30,7 @@ class Quantity:
     projection   from the tree with mimic joints free to the robot's own velocities: "vector" Gᵀ x,
                  "matrix" Gᵀ M G, "tensor" likewise for Γ, "rows" J G, or "none" (mimic.py)
     chart        what it becomes in other coordinates (charts/transformations.py)
+    sparse       its kernel leaves zeros alone, so that its array has to be zeroed before
     """
 
     name: str
@@ -40,6 +41,7 @@ class Quantity:
     brought_by: tuple[str, ...] = ()
     projection: str = "none"
     chart: str = "same"
+    sparse: bool = False
 
     @property
     def per_frame(self) -> bool:
@@ -90,6 +92,7 @@ TABLE = (
         needs=("inertias",),
         projection="tensor",
         chart="christoffel",
+        sparse=True,
     ),
     Quantity(
         "g",

@@ -96,3 +96,23 @@ class Model(Sealed):
     dofs: Dofs
     mimics: Mimics
     warnings: tuple[str, ...]
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of their coordinates; followers of other joints left out."""
+        leaders = set(self.mimics.leaders_v.tolist())
+        return tuple(joint.name for joint in self.joints if joint.v in leaders)
+
+    @property
+    def own_dofs(self) -> Dofs:
+        """Those of the robot's own coordinates."""
+        free, q, v = self.dofs, self.mimics.leaders_q, self.mimics.leaders_v
+        return Dofs(
+            free.lower[q],
+            free.upper[q],
+            free.velocity[v],
+            free.effort[v],
+            free.damping[v],
+            free.friction[v],
+            free.armature[v],
+        )

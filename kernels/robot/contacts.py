@@ -1,16 +1,14 @@
-"""The part of `Robot` about contacts: dynamics with held frames, friction, impacts."""
+"""Dynamics with contacts, natively: held frames, friction, impacts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
-from torqued.kernels.charts import Coordinates
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.contacts.rows import CONTACT, contact_records
 from torqued.kernels.contacts.solvers import (
     CONFLICTING,
     RANK_DEFICIENT,
@@ -27,64 +25,43 @@ from torqued.kernels.contacts.types import (
     ImpactSolution,
 )
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
-from torqued.kernels.input_checks import choice, numbers
-from torqued.kernels.model.assemble import axis_frame
+from torqued.kernels.input_checks import choice, nonnegative, number, numbers, whole_number
 from torqued.kernels.model.description import Array
-from torqued.kernels.primitives.workspace import unbranched
-from torqued.kernels.robot.frames import FrameMethods
+from torqued.kernels.primitives.workspace import Workspace, unbranched
+from torqued.kernels.robot.contact_inputs import checked_contacts, require_cone
+from torqued.kernels.robot.frame_table import FrameTable
+from torqued.kernels.robot.frames import Frames
+from torqued.kernels.robot.tree import FreeTree
 
 STATES = ("separates", "sticks", "slides")
 
 #: Rows with a larger share in forces that move nothing count as redundant.
 REDUNDANT = 1e-6
 
-#: How far RᵀR of a target may be from the identity.
-ROTATION_TOLERANCE = 1e-6
+#: Most sweeps and Newton steps that may be asked for.
+MOST_ITERATIONS = 1_000_000
 
 
-class Place(NamedTuple):
-    """A frame: the body that carries it (-1: the world), its rotation and position there."""
-
-    body: int
-    R: Array
-    p: Array
-
-    @property
-    def fields(self) -> tuple[int, Array, Array]:
-        """Those of `FRAME`."""
-        return self.body, self.R.ravel(), self.p
-
-
-class ContactMethods(FrameMethods):
+class Contacts:
     """Forces act on the robot; M a + bias = τ + Gᵀ force."""
 
-    def contact_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        contacts: Sequence[Contact],
-        solver: str = "range_space",
-        *,
-        coordinates: Coordinates = "native",
-    ) -> ContactSolution:
-        """Accelerations and contact forces while frames are held ([F16] eq. 7).
+    def __init__(self, tree: FreeTree, table: FrameTable, frames: Frames) -> None:
+        self._tree, self._table, self._frames = tree, table, frames
+        self._unbranched: Workspace | None = None  # made when contacts of a mimic robot need it
 
-        Contacts pull as well as push; each force comes with a verdict. `solver` is
-        "range_space" (fastest), "direct" or "null_space".
-        """
+    def contact_dynamics(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str
+    ) -> ContactSolution:
         choice("solver", solver, SOLVERS)
-        if coordinates != "native":
-            return self._in(coordinates).contact_dynamics(q, v, tau, contacts, solver)
-        records = self._contact_records(contacts)
-        space = self._contact_terms(q, v, records, dense=solver != "range_space")
-        torque = numbers("tau", tau, (self.nv,))
+        contacts, records = checked_contacts(self._table, contacts)
+        torque = self._tree.own_v("tau", tau)
+        space = self.terms(q, v, records, dense=solver != "range_space")
         status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
         self._require_solved(status)
         return ContactSolution(
             a=space.a,
             force=space.force,
-            contacts=self._contact_forces(q, contacts, records, space),
+            contacts=self._forces(q, contacts, records, space),
             G=space.G,
             gamma=space.gamma,
             M=space.M,
@@ -100,43 +77,31 @@ class ContactMethods(FrameMethods):
         tau: Any,
         contacts: Sequence[Contact],
         dt: float,
-        iterations: int = 1000,
-        tolerance: float = 1e-9,
-        start: Any = None,
-        *,
-        coordinates: Coordinates = "native",
+        iterations: int,
+        tolerance: float,
+        start: Any,
     ) -> FrictionSolution:
-        """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
-
-        Contacts are of kind "point" (with `friction`) or "normal" (without). A surface is several
-        points. Iterations end when no contact is off by more than `tolerance`, m/s. `start` is
-        the force of a former solution, to begin from. Baumgarte gains act along normals only:
-        tangents may slide.
-        """
-        if coordinates != "native":
-            options = {"iterations": iterations, "tolerance": tolerance, "start": start}
-            return self._in(coordinates).friction_dynamics(q, v, tau, contacts, dt, **options)
-        dt = float(numbers("dt", dt, ()))
-        if dt <= 0.0:
-            raise InputError(f"dt is {dt}, expected a positive time step in seconds")
-        if not isinstance(iterations, int | np.integer) or iterations < 1:
-            raise InputError(f"iterations is {iterations!r}, expected a positive whole number")
+        step = number("dt", dt)
+        if step <= 0.0:
+            wanted = "a positive time step in seconds"
+            raise InputError(f"dt is {step}, expected {wanted}", "dt", step, wanted)
+        most = whole_number("iterations", iterations, 1, MOST_ITERATIONS)
         tolerance = nonnegative("tolerance", tolerance)
-        records = self._contact_records(contacts)
+        torque = self._tree.own_v("tau", tau)
+        contacts, records = checked_contacts(self._table, contacts)
         for k, contact in enumerate(contacts):
             require_cone(f"contacts[{k}]", contact)
         records.unilateral = 1
-        space = self._contact_terms(q, v, records, dense=False)
+        space = self.terms(q, v, records, dense=False)
         if start is not None:
             space.force[:] = numbers("start", start, space.force.shape)
         states, convergence = np.zeros(len(contacts), np.int64), np.zeros(2)
-        torque = numbers("tau", tau, (self.nv,))
         status = COMPILED.friction_solve(
             self._factor_handle(),
             torque,
             records,
-            dt,
-            int(iterations),
+            step,
+            most,
             tolerance,
             int(start is not None),
             space,
@@ -147,7 +112,7 @@ class ContactMethods(FrameMethods):
         return FrictionSolution(
             a=space.a,
             force=space.force,
-            contacts=self._contact_forces(q, contacts, records, space),
+            contacts=self._forces(q, contacts, records, space),
             states=tuple(STATES[state] for state in states),
             residual=float(convergence[0]),
             iterations=int(convergence[1]),
@@ -155,30 +120,19 @@ class ContactMethods(FrameMethods):
         )
 
     def impact(
-        self,
-        q: Any,
-        v: Any,
-        contacts: Sequence[Contact],
-        restitution: float = 0.0,
-        *,
-        coordinates: Coordinates = "native",
+        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float
     ) -> ImpactSolution:
-        """Velocities after frames hit what holds them, G v⁺ = −e G v⁻ ([F16] eq. 10).
-
-        `restitution` e is between 0 (the frames stay) and 1 (no energy is lost).
-        """
-        if coordinates != "native":
-            return self._in(coordinates).impact(q, v, contacts, restitution)
-        e = float(numbers("restitution", restitution, ()))
+        e = number("restitution", restitution)
         if not 0.0 <= e <= 1.0:
-            raise InputError(f"restitution is {e}, allowed: 0 to 1")
-        records = self._contact_records(contacts)
-        space = self._contact_terms(q, v, records, dense=False)
-        before = numbers("v", v, (self.nv,))
+            raise InputError(f"restitution is {e}, allowed: 0 to 1", "restitution", e, "0 to 1")
+        _, records = checked_contacts(self._table, contacts)
+        before = self._tree.own_v("v", v)
+        space = self.terms(q, v, records, dense=False)
         status = COMPILED.impact_solve(self._factor_handle(), before, e, space)
         self._require_solved(status)
-        # Work of the impulse over the mean of the velocities before and after.
-        lost = -0.5 * space.force @ (space.velocity + space.G @ space.a)
+        with np.errstate(over="ignore", invalid="ignore"):  # told of the result
+            # Work of the impulse over the mean of the velocities before and after.
+            lost = -0.5 * space.force @ (space.velocity + space.G @ space.a)
         return ImpactSolution(
             v=space.a,
             impulse=space.force,
@@ -187,159 +141,73 @@ class ContactMethods(FrameMethods):
             conflicting=bool(status & CONFLICTING),
         )
 
-    def _contact_terms(self, q: Any, v: Any, records: Any, dense: bool) -> ContactSpace:
+    def records(self, contacts: Sequence[Contact]) -> Any:
+        """What kernels take for contacts, checked."""
+        return checked_contacts(self._table, contacts)[1]
+
+    def terms(self, q: Any, v: Any, records: Any, dense: bool) -> ContactSpace:
         """M, bias, G, G v and γ in the robot's own coordinates."""
-        rows = int(records.kind.sum())
-        space = contact_space(self.nv_free, rows, dense)
-        free_q, free_v = self._free_q(q), self._free_v("v", v)
-        COMPILED.contact_terms(self.work.handle, free_q, free_v, records, space)
-        if not self.model.mimics.present:
+        tree, rows = self._tree, int(records.kind.sum())
+        free_q, free_v = tree.q(q), tree.v("v", v)
+        space = contact_space(tree.nv_free, rows, dense)
+        COMPILED.contact_terms(tree.handle, free_q, free_v, records, space)
+        if not tree.follows:
             return space
-        own = contact_space(self.nv, rows, dense)
-        own.M[:] = self._reduce_matrix(space.M)
-        own.bias[:] = self._reduce_vector(space.bias)
-        own.G[:] = self._reduce_rows(space.G)
+        own = contact_space(tree.nv, rows, dense)
+        own.M[:] = tree.projected("matrix", space.M)
+        own.bias[:] = tree.projected("vector", space.bias)
+        own.G[:] = tree.projected("rows", space.G)
         own.velocity[:], own.gamma[:] = space.velocity, space.gamma
         return own
 
     def _factor_handle(self) -> int:
         """The workspace whose tree tells the sparsity of M; mimic joints couple branches."""
-        if not self.model.mimics.present:
-            return self.work.handle
+        if not self._tree.follows:
+            return self._tree.handle
         if self._unbranched is None:
-            self._unbranched = unbranched(self.nv)
+            self._unbranched = unbranched(self._tree.nv)
         return self._unbranched.handle
 
-    def _contact_records(self, contacts: Sequence[Contact]) -> Any:
-        if not isinstance(contacts, Sequence):
-            raise InputError(f"contacts is {type(contacts).__name__}, expected a list of Contact")
-        records = contact_records(len(contacts))
-        fields = records.view(CONTACT, np.ndarray)  # whole rows: attributes are slow to set
-        row = 0
-        for k, contact in enumerate(contacts):
-            fields[k] = self._contact_fields(f"contacts[{k}]", contact, row)
-            row += KINDS[contact.kind]
-        return records
-
-    def _contact_fields(self, name: str, contact: Contact, row: int) -> tuple[Any, ...]:
-        """The fields of `CONTACT`, checked."""
-        if not isinstance(contact, Contact):
-            raise InputError(f"{name} is {type(contact).__name__}, expected a Contact")
-        kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
-        held = self._contact_place(f"{name}.frame", contact.frame, contact.point)
-        normal = numbers(f"{name}.normal", contact.normal, (3,))
-        if not normal @ normal > 1e-18:
-            raise InputError(f"{name}.normal is zero, expected a direction")
-        if contact.half_size is not None:
-            nonnegative(f"{name}.half_size", contact.half_size, (2,))
-        return (
-            held.fields,
-            self._opposite(name, contact).fields,
-            kind,
-            row,
-            axis_frame(normal).ravel(),
-            nonnegative(f"{name}.stiffness", contact.stiffness),
-            nonnegative(f"{name}.damping", contact.damping),
-            nonnegative(f"{name}.friction", contact.friction or 0.0),
-            False,
-        )
-
-    def _contact_place(self, name: str, frame: str, point: Any) -> Place:
-        """A frame, moved to a point on it."""
-        if frame not in self._frame_index:
-            raise InputError(f"{name} {frame!r} is unknown; robot.frame_names lists them")
-        own = self.model.frames[self._frame_index[frame]]
-        shift = numbers(f"{name} {frame!r}: point", point, (3,))
-        return Place(own.body, own.rotation, own.position + own.rotation @ shift)
-
-    def _opposite(self, name: str, contact: Contact) -> Place:
-        """What a contact is held against."""
-        R, p = rotation_and_position(f"{name}.target", contact.target)
-        if contact.other is None:
-            if contact.stiffness and contact.target is None:
-                raise InputError(f"{name}: stiffness needs a target to measure errors from")
-            if contact.stiffness and contact.kind == "frame" and np.ndim(contact.target) == 1:
-                raise InputError(f"{name}.target: a frame contact needs a pose (4, 4)")
-            return Place(-1, R, p)
-        if contact.kind == "normal":
-            raise InputError(
-                f"{name}: a loop closure of kind 'normal' is not defined, allowed: 'point', 'frame'"
-            )
-        other = self._contact_place(f"{name}.other", contact.other, contact.other_point)
-        return Place(other.body, other.R @ R, other.p + other.R @ p)
-
-    def _contact_forces(
+    def _forces(
         self, q: Any, contacts: Sequence[Contact], records: Any, space: ContactSpace
     ) -> tuple[ContactForce, ...]:
         """Each contact's force along its axes, with a verdict."""
-        out = []
-        all_axes, row = records.axes.reshape(-1, 3, 3).copy(), 0
-        for contact, axes in zip(contacts, all_axes, strict=True):
+        out, row = [], 0
+        for contact, axes in zip(contacts, records.axes.reshape(-1, 3, 3).copy(), strict=True):
             rows = slice(row, row + KINDS[contact.kind])
             row = rows.stop
             force, moment = split_rows(contact.kind, space.force[rows])
-            slack = 1e-9 * (1.0 + float(np.abs(force).max()))
-            normal = max(0.0, float(force[2]))
-            # What holds two bodies together holds both ways, unless it is said to be a surface.
-            surface = contact.other is None or contact.friction is not None
-            tips = False
-            if contact.kind == "frame" and contact.half_size is not None:
-                # Normal force times centre of pressure, x = −m_y / f_z and y = m_x / f_z, in the
-                # frame's own axes.
-                R = self.frame_pose(q, contact.frame)[:3, :3]
-                lever = R.T @ axes @ np.array([-moment[1], moment[0], 0.0])
-                reach = normal * np.asarray(contact.half_size, dtype=np.float64)
-                tips = bool((np.abs(lever[:2]) > reach + slack).any())
-            out.append(
-                ContactForce(
-                    contact=contact,
-                    force=force,
-                    moment=moment,
-                    axes=axes,
-                    redundant=bool((space.redundancy[rows] > REDUNDANT).any()),
-                    pulls=surface and bool(force[2] < -slack),
-                    slips=contact.friction is not None
-                    and float(np.hypot(force[0], force[1])) > contact.friction * normal + slack,
-                    tips=tips,
-                )
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # told of the result
+                pulls, slips, tips = self._verdict(q, contact, axes, force, moment)
+            redundant = bool((space.redundancy[rows] > REDUNDANT).any())
+            out.append(ContactForce(contact, force, moment, axes, redundant, pulls, slips, tips))
         return tuple(out)
+
+    def _verdict(
+        self, q: Any, contact: Contact, axes: Array, force: Array, moment: Array
+    ) -> tuple[bool, bool, bool]:
+        """Whether a contact pulls, slips and tips."""
+        slack = 1e-9 * (1.0 + float(np.abs(force).max()))
+        normal = max(0.0, float(force[2]))
+        # What holds two bodies together holds both ways, unless it is said to be a surface.
+        surface = contact.other is None or contact.friction is not None
+        pulls = surface and bool(force[2] < -slack)
+        sideways = float(np.hypot(force[0], force[1]))
+        slips = contact.friction is not None and sideways > contact.friction * normal + slack
+        tips = False
+        if contact.kind == "frame" and contact.half_size is not None:
+            # Normal force times centre of pressure, x = −m_y / f_z and y = m_x / f_z, in the
+            # frame's own axes.
+            R = self._frames.pose(q, contact.frame)[:3, :3]
+            lever = R.T @ axes @ np.array([-moment[1], moment[0], 0.0])
+            reach = normal * np.asarray(contact.half_size, dtype=np.float64)
+            tips = bool((np.abs(lever[:2]) > reach + slack).any())
+        return pulls, slips, tips
 
     def _require_solved(self, status: int) -> None:
         if status & SINGULAR:
-            raise NumericalError(f"robot {self.name!r}: the mass matrix is singular here")
-
-
-def nonnegative(name: str, value: Any, shape: tuple[int, ...] = ()) -> Any:
-    """A number, or several, none of them negative."""
-    values = numbers(name, value, shape)
-    if (values < 0.0).any():
-        raise InputError(f"{name} is {value}, expected zero or a positive number")
-    return values if shape else float(values)
-
-
-def require_cone(name: str, contact: Contact) -> None:
-    """The contact is of a kind that can slide, with the friction that this needs."""
-    if contact.kind not in ("point", "normal"):
-        raise InputError(
-            f"{name}: kind {contact.kind!r} cannot have friction cones, allowed: "
-            "'point', 'normal' (a surface is several points)"
-        )
-    if contact.kind == "point" and contact.friction is None:
-        raise InputError(f"{name}: a point contact needs a friction coefficient")
-
-
-def rotation_and_position(name: str, target: Any) -> tuple[Array, Array]:
-    """Rotation and position of a target; a position alone is not turned."""
-    if target is None:
-        return np.eye(3), np.zeros(3)
-    place = numbers(name, target, (3,), (4, 4))
-    if place.ndim == 1:
-        return np.eye(3), place
-    R = place[:3, :3]
-    if np.abs(R.T @ R - np.eye(3)).max() > ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise InputError(f"{name}: its upper left 3x3 part is not a rotation")
-    return R, place[:3, 3]
+            name = self._tree.model.name
+            raise NumericalError(f"robot {name!r}: the mass matrix is singular here")
 
 
 def split_rows(kind: str, rows: Array) -> tuple[Array, Array]:

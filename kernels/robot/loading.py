@@ -1,32 +1,34 @@
-"""The part of `Robot` about where robots come from: URDF, TOML configuration, families."""
+"""Where robots come from: a description or a TOML configuration into a `Model`."""
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from torqued.common.errors import InputError, ModelError, ModelWarning
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.input_checks import choice, numbers, shown
 from torqued.kernels.model.assemble import assemble
+from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
 from torqued.kernels.model.checks import check, further_faults
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
+from torqued.kernels.model.model import Model
 from torqued.kernels.model.urdf import parse_with_faults
 from torqued.kernels.model.xml_file import read_text
-from torqued.kernels.robot.base import RobotBase
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
+BASES = ("fixed", "floating")
 
-class LoadingMethods(RobotBase):
-    """Options of every way to load:
+
+class Loadable:
+    """Ways to load a robot. Options of all of them:
 
     base       "fixed" to the world, or "floating": the root link moves freely, first in q and v
     gravity    acceleration of free fall (3,) in world axes, m/s²
@@ -36,41 +38,135 @@ class LoadingMethods(RobotBase):
     accept_unphysical   joints that move no mass and indefinite inertias are warnings, not errors
     """
 
+    def __init__(self, model: Model) -> None:
+        raise NotImplementedError
+
     @classmethod
-    def from_urdf(cls, path: str | os.PathLike[str], base: str = "fixed", **options: Any) -> Self:
+    def named(
+        cls,
+        name: str,
+        base: str | None = None,
+        *,
+        gravity: Any = STANDARD_GRAVITY,
+        armature: Mapping[str, float] | None = None,
+        mimic: str = "follow",
+        strict: bool = False,
+        accept_unphysical: bool = False,
+    ) -> Self:
+        """The robot that a name stands for: a file of example-robot-data (`panda`), a family with
+        its size (`chain20`), which brings its own base, or the path of a URDF file.
+
+        Without `base`, a robot that walks moves freely and an arm is held.
+        """
+        if not isinstance(name, str):
+            raise InputError(f"name: {shown(name)}, expected a text", "name", None, "a text")
+        family_and_size = family_name(name)
+        if family_and_size:
+            kind, dofs = family_and_size
+            description, base = family(kind, dofs), family_base(kind)
+        else:
+            description = read_file(find_urdf(name))
+            base = usual_base(name) if base is None else base
+        return cls(
+            model_of(
+                description,
+                base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
+
+    @classmethod
+    def from_urdf(
+        cls,
+        path: str | os.PathLike[str],
+        base: str = "fixed",
+        *,
+        gravity: Any = STANDARD_GRAVITY,
+        armature: Mapping[str, float] | None = None,
+        mimic: str = "follow",
+        strict: bool = False,
+        accept_unphysical: bool = False,
+    ) -> Self:
         """The robot in a URDF file."""
-        return cls.from_description(read_whole(read_text(path), os.fspath(path)), base, **options)
+        return cls(
+            model_of(
+                read_file(path),
+                base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
 
     @classmethod
-    def from_xml(cls, text: str, base: str = "fixed", **options: Any) -> Self:
+    def from_xml(
+        cls,
+        text: str,
+        base: str = "fixed",
+        *,
+        gravity: Any = STANDARD_GRAVITY,
+        armature: Mapping[str, float] | None = None,
+        mimic: str = "follow",
+        strict: bool = False,
+        accept_unphysical: bool = False,
+    ) -> Self:
         """The robot in a URDF text."""
-        return cls.from_description(read_whole(text), base, **options)
+        return cls(
+            model_of(
+                read_whole(text),
+                base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
 
     @classmethod
-    def family(cls, kind: str, dofs: int, seed: int = 0, **options: Any) -> Self:
+    def family(
+        cls,
+        kind: str,
+        dofs: int,
+        seed: int = 0,
+        base: str | None = None,
+        *,
+        gravity: Any = STANDARD_GRAVITY,
+        armature: Mapping[str, float] | None = None,
+        mimic: str = "follow",
+        strict: bool = False,
+        accept_unphysical: bool = False,
+    ) -> Self:
         """A robot of [EW21]'s families: chain, tree (fixed base), biped, quadruped (floating)."""
-        base = "floating" if kind in ("biped", "quadruped") else "fixed"
-        options.setdefault("base", base)
-        return cls.from_description(family(kind, dofs, seed), **options)
+        return cls(
+            model_of(
+                family(kind, dofs, seed),
+                family_base(kind) if base is None else base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
 
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
         """The robot in a TOML file: `urdf` (path, relative to the file) or `family` and `dofs`,
         and any of the options; rotor inertias in a table `[armature]`."""
-        source = os.fspath(path)
-        try:
-            config = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
-        config = config.get("robot", config)
-        if problems := config_problems(config):
-            raise ModelError(source, problems)
+        config = read_config(path)
         try:
             if "urdf" in config:
-                return cls.from_urdf(Path(path).parent / config.pop("urdf"), **config)
+                return cls.from_urdf(config.pop("urdf"), **config)
             return cls.family(config.pop("family"), config.pop("dofs"), **config)
         except InputError as error:
-            raise ModelError(source, [str(error)]) from None
+            raise ModelError(checked_path(path), [str(error)]) from None
 
     @classmethod
     def from_description(
@@ -84,18 +180,78 @@ class LoadingMethods(RobotBase):
         strict: bool = False,
         accept_unphysical: bool = False,
     ) -> Self:
-        """The robot of a description; its faults in one `ModelError`."""
-        choice("base", base, ("fixed", "floating"))
-        choice("mimic", mimic, ("follow", "free"))
-        fall = numbers("gravity", gravity, (3,))
-        description = with_armature(description, armature or {})
-        if mimic == "free":
-            joints = tuple(replace(joint, mimic=None) for joint in description.joints)
-            description = replace(description, joints=joints)
-        notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
-        for note in notes:
-            warnings.warn(f"{description.source}: {note}", ModelWarning, stacklevel=3)
-        return cls(assemble(description, base, fall, notes))
+        """The robot of a description."""
+        return cls(
+            model_of(
+                description,
+                base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
+
+
+def model_of(
+    description: Description,
+    base: str,
+    *,
+    gravity: Any = STANDARD_GRAVITY,
+    armature: Mapping[str, float] | None = None,
+    mimic: str = "follow",
+    strict: bool = False,
+    accept_unphysical: bool = False,
+) -> Model:
+    """The model of a description; its faults in one `ModelError`, what does no harm in one
+    `ModelWarning`, told to the caller of the caller."""
+    choice("base", base, BASES)
+    choice("mimic", mimic, ("follow", "free"))
+    fall = numbers("gravity", gravity, (3,))
+    description = with_armature(description, {} if armature is None else armature)
+    if mimic == "free":
+        joints = tuple(replace(joint, mimic=None) for joint in description.joints)
+        description = replace(description, joints=joints)
+    notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
+    if notes:
+        warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
+    return assemble(description, base, fall, notes)
+
+
+def listed(source: str, notes: Sequence[str]) -> str:
+    """Warnings about one file: what it is once, then each in a line."""
+    if len(notes) == 1:
+        return f"{source}: {notes[0]}"
+    return "\n  - ".join([f"{source}: {len(notes)} warnings", *notes])
+
+
+def read_config(path: Any) -> dict[str, Any]:
+    """The keys of a robot's configuration, which are those that it may have; a URDF's path is
+    relative to the file."""
+    source = checked_path(path)
+    try:
+        loaded = tomllib.loads(Path(source).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:  # not to be opened, no text, no TOML
+        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
+    config: dict[str, Any] = loaded.get("robot", loaded)
+    if problems := config_problems(config):
+        raise ModelError(source, problems)
+    if "urdf" in config:
+        config["urdf"] = Path(source).parent / config["urdf"]
+    return config
+
+
+def checked_path(path: Any) -> str:
+    if not isinstance(path, str | os.PathLike):
+        wanted = "the path of a file"
+        raise InputError(f"path: {shown(path)}, expected {wanted}", "path", None, wanted)
+    return os.fspath(path)
+
+
+def family_base(kind: str) -> str:
+    """How a robot of a family is held: on legs, it moves freely."""
+    return "floating" if kind in ("biped", "quadruped") else "fixed"
 
 
 #: Keys of a configuration, and what TOML has to give for them.
@@ -136,23 +292,34 @@ def config_problems(config: Any) -> list[str]:
     return problems
 
 
-def read_whole(text: str, source: str = "<text>") -> Description:
+def read_file(path: Any) -> Description:
+    """The robot of a URDF file."""
+    source = checked_path(path)
+    return read_whole(read_text(source), source)
+
+
+def read_whole(text: Any, source: str = "<text>") -> Description:
     """The robot of a URDF text; what cannot be read and what makes no sense in one `ModelError`."""
+    if not isinstance(text, str):
+        raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
     description, faults = parse_with_faults(text, source)
     if faults:
         raise ModelError(source, faults + further_faults(description, faults))
     return description
 
 
-def with_armature(description: Description, armature: Mapping[str, float]) -> Description:
+def with_armature(description: Description, armature: Any) -> Description:
     """The description with rotor inertias put in by joint name."""
+    if not isinstance(armature, Mapping):
+        wanted = "a map from joints to rotor inertias"
+        raise InputError(f"armature: {shown(armature)}, expected {wanted}", "armature")
     names = {joint.name for joint in description.joints}
     problems = [
         f"armature: joint {name!r} does not exist" for name in armature if name not in names
     ] + [
         f"armature: joint {name!r}: {value!r} is not a finite number"
         for name, value in armature.items()
-        if not isinstance(value, int | float) or not np.isfinite(value)
+        if not _is_number(value)
     ]
     if problems:
         raise ModelError(description.source, problems)
@@ -161,3 +328,10 @@ def with_armature(description: Description, armature: Mapping[str, float]) -> De
         for joint in description.joints
     )
     return replace(description, joints=joints)
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and math.isfinite(value)
+    except (TypeError, OverflowError):
+        return False

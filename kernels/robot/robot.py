@@ -1,56 +1,180 @@
 """`Robot`: the friendly face of the kernels. Checks what comes in, allocates what goes out.
 
-    robot = Robot.from_urdf("panda.urdf")
+    robot = Robot.named("panda")
     q, v = robot.random_state(np.random.default_rng(0))
     M, C = robot.mass_matrix(q), robot.coriolis_matrix(q, v)
 
-Each method is a compiled in-place kernel of the file named after it, wrapped. A robot has one
-workspace and is not to be shared between threads; `copy()` gives another one for the same model.
-Frames, centre of mass and momentum are in `robot_frames.py`, ways to load in `robot_loading.py`,
-configurations in `robot_coordinates.py`; `coordinates=` hands over to `robot_charts.py`.
+A robot is composed of parts, a file each: `dynamics`, `frames`, `centroidal`, `contacts`,
+`configurations`, `control_terms`. They compute natively, on a tree with checked states (`tree.py`)
+and frames by name (`frame_table.py`). `in_coordinates` gives the same methods in another chart
+(charts/charted_robot.py), and `coordinates=` is short for that: result_checks.py wraps every method
+that computes for it.
+
+A robot has one workspace and is not to be shared between threads; `copy()` gives another one for
+the same model.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from torqued.common.errors import InputError, NumericalError
-from torqued.kernels.charts import Coordinates
-from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.dynamics.articulated import OK
-from torqued.kernels.dynamics.evaluation_plan import MOST_PLANS, EvaluationPlan
-from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import QUANTITIES
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.charts import Chart, Coordinates, RedundantBase, chart_of
+from torqued.kernels.charts.charted_robot import ChartedRobot
+from torqued.kernels.contacts.types import (
+    Contact,
+    ContactSolution,
+    FrictionSolution,
+    ImpactSolution,
+)
+from torqued.kernels.dynamics.evaluation_plan import EvaluationPlan
 from torqued.kernels.model.description import Array
-from torqued.kernels.robot.base import RobotBase, Wrenches
-from torqued.kernels.robot.contacts import ContactMethods
-from torqued.kernels.robot.control import ControlMethods
-from torqued.kernels.robot.frames import FrameMethods
-from torqued.kernels.robot.loading import LoadingMethods
+from torqued.kernels.model.model import Dofs, Model
+from torqued.kernels.result_checks import in_any_coordinates
+from torqued.kernels.robot.centroidal import Centroidal
+from torqued.kernels.robot.configurations import Configurations
+from torqued.kernels.robot.contacts import Contacts
+from torqued.kernels.robot.control_terms import ControlTerms
+from torqued.kernels.robot.dynamics import Dynamics
+from torqued.kernels.robot.frame_table import FrameTable, Wrenches
+from torqued.kernels.robot.frames import Frames
+from torqued.kernels.robot.loading import Loadable
+from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.tree import FreeTree
 
-FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
 
+class Robot(Loadable):
+    """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 
-class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotBase):
-    """A loaded robot. SI units, radians; conventions in docs/NOTATION.md."""
+    `point` (3,) is in a frame's own axes; the default is the frame's origin. `representation` is
+    `hybrid` (world axes, at the frame's origin), `body` (frame's axes), `spatial` (world axes, at
+    the world's origin) or `mixed` (angular in frame axes, linear in world axes). 6-D vectors are
+    [angular; linear].
+    """
 
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tree = tree = FreeTree(model)
+        self.frame_table = table = FrameTable(model)
+        self._dynamics = Dynamics(tree, table)
+        self._frames = Frames(tree, table)
+        self.contacts = Contacts(tree, table, self._frames)
+        self._centroidal = Centroidal(tree)
+        self._configurations = Configurations(tree)
+        self._control = ControlTerms(tree)
+        self._charted: dict[str, ChartedRobot] = {}
+        #: Sizes of q and v, and of those of the tree with mimic joints free.
+        self.nq, self.nv = tree.nq, tree.nv
+        self.nq_free, self.nv_free = tree.nq_free, tree.nv_free
+        self.work = tree.work
+
+    def copy(self) -> Self:
+        """The same robot with a workspace of its own, for another thread."""
+        return type(self)(self.model)
+
+    def __repr__(self) -> str:
+        return f"<Robot {self.name!r}: {self.model.base} base, nq={self.nq}, nv={self.nv}>"
+
+    def __getattr__(self, name: str) -> Any:
+        hint = f"; here it is {PINOCCHIO_NAMES[name]!r}" if name in PINOCCHIO_NAMES else ""
+        raise AttributeError(f"a robot has no {name!r}{hint}", name=name, obj=self)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Faults of the robot's file that do no harm."""
+        return self.model.warnings
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """Moving joints in the order of their coordinates; followers of other joints left out."""
+        return self.model.joint_names
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """Links, then joints whose name no link has."""
+        return self.frame_table.names
+
+    @property
+    def gravity_vector(self) -> Array:
+        """Acceleration of free fall in world axes, m/s²."""
+        return np.array(self.model.world["gravity"][0])
+
+    @property
+    def limits(self) -> Dofs:
+        """Limits, damping, friction and rotor inertia of the robot's own coordinates."""
+        return self.model.own_dofs
+
+    @property
+    def quaternions(self) -> list[tuple[str, int]]:
+        """Joints with quaternions, and where these begin in q."""
+        return self.tree.quaternions
+
+    def in_coordinates(self, coordinates: Coordinates) -> Robot | ChartedRobot:
+        """This robot in other coordinates (docs/COORDINATES.md): the same methods, with all that
+        goes in and comes out in the chart of that name, or of `Custom(A, A_rate)`."""
+        if isinstance(coordinates, str) and coordinates == "native":
+            return self
+        return self._in_chart(coordinates)
+
+    def chart(self, coordinates: Coordinates) -> Chart:
+        """The chart itself: q, v, a and τ both ways, its sizes `nq` and `nv`, A and its rate."""
+        return self._in_chart(coordinates).chart
+
+    def _in_chart(self, coordinates: Coordinates) -> ChartedRobot:
+        """Named charts are made once."""
+        if not isinstance(coordinates, str):
+            return ChartedRobot(self, chart_of(self, coordinates))
+        if coordinates not in self._charted:
+            self._charted[coordinates] = ChartedRobot(self, chart_of(self, coordinates))
+        return self._charted[coordinates]
+
+    @in_any_coordinates
+    def neutral(self, *, coordinates: Coordinates = "native") -> Array:
+        """All coordinates zero and quaternions at identity, shape (nq,)."""
+        return self._configurations.neutral()
+
+    @in_any_coordinates
+    def random_state(
+        self, rng: np.random.Generator, *, coordinates: Coordinates = "native"
+    ) -> tuple[Array, Array]:
+        """q within limits (± π or ± 1 m where there are none) and v of order one."""
+        return self._configurations.random_state(rng)
+
+    @in_any_coordinates
+    def integrate(self, q: Any, v: Any, dt: float, *, coordinates: Coordinates = "native") -> Array:
+        """q after moving with constant v for dt seconds, shape (nq,)."""
+        return self._configurations.integrate(q, v, dt)
+
+    @in_any_coordinates
+    def difference(self, q0: Any, q1: Any, *, coordinates: Coordinates = "native") -> Array:
+        """The velocity (nv,) that takes q0 to q1 in one second: inverse of integrate."""
+        return self._configurations.difference(q0, q1)
+
+    def base_constraint(
+        self, q: Any, v: Any, *, coordinates: Coordinates = "quaternion"
+    ) -> RedundantBase:
+        """What the base's redundant parameters must keep to, in `quaternion` and
+        `rotation_matrix`: selection matrix, constraint, multiplier, projector ([BK12] eq. 28-35).
+        """
+        return self._in_chart(coordinates).base_constraint(q, v)
+
+    @in_any_coordinates
     def mass_matrix(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """M(q), shape (nv, nv)."""
-        if coordinates != "native":
-            return self._in(coordinates).mass_matrix(q)
-        return self._reduce_matrix(self._free_mass_matrix(self._free_q(q)))
+        return self._dynamics.mass_matrix(q)
 
+    @in_any_coordinates
     def mass_matrix_rate(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
         """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
-        if coordinates != "native":
-            return self._in(coordinates).mass_matrix_rate(q, v)
-        Mdot = np.empty((self.nv_free, self.nv_free))
-        COMPILED.mass_matrix_rate(self.work.handle, self._free_q(q), self._free_v("v", v), Mdot)
-        return self._reduce_matrix(Mdot)
+        return self._dynamics.mass_matrix_rate(q, v)
 
+    @in_any_coordinates
     def coriolis_matrix(
         self,
         q: Any,
@@ -63,43 +187,28 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
 
         `christoffel` is the one that Γ sums to ([EW21] eq. 10); `direct` is eq. 9's.
         """
-        if coordinates != "native":
-            return self._in(coordinates).coriolis_matrix(q, v, factorization)
-        choice("factorization", factorization, FACTORIZATIONS)
-        M, Mdot, C = np.empty((3, self.nv_free, self.nv_free))
-        kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
-        kernel(self.work.handle, self._free_q(q), self._free_v("v", v), M, Mdot, C)
-        return self._reduce_matrix(C)
+        return self._dynamics.coriolis_matrix(q, v, factorization)
 
+    @in_any_coordinates
     def christoffel(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """Γ(q), shape (nv, nv, nv), with C_ij = Σ_k Γ_ijk v_k.
 
         Symmetric in j, k where v is the rate of coordinates; for spherical and floating joints
         they are the coefficients of quasi-velocities.
         """
-        if coordinates != "native":
-            return self._in(coordinates).christoffel(q)
-        n = self.nv_free
-        Gamma = np.zeros((n, n, n))
-        COMPILED.christoffel(self.work.handle, self._free_q(q), Gamma)
-        return self._reduce_tensor(Gamma)
+        return self._dynamics.christoffel(q)
 
+    @in_any_coordinates
     def gravity(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
         """g(q), shape (nv,): the torques that hold the robot still."""
-        if coordinates != "native":
-            return self._in(coordinates).gravity(q)
-        g = np.empty(self.nv_free)
-        COMPILED.gravity(self.work.handle, self._free_q(q), g)
-        return self._reduce_vector(g)
+        return self._dynamics.gravity(q)
 
+    @in_any_coordinates
     def bias(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
         """C(q, v) v + g(q), shape (nv,)."""
-        if coordinates != "native":
-            return self._in(coordinates).bias(q, v)
-        tau = np.empty(self.nv_free)
-        COMPILED.bias(self.work.handle, self._free_q(q), self._free_v("v", v), tau)
-        return self._reduce_vector(tau)
+        return self._dynamics.bias(q, v)
 
+    @in_any_coordinates
     def inverse_dynamics(
         self,
         q: Any,
@@ -114,16 +223,9 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
         `f_ext` maps frame names to what acts on the robot there: wrenches (6,) [moment; force] at
         the frame's origin in world axes, or `Wrench`es at any of its points, or lists of those.
         """
-        if coordinates != "native":
-            return self._in(coordinates).inverse_dynamics(q, v, a, f_ext)
-        tau = np.empty(self.nv_free)
-        q, v, a = self._free_q(q), self._free_v("v", v), self._free_v("a", a)
-        if f_ext:
-            COMPILED.inverse_dynamics_forced(self.work.handle, q, v, a, *self._wrenches(f_ext), tau)
-        else:
-            COMPILED.inverse_dynamics(self.work.handle, q, v, a, tau)
-        return self._reduce_vector(tau)
+        return self._dynamics.inverse_dynamics(q, v, a, f_ext)
 
+    @in_any_coordinates
     def forward_dynamics(
         self,
         q: Any,
@@ -137,144 +239,247 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
 
         Where joints mimic others, the equations of the leaders are solved by Cholesky instead.
         """
-        if coordinates != "native":
-            return self._in(coordinates).forward_dynamics(q, v, tau, f_ext)
-        if self.model.mimics.present:
-            zero = np.zeros(self.nv)
-            rest = numbers("tau", tau, (self.nv,)) - self.inverse_dynamics(q, v, zero, f_ext)
-            return self.solve_mass(q, rest)
-        a = np.empty(self.nv)
-        q, v, tau = self._free_q(q), self._free_v("v", v), self._free_v("tau", tau)
-        if f_ext:
-            forces = self._wrenches(f_ext)
-            status = COMPILED.forward_dynamics_forced(self.work.handle, q, v, tau, *forces, a)
-        else:
-            status = COMPILED.forward_dynamics(self.work.handle, q, v, tau, a)
-        self._require_regular(status)
-        return a
+        return self._dynamics.forward_dynamics(q, v, tau, f_ext)
 
+    @in_any_coordinates
     def solve_mass(self, q: Any, b: Any, *, coordinates: Coordinates = "native") -> Array:
         """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
-        if coordinates != "native":
-            return self._in(coordinates).solve_mass(q, b)
-        columns = numbers("b", b, (self.nv,), (self.nv, -1))
-        rows = np.array(np.atleast_2d(columns.T), order="C")
-        if self.model.mimics.present:
-            L = self.mass_matrix(q)
-            status = COMPILED.cholesky(L)
-            for row in rows:
-                COMPILED.cholesky_solve(L, row)
-        else:
-            status = COMPILED.solve_mass(self.work.handle, self._free_q(q), rows)
-        self._require_regular(status)
-        return rows[0] if columns.ndim == 1 else np.ascontiguousarray(rows.T)
+        return self._dynamics.solve_mass(q, b)
 
+    @in_any_coordinates
     def mass_product(self, q: Any, w: Any, *, coordinates: Coordinates = "native") -> Array:
         """M(q) w in O(N), shape (nv,)."""
-        if coordinates != "native":
-            return self._in(coordinates).mass_product(q, w)
-        out = np.empty(self.nv_free)
-        COMPILED.mass_product(self.work.handle, self._free_q(q), self._free_v("w", w), out)
-        return self._reduce_vector(out)
+        return self._dynamics.mass_product(q, w)
 
+    @in_any_coordinates
     def coriolis_product(
         self, q: Any, v: Any, w: Any, *, coordinates: Coordinates = "native"
     ) -> Array:
         """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
-        if coordinates != "native":
-            return self._in(coordinates).coriolis_product(q, v, w)
-        out = np.empty(self.nv_free)
-        q, v, w = self._free_q(q), self._free_v("v", v), self._free_v("w", w)
-        COMPILED.coriolis_product(self.work.handle, q, v, w, out)
-        return self._reduce_vector(out)
+        return self._dynamics.coriolis_product(q, v, w)
 
+    @in_any_coordinates
     def coriolis_transposed_product(
         self, q: Any, v: Any, w: Any = None, *, coordinates: Coordinates = "native"
     ) -> Array:
         """C(q, v)ᵀ w in O(N), shape (nv,); w defaults to v, as momentum observers need it."""
-        if coordinates != "native":
-            return self._in(coordinates).coriolis_transposed_product(q, v, w)
-        out = np.empty(self.nv_free)
-        q, v = self._free_q(q), self._free_v("v", v)
-        w = v if w is None else self._free_v("w", w)
-        COMPILED.coriolis_transposed_product(self.work.handle, q, v, w, out)
-        return self._reduce_vector(out)
+        return self._dynamics.coriolis_transposed_product(q, v, w)
 
+    @in_any_coordinates
     def energy(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> tuple[float, float]:
         """Kinetic energy, rotors included, and potential energy (0 at the world's origin), J."""
-        if coordinates != "native":
-            return self._in(coordinates).energy(q, v)
-        out = np.empty(2)
-        COMPILED.energy(self.work.handle, self._free_q(q), self._free_v("v", v), out)
-        return float(out[0]), float(out[1])
+        return self._dynamics.energy(q, v)
 
+    @in_any_coordinates
     def dynamics(
         self,
         q: Any,
         v: Any = None,
-        want: tuple[str, ...] = ("M", "C", "g"),
-        frames: tuple[str, ...] = (),
+        want: Sequence[str] = ("M", "C", "g"),
+        frames: Sequence[str] = (),
         representation: str = "hybrid",
         *,
         coordinates: Coordinates = "native",
     ) -> dict[str, Any]:
-        """Any of M, Mdot, C, Gamma, g, bias, energy, com, momentum, and per frame J, Jdot_v, pose.
+        """Any of the quantities of dynamics/quantities.py: M, Mdot, C, Gamma, g, bias, energy,
+        com, momentum, and per frame J, Jdot_v, pose.
 
         One walk over the tree for all of them. Results by name; those per frame are dicts by
         frame. v may be left out where nothing wanted depends on it.
         """
-        if coordinates != "native":
-            return self._in(coordinates).dynamics(q, v, want, frames, representation)
-        want, frames = tuple(want), tuple(frames)
-        plan = self.plan(want, frames, representation)
-        if v is None:
-            if plan.needs_velocity:
-                message = f"v: missing, but {plan.needs_velocity!r} depends on it"
-                raise InputError(message, "v", None, "present")
-            v = np.zeros(self.nv)
-        q, v = self._free_q(q), self._free_v("v", v)
-        out = plan.allocate()
-        COMPILED.evaluate(self.work.handle, q, v, plan.flags, plan.frames, plan.representation, out)
-        return self.named_results(plan, out)
+        return self._dynamics.dynamics(q, v, want, frames, representation)
 
     def plan(
-        self, want: tuple[str, ...], frames: tuple[str, ...], representation: str
+        self, want: Sequence[str], frames: Sequence[str] = (), representation: str = "hybrid"
     ) -> EvaluationPlan:
-        """What `dynamics` looks up and allocates for these; remembered, as loops ask the same."""
-        key = (want, frames, representation)
-        plan = self._plans.get(key)
-        if plan is None:
-            kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
-            plan = EvaluationPlan(want, frames, self._frames(frames), kind, self.nv_free)
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            self._plans[key] = plan
-        return plan
+        """What `dynamics` looks up for these, for callers of the compiled `evaluate`."""
+        return self._dynamics.plan(want, frames, representation)
 
-    def named_results(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
-        """Results of a plan by name, those per frame by frame, in the robot's coordinates."""
-        if plan.plain and not self._follows:
-            return {word: getattr(out, word) for word in plan.want}
-        return {word: self._reduced(word, getattr(out, word), plan) for word in plan.want}
+    def results_of(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
+        """What `evaluate` has put into a plan's arrays, as `dynamics` returns it."""
+        return self._dynamics.results(plan, out)
 
-    def _reduced(self, word: str, value: Array, plan: EvaluationPlan) -> Any:
-        quantity = QUANTITIES[word]
-        if not quantity.per_frame:
-            return self._projected(quantity.projection, value)
-        names = plan.frame_names
-        return {
-            name: self._projected(quantity.projection, of_frame)
-            for name, of_frame in zip(names, value, strict=True)
-        }
+    @in_any_coordinates
+    def frame_pose(
+        self, q: Any, frame: str, point: Any = None, *, coordinates: Coordinates = "native"
+    ) -> Array:
+        """Homogeneous pose (4, 4) of a frame in the world."""
+        return self._frames.pose(q, frame, point)
 
-    def _free_mass_matrix(self, q: Array) -> Array:
-        M = np.empty((self.nv_free, self.nv_free))
-        COMPILED.mass_matrix(self.work.handle, q, M)
-        return M
+    @in_any_coordinates
+    def frame_jacobian(
+        self,
+        q: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J (6, nv): twist of the frame = J v."""
+        return self._frames.jacobian(q, frame, representation, point)
 
-    def _require_regular(self, status: int) -> None:
-        if status != OK:
-            raise NumericalError(
-                f"robot {self.name!r}: the mass matrix is singular in this configuration "
-                "(a joint moves no inertia, or Euler angles are at their singularity)"
-            )
+    @in_any_coordinates
+    def frame_velocity(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J v (6,), without forming J."""
+        return self._frames.motion(q, v, None, frame, representation, point)[0]
+
+    @in_any_coordinates
+    def frame_acceleration(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J a + J̇ v (6,): the rate of `frame_velocity`; gravity is not in it."""
+        a = self.tree.own_v("a", a)
+        return self._frames.motion(q, v, a, frame, representation, point)[1]
+
+    @in_any_coordinates
+    def frame_bias(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J̇ v (6,)."""
+        return self._frames.motion(q, v, None, frame, representation, point)[1]
+
+    @property
+    def total_mass(self) -> float:
+        """Mass of all moving bodies, kg (without what is fixed to the world)."""
+        return self._centroidal.mass
+
+    @in_any_coordinates
+    def center_of_mass(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
+        """Centre of mass (3,) of the moving bodies in the world."""
+        return self._centroidal.center_of_mass(q)
+
+    @in_any_coordinates
+    def center_of_mass_jacobian(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
+        """J (3, nv): velocity of the centre of mass = J v; zero for a robot without mass."""
+        return self._centroidal.center_of_mass_jacobian(q)
+
+    @in_any_coordinates
+    def centroidal_matrix(self, q: Any, *, coordinates: Coordinates = "native") -> Array:
+        """A_G (6, nv): `centroidal_momentum` = A_G v."""
+        return self._centroidal.matrix(q)
+
+    @in_any_coordinates
+    def centroidal_momentum(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
+        """[angular momentum about the centre of mass; linear momentum], world axes."""
+        return self._centroidal.momentum(q, v)
+
+    @in_any_coordinates
+    def centroidal_bias(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
+        """Ȧ_G v (6,): the rate of the centroidal momentum while v stays constant."""
+        return self._centroidal.bias(q, v)
+
+    @in_any_coordinates
+    def contact_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Contact],
+        solver: str = "range_space",
+        *,
+        coordinates: Coordinates = "native",
+    ) -> ContactSolution:
+        """Accelerations and contact forces while frames are held ([F16] eq. 7).
+
+        Contacts pull as well as push; each force comes with a verdict. `solver` is
+        "range_space" (fastest), "direct" or "null_space".
+        """
+        return self.contacts.contact_dynamics(q, v, tau, contacts, solver)
+
+    @in_any_coordinates
+    def friction_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Contact],
+        dt: float,
+        iterations: int = 1000,
+        tolerance: float = 1e-9,
+        start: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> FrictionSolution:
+        """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
+
+        Contacts are of kind "point" (with `friction`) or "normal" (without). A surface is several
+        points. Iterations end when no contact is off by more than `tolerance`, m/s. `start` is
+        the force of a former solution, to begin from. Baumgarte gains act along normals only:
+        tangents may slide.
+        """
+        return self.contacts.friction_dynamics(
+            q, v, tau, contacts, dt, iterations, tolerance, start
+        )
+
+    @in_any_coordinates
+    def impact(
+        self,
+        q: Any,
+        v: Any,
+        contacts: Sequence[Contact],
+        restitution: float = 0.0,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> ImpactSolution:
+        """Velocities after frames hit what holds them, G v⁺ = −e G v⁻ ([F16] eq. 10).
+
+        `restitution` e is between 0 (the frames stay) and 1 (no energy is lost).
+        """
+        return self.contacts.impact(q, v, contacts, restitution)
+
+    @in_any_coordinates
+    def tracking_torque(
+        self, q: Any, v: Any, v_ref: Any, a_ref: Any, *, coordinates: Coordinates = "native"
+    ) -> Array:
+        """M a_ref + C(q, v) v_ref + g in O(N), shape (nv,): Slotine and Li's feed-forward."""
+        return self._control.tracking_torque(q, v, v_ref, a_ref)
+
+    @in_any_coordinates
+    def generalized_momentum(
+        self, q: Any, v: Any, *, coordinates: Coordinates = "native"
+    ) -> tuple[Array, Array]:
+        """p = M v and Cᵀ v − g, (nv,) each: ṗ is the latter plus all torques."""
+        return self._control.generalized_momentum(q, v)
+
+    @property
+    def inertial_parameters(self) -> Array:
+        """Ten numbers per body in its own frame, (10 bodies,): m, m c, Ī (xx xy xz yy yz zz).
+
+        Bodies as the model has them: links joined by fixed joints are one.
+        """
+        return self._control.inertial_parameters()
+
+    @in_any_coordinates
+    def regressor(
+        self, q: Any, v: Any, a: Any, v_ref: Any = None, *, coordinates: Coordinates = "native"
+    ) -> Array:
+        """Y (nv, 10 bodies) with M a + C(q, v) v_ref + g = Y π, π = `inertial_parameters`.
+
+        v_ref is v where it is not given. Rotor inertias are no part of π.
+        """
+        return self._control.regressor(q, v, a, v_ref)

@@ -13,7 +13,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torqued.server import catalog
+    from torqued.kernels.model import catalog
     from torqued.server.cli.tables import table
 
     rows = [["name", "or", "base", "joints", "what it is"]]

@@ -47,7 +47,7 @@ class Check:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from torqued.server import catalog
+    from torqued.kernels.model import catalog
     from torqued.server.cli.compile import compile_with_progress
 
     console = Console()

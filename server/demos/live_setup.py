@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from torqued.kernels import Robot
+from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array, Description
-from torqued.server import catalog
 from torqued.server.demos.models import PANDA_READY, described, panda
 from torqued.server.demos.trajectories import Sines, panda_sines
 

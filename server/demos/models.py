@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.model import catalog
 from torqued.kernels.model.description import (
     Array,
     Description,
@@ -26,7 +27,6 @@ from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.kernels.model.xml_file import read_text
 from torqued.kernels.robot.loading import read_whole
-from torqued.server import catalog
 
 #: The fingers are held by a drive of their own, as on the real arm.
 PANDA_FINGERS = ("panda_finger_joint1", "panda_finger_joint2")

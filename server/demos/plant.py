@@ -79,7 +79,7 @@ class Plant:
         substep: float = SUBSTEP,
     ) -> None:
         self.robot = Robot.from_description(description, base)
-        if self.robot._follows:
+        if self.robot.tree.follows:
             raise InputError(
                 f"robot {description.name!r} has mimic joints; the simulation needs them locked"
             )

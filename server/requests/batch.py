@@ -181,7 +181,7 @@ def native_dynamics(
         COMPILED.expand_rows(mimics.v_index, mimics.multiplier, v_own, v)
 
     def results() -> dict[str, Any]:
-        return robot.named_results(plan, out)
+        return robot.results_of(plan, out)
 
     always_here = None if mimics.present else results()
 

@@ -131,7 +131,7 @@ class Familiar:
         marked = encode_marked({**message, **places}, places.values())
         results, out = plan.allocate_in_one()
         envelope = {"protocol": PROTOCOL_VERSION, "id": message["id"], "ok": True}
-        result = robot.named_results(plan, out)
+        result = robot.results_of(plan, out)
         reply = encode_marked({**envelope, **result}, out)
         copies = np.array(
             [

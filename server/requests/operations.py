@@ -122,6 +122,9 @@ def contacts(fields: Fields) -> list[Contact]:
     value = fields["contacts"]
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError("contacts: expected a list of maps", "contacts", None, "a list of maps")
+    if not value:
+        message = "contacts: empty, expected at least one; forward_dynamics is for none"
+        raise InputError(message, "contacts", [], "at least one contact")
     allowed = Contact.__dataclass_fields__
     for k, item in enumerate(value):
         for key in item:

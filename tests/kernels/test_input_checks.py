@@ -32,9 +32,8 @@ class TestNumbers:
             np.array([1, 2, 3], dtype=np.float32),
             np.array([1.0, 9.0, 2.0, 9.0, 3.0])[::2],
             np.array([1.0, 2.0, 3.0], dtype=">f8"),
-            np.array([["1", "2", "3"]])[0],
         ],
-        ids=["list", "tuple", "int8", "float32", "strided", "big endian", "digits"],
+        ids=["list", "tuple", "int8", "float32", "strided", "big endian"],
     )
     def test_anything_like_an_array_becomes_one_that_kernels_can_take(self, value):
         array = numbers("x", value, (3,))
@@ -260,6 +259,6 @@ class TestForces:
         )
 
     def test_unknown_frame_is_named(self):
-        assert self.inverse({"tail": np.zeros(6)}).startswith("frame 'tail' is unknown")
+        assert self.inverse({"tail": np.zeros(6)}).startswith("f_ext: frame 'tail' is unknown")
         message = refusal(lambda: ROBOT.forward_dynamics(Q, V, V, {"tail": np.zeros(6)}))
-        assert message.startswith("frame 'tail' is unknown")
+        assert message.startswith("f_ext: frame 'tail' is unknown")

@@ -100,7 +100,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     name = fields.get("frame")
     if not isinstance(name, str):
         raise InputError("frame: the frame that carries the load is missing", "frame", name)
-    frames = robot._frames([name])
+    frames = robot.frame_table.records([name])
     if frames[0].body < 0:
         raise InputError(f"frame: {name!r} does not move", "frame", name)
     lower, upper = bounds(robot, fields, float(robot.model.bodies[frames[0].body].mass))

@@ -112,14 +112,14 @@ def checked_frame(robot: Robot, fields: Fields) -> str:
     name = fields.get("frame")
     if not isinstance(name, str):
         raise InputError("frame: the frame that is to be moved is missing", "frame", name)
-    robot._frames([name])
+    robot.frame_table.records([name])
     return name
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     fixed_base(robot, "impedance")
     name = checked_frame(robot, fields)
-    frames = robot._frames([name], fields.get("point"))
+    frames = robot.frame_table.records([name], fields.get("point"))
     first, rows = AXES[choice("axes", fields.get("axes", "all"), AXES)]
     packed = gains(robot, fields.get("gains", {}), fields)
     references = {

@@ -52,7 +52,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
         no_gains(robot, fields.get("gains", {}), fields),
         outputs=shapes(want, robot.nv, len(names)),
         memory=np.zeros(sum(math.prod(shape) for shape in free.values())),
-        frames=robot._frames(names),
+        frames=robot.frame_table.records(names, field="frames"),
         want=want,
         representation=REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)],
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.control.typical_inertia import typical
 from torqued.kernels.control.wholebody import balance_law  # noqa: F401  (registers its entry)
 from torqued.kernels.control.wholebody.contacts import EDGES
 from torqued.kernels.control.wholebody.controller import ContactController
@@ -96,10 +97,6 @@ class Balance(ContactController):
 
         Constant: a spring that changes with the configuration would not give back what it stores.
         """
-        from torqued.kernels.control.typical_inertia import (
-            typical,  # the laws' package imports this module
-        )
-
         robot = self.robot
         mass = robot.total_mass
         inertia = float(np.trace(robot.centroidal_matrix(robot.neutral())[:3, :3])) / 3.0

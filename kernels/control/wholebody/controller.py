@@ -18,9 +18,8 @@ from torqued.kernels.control.wholebody.layout import (
     allocate_program,
 )
 from torqued.kernels.control.wholebody.parsing import parse_limits
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.input_checks import choice, nonnegative, numbers
 from torqued.kernels.primitives.arrays import Memory
-from torqued.kernels.robot.contacts import nonnegative
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -142,8 +141,8 @@ class ContactController:
         Velocities and accelerations may be left out (zero), as may `active` (all are) and
         `max_force` (no limit).
         """
-        self.robot._free_q(q)
-        parts = [numbers("q", q, (self.robot.nq,)), numbers("v", v, (self.robot.nv,))]
+        tree = self.robot.tree
+        parts = [tree.own_q(q), tree.own_v("v", v)]
         for name in references:
             choice("references", name, self.references)
         for name, shape in self.references.items():

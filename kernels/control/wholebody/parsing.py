@@ -12,9 +12,8 @@ from torqued.common.errors import InputError
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.layout import CONTACT_RECORD, TASK, Array
 from torqued.kernels.control.wholebody.tasks import KINDS, ROWS
-from torqued.kernels.input_checks import at_most, choice, numbers
+from torqued.kernels.input_checks import at_most, choice, known_name, nonnegative, numbers
 from torqued.kernels.model.assemble import axis_frame
-from torqued.kernels.robot.contacts import nonnegative
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -106,9 +105,7 @@ def unique_names(kind: str, items: Sequence[Map], default: str) -> list[str]:
 
 def frame_fields(robot: Robot, name: str, frame: Any, point: Any = None) -> tuple[Any, ...]:
     """Those of `FRAME`."""
-    choice(name, frame, robot.frame_names)
-    place = robot._contact_place(name, frame, np.zeros(3) if point is None else point)
-    return place.fields
+    return robot.frame_table.place(name, frame, point).fields
 
 
 def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]:
@@ -152,7 +149,7 @@ def posture_joints(robot: Robot, name: str, joints: Any) -> Array:
         robot.joint_names if joints is None else require_list(f"{name}.joints", joints, robot.nv)
     )
     for word in names:
-        joint = own[choice(f"{name}.joints", word, robot.joint_names)]
+        joint = own[known_name(f"{name}.joints", "joint", word, robot.joint_names)]
         if joint.type != "floating":
             start = leaders.index(joint.v)
             chosen[start : start + joint.nv] = 1.0

@@ -122,6 +122,6 @@ class WholeBody(ContactController):
         frames = np.zeros(1, record["frame"].dtype).view(np.recarray)
         frames[0] = record["frame"]
         poses = np.empty((1, 4, 4))
-        COMPILED.frame_poses(self.robot.work.handle, self.robot._free_q(q), frames, poses)
+        COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
         pose: Array = poses[0]
         return pose

@@ -98,7 +98,7 @@ def test_evaluate_writes_what_is_wanted_and_nothing_else(word):
     coming = quantities(WANTS[word], ROBOT.nv, 1)  # M, Mdot and C come together
     out = everything._replace(**{name: np.full(x.shape, CANARY) for name, x in named(everything)})
     out = out._replace(Gamma=np.where(coming.Gamma.size, 0.0, out.Gamma))  # zeroed beforehand
-    frames = ROBOT._frames(ROBOT.frame_names[:1])
+    frames = ROBOT.frame_table.records(ROBOT.frame_names[:1])
     COMPILED.evaluate(ROBOT.work.handle, q, v, WANTS[word], frames, 0, out)
     assert getattr(coming, word).size > 0
     for name, array in named(out):

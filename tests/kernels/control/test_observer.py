@@ -7,7 +7,7 @@ import pytest
 
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 STEP = 1e-3
 GAIN = 40.0

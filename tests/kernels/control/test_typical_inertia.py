@@ -12,7 +12,7 @@ from torqued.kernels.control.typical_inertia import (
     frame_inertia,
     typical,
 )
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 ROBOTS = {
     "panda": lambda: Robot.from_urdf(find_urdf("panda")),

@@ -48,7 +48,7 @@ def test_momentum_and_its_rate_are_those_of_formed_matrices(case):
 @any_case
 def test_regressor_times_parameters_is_the_tracking_torque_without_rotors(case):
     robot, q, v, w, a = case.robot, case.q, case.v, case.vector(), case.vector()
-    rotors = robot._reduce_vector(robot.model.dofs.armature * robot._free_v("a", a))
+    rotors = robot.tree.projected("vector", robot.model.dofs.armature * robot.tree.v("a", a))
     torque = robot.regressor(q, v, a, w) @ robot.inertial_parameters + rotors
     assert_agree(torque, robot.tracking_torque(q, v, w, a), size=size(case, w, a))
 
@@ -82,8 +82,10 @@ def test_rate_of_the_jacobian_times_v_is_the_bias_of_the_frame(case):
     robot, q, v = case.robot, case.q, case.v
     frame = robot.frame_names[-1]
     Jdot = np.empty((1, 6, robot.nv_free))
-    free_q, free_v = robot._free_q(q), robot._free_v("v", v)
-    COMPILED.frame_jacobian_rates(robot.work.handle, free_q, free_v, robot._frames([frame]), Jdot)
+    free_q, free_v = robot.tree.q(q), robot.tree.v("v", v)
+    COMPILED.frame_jacobian_rates(
+        robot.work.handle, free_q, free_v, robot.frame_table.records([frame]), Jdot
+    )
     scale = largest(robot.frame_jacobian(q, frame)) * max(1.0, largest(v)) ** 2
     assert_agree(Jdot[0] @ free_v, robot.frame_bias(q, v, frame), size=scale)
 
@@ -93,6 +95,6 @@ def test_rate_of_the_jacobian_is_its_difference_in_time():
     q, v = robot.random_state(np.random.default_rng(0))
     frame, h = robot.frame_names[-1], 1e-6
     Jdot = np.empty((1, 6, robot.nv))
-    COMPILED.frame_jacobian_rates(robot.work.handle, q, v, robot._frames([frame]), Jdot)
+    COMPILED.frame_jacobian_rates(robot.work.handle, q, v, robot.frame_table.records([frame]), Jdot)
     before, after = (robot.frame_jacobian(robot.integrate(q, v, step), frame) for step in (-h, h))
     assert_agree(Jdot[0], (after - before) / (2 * h), size=1e5 * largest(before))

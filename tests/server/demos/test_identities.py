@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from torqued.server import catalog
+from torqued.kernels.model import catalog
 from torqued.server.cli import compile
 from torqued.server.cli.main import main
 from torqued.server.demos import identities as demo

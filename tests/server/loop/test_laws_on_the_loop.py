@@ -9,7 +9,7 @@ from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 #: Of the laws that need a word more.
 OPTIONS = {"adaptive": {"frame": "panda_hand"}, "impedance": {"frame": "panda_hand"}}

@@ -5,7 +5,7 @@ import pytest
 
 from torqued.client import codec, errors
 from torqued.kernels import Robot
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 from torqued.server.requests import batch as batch_module
 from torqued.server.requests.batch import STACKED, run_batch
 from torqued.server.requests.operations import BATCHED, OPERATIONS, run_operation

@@ -14,7 +14,7 @@ from in_thread import InThread
 
 from torqued.client import Client, codec, errors
 from torqued.kernels import Robot
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
 from torqued.server.worker.worker import MOST_JOBS

@@ -17,7 +17,7 @@ from robots import without_effort_limits
 
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 STEP = 1e-6
 

@@ -10,7 +10,7 @@ from robots import without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
-from torqued.server.catalog import find_urdf
+from torqued.kernels.model.catalog import find_urdf
 
 
 @pytest.fixture(scope="module", params=["chain", "panda"])

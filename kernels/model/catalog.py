@@ -92,10 +92,7 @@ def load(name: str, base: Base | None = None) -> Robot:
     `base` decides how a URDF's root link is held, by default as `usual_base` says; a family brings
     its own base.
     """
-    family = family_name(name)
-    if family:
-        return _robot_class().family(*family)
-    return _robot_class().from_urdf(find_urdf(name), base=base or usual_base(name))
+    return _robot_class().named(name, base)
 
 
 def family_name(name: str) -> tuple[str, int] | None:
