@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from torqued.client.errors import MessageError, from_map
 
 PROTOCOL_VERSION = 1
-ENVELOPE = ("protocol", "id", "ok")  # of a reply
+REPLY_HEADER = ("protocol", "id", "ok")
 ARRAY = 1
 
 #: Largest message that either side accepts, bytes.
@@ -211,10 +211,10 @@ def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply without its envelope; raises the error that it carries."""
+    """The fields of a reply without its header; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
     fields = dict(reply)
-    for key in ENVELOPE:
+    for key in REPLY_HEADER:
         fields.pop(key, None)
     return fields

@@ -1,11 +1,9 @@
-"""The daemon: a request socket, a control socket, a telemetry publisher and the servo.
+"""The daemon: composed of its sockets, the servo and the worker; started, run and stopped.
 
-    bytes → codec.decode → operations.run_operation → codec.encode → bytes
-    bytes → answering.answer_familiar → bytes      where only the id and the numbers are new
-
-Requests run in the main thread. Control requests run in a thread of their own, so that a look at
-the daemon never queues behind work. The servo needs neither. What takes long goes to a worker
-process, and is answered when it is done.
+Requests are answered in the main thread (server/requests/dispatch.py), known ones by compiled code
+that waits in its place (server/requests/fast_path.py). Control requests are answered in a thread of
+their own, so that a look at the daemon never queues behind work. The servo needs neither. What
+takes long goes to a worker process, and is answered when it is done.
 """
 
 from __future__ import annotations
@@ -14,46 +12,30 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import zmq
 
-from torqued.client import codec, errors
+from torqued.client import codec
 from torqued.client.codec import PROTOCOL_VERSION
-from torqued.kernels import InputError, Robot
+from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import CompileSummary, compile_all
 from torqued.server.access.rate_limits import Limits, RequestRate
-from torqued.server.access.rights import Caller, check, may_keep
+from torqued.server.access.rights import may_keep
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Safety, Servo
-from torqued.server.requests.batch import checked_batch
-from torqued.server.requests.fast_path import Familiar
-from torqued.server.requests.operations import (
-    CONTROL_OPERATIONS,
-    REQUESTS,
-    SESSION_OPERATIONS,
-    WORKER_OPERATIONS,
-    Refusals,
-    checked_fields,
-    checked_name,
-    run_operation,
-)
-from torqued.server.requests.replies import (
-    Envelope,
-    Later,
-    as_request_error,
-    checked_identity,
-    refusal,
-    success,
-)
+from torqued.server.requests.administration import statistics
+from torqued.server.requests.dispatch import Dispatcher
+from torqued.server.requests.fast_path import FastPath
+from torqued.server.requests.operation import CONTROL, REQUEST
+from torqued.server.requests.outbox import Outbox
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
-from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.sockets import Arrival, Door, LocalDoor, TcpDoor
-from torqued.server.worker.reload import Reload
 from torqued.server.worker.source import Source
-from torqued.server.worker.worker import Job, Worker
+from torqued.server.worker.worker import Worker
 
 log = logging.getLogger("torqued")
 
@@ -61,10 +43,10 @@ log = logging.getLogger("torqued")
 TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
-#: Seconds after which a flood of requests lets other things have their turn.
-LOOK_AROUND = 0.002
-
-Handler = Callable[[Mapping[str, Any], Caller], dict[str, Any] | Later]
+#: Milliseconds between looks at things that wake nobody; the second while clients have replies to
+#: take that did not fit into their connections.
+LOOK_AROUND = 100
+TRY_AGAIN = 5
 
 
 class Stopped(Exception):
@@ -99,25 +81,31 @@ class Daemon:
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu)
         self.started = time.monotonic()
         self.ready = False
-        self.requests = 0
-        self.refused = 0
         self.preparing = {"kernel": "", "done": 0, "total": 0}
         self.stopping = threading.Event()
         self.access_changed = threading.Event()
-        self.request_rate = RequestRate(limits.request_rate)
-        self.answer: Handler = self._not_ready  # what requests are answered by
-        self.waiting, self.control_waiting = Waiting(), Waiting()
+        self.events, self.control_events = EventLoop(), EventLoop()
         self.doors: list[Door] = [LocalDoor(endpoints), *([tcp] if tcp else [])]
         self._bind()
-        self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
-        # Compiled answers know of no rights and count no requests.
-        self.familiar_doors = {
-            door.request: door
-            for door in self.doors
-            if door.all_are_equal and limits.request_rate >= Limits.request_rate
+        self.outboxes = {
+            socket: Outbox(socket) for door in self.doors for socket in (door.request, door.control)
         }
-        self.familiar = Familiar(robot)
-        self._look_around = 0.0
+        self.worker = Worker(self.context, endpoints.worker, self.events, robot.model, cpu)
+        request_rate = RequestRate(limits.request_rate)
+        # Compiled answers know of no rights.
+        fast = [door.request for door in self.doors if door.all_are_equal]
+        self.fast_path = FastPath(robot, request_rate, *fast)
+
+        def learn(arrival: Arrival, message: Any, reply: bytes) -> None:
+            if arrival.socket in fast and arrival.data is not None:
+                self.fast_path.learn(arrival.data, message, reply)
+
+        self.request_dispatch = Dispatcher(
+            self, REQUEST, self.events, request_rate, self.outboxes, learn
+        )
+        self.control_dispatch = Dispatcher(
+            self, CONTROL, self.control_events, request_rate, self.outboxes
+        )
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -131,14 +119,18 @@ class Daemon:
             self.lock.close()
             raise
         for door in self.doors:
-            self.waiting.add(door.request, partial(self._answer_request, door))
-            self.control_waiting.add(door.control, partial(self._answer_control, door))
+            self.events.add(door.request, partial(self._on_request, door))
+            self.control_events.add(door.control, partial(self._on_control, door))
 
-    def _answer_request(self, door: Door) -> None:
-        self._answer(door.receive(door.request), self.answer, self.waiting)
+    def _on_request(self, door: Door) -> None:
+        message = self.events.receive(door.request)
+        if message is not None:
+            self.request_dispatch.answer(door.arrival(door.request, message))
 
-    def _answer_control(self, door: Door) -> None:
-        self._answer(door.receive(door.control), self._control, self.control_waiting)
+    def _on_control(self, door: Door) -> None:
+        message = self.control_events.receive(door.control)
+        if message is not None:
+            self.control_dispatch.answer(door.arrival(door.control, message))
 
     def stop_on_signals(self) -> None:
         """SIGTERM and SIGINT stop the daemon from now on; to be called in the main thread."""
@@ -148,7 +140,7 @@ class Daemon:
     def stop(self) -> None:
         """Have the daemon stop; from any thread."""
         self.stopping.set()
-        self.waiting.wake()
+        self.events.wake()
 
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
         """Compile every kernel and enter the loop; ready afterwards.
@@ -176,44 +168,30 @@ class Daemon:
             raise
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
-        self.answer = self._request
+        self.events.poll_with(self.fast_path)
         self.ready = True
         return summary
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            self.waiting.wait(20)
-
-    def _not_ready(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        checked_name(message, REQUESTS)
-        raise errors.error("not_ready", "kernels are still being compiled; `ping` says when ready")
+            self.events.wait(20)
+            self._flush()
 
     def run(self) -> None:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                self._wait(100)
+                self.events.wait(TRY_AGAIN if self._flush() else LOOK_AROUND)
                 if self.access_changed.is_set():
                     self._end_revoked()
         finally:
             self.close()
 
-    def _wait(self, milliseconds: int) -> None:
-        """See to whatever comes within that time; familiar requests take the compiled way."""
-        if self.waiting.changed:
-            self.waiting.changed = False
-            others = [
-                source for source in self.waiting.sources if source not in self.familiar_doors
-            ]
-            self.familiar.watch(list(self.familiar_doors), others)
-        unfamiliar = self.familiar.wait(milliseconds)
-        if unfamiliar:
-            socket, parts = unfamiliar
-            arrival = self.familiar_doors[socket].arrival(socket, parts)
-            self._answer(arrival, self.answer, self.waiting)
-        if not unfamiliar or time.monotonic() > self._look_around:
-            self._look_around = time.monotonic() + LOOK_AROUND
-            self.waiting.wait(0)
+    def _flush(self) -> bool:
+        """Send kept replies that their clients can take by now; whether some are left."""
+        waiting = flush([self.outboxes[door.request] for door in self.doors])
+        self.fast_path.pause(waiting)
+        return waiting
 
     def _end_revoked(self) -> None:
         """End the sessions whose clients have lost the right to them."""
@@ -223,133 +201,36 @@ class Daemon:
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
         self.stopping.set()
-        self.control_waiting.wake()
+        self.control_events.wake()
         self.control.join()
         self.servo.stop(LINGER)
         self.worker.close()
-        for waiting in (self.waiting, self.control_waiting):
-            waiting.finish()  # replies that have been handed over
-            waiting.close()
+        for events in (self.events, self.control_events):
+            events.finish()  # replies that have been handed over
+            events.close()
         for door in self.doors:
             door.close(LINGER)
         self.context.term()
         self.endpoints.remove()
         self.lock.close()
 
-    def _answer(self, arrival: Arrival, handle: Handler, waiting: Waiting) -> None:
-        """Answer one message. Whatever its bytes are, the daemon goes on."""
-        socket, route, data, caller = arrival
-        identity: int | str | None = None
-        try:
-            message = codec.decode(data)
-            identity = checked_identity(message)
-            self.request_rate.count(caller.key)
-            check(caller, message)
-            with Refusals():
-                result = handle(message, caller)
-                if isinstance(result, Later):
-                    result.begin(Envelope(socket, waiting, route, identity, data))
-                    return
-            reply = success(identity, result)
-            if socket in self.familiar_doors:
-                self.familiar.learn(data, message, reply)
-        except Exception as error:
-            self.refused += 1
-            reply = refusal(identity, as_request_error(error))
-        socket.send_multipart([*route, reply])
-
-    def _request(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
-        self.requests += 1
-        name = checked_name(message, REQUESTS)
-        if name in WORKER_OPERATIONS:
-            operation, _ = checked_batch(checked_fields(message, *WORKER_OPERATIONS[name]))
-            return Later(lambda envelope: self._batch(operation, envelope))
-        if name in SESSION_OPERATIONS:
-            fields = checked_fields(message, *SESSION_OPERATIONS[name])
-            handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
-            return handlers[name](fields, caller)
-        result = run_operation(self.robot, name, message)
-        if name == "hello":
-            result |= self._about(caller)
-        return result
-
-    def _batch(self, operation: str, envelope: Envelope) -> None:
-        """Have the worker compute a batch; its reply is passed on as it comes."""
-
-        def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
-            self.refused += not head["ok"]
-            envelope.send(reply)
-
-        name, data = f"batch of {operation}", envelope.data
-        self.worker.submit(Job(name, "batch", envelope.identity, data, finish, envelope.refuse))
-
-    def _about(self, caller: Caller) -> dict[str, Any]:
-        """What `hello` says of the daemon beside the robot."""
-        return {
-            "endpoints": caller.door.reached_by(),
-            "rights": caller.right,
-            "rate": self.servo.statistics()["rate"],
-            "realtime": self.servo.granted,
-        }
-
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
+        outboxes = [self.outboxes[door.control] for door in self.doors]
         while not self.stopping.is_set():
-            self.control_waiting.wait(20)
+            self.control_events.wait(TRY_AGAIN if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
+                message = codec.encode({"protocol": PROTOCOL_VERSION, **statistics(self)})
                 for door in self.doors:
                     if not door.telemetry.closed:
-                        door.telemetry.send(statistics)
+                        door.telemetry.send(message)
             if any([door.refresh() for door in self.doors]):
                 self.access_changed.set()
 
-    def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
-        """Introspection and administration."""
-        name = checked_name(message, CONTROL_OPERATIONS)
-        fields = checked_fields(message, *CONTROL_OPERATIONS[name])
-        handlers: dict[str, Callable[[], dict[str, Any] | Later]] = {
-            "ping": lambda: {"ready": self.ready, "name": self.robot.name},
-            "stats": self._stats,
-            "sessions": lambda: {"sessions": self.servo.describe()},
-            "reload": self._reload,
-            "log_level": lambda: self._log_level(fields["level"]),
-            "shutdown": self._shutdown,
-        }
-        return handlers[name]()
 
-    def _stats(self) -> dict[str, Any]:
-        return {
-            "name": self.robot.name,
-            "ready": self.ready,
-            "uptime": time.monotonic() - self.started,
-            "requests": self.requests + self.familiar.answered,
-            "refused": self.refused,
-            "servo": self.servo.statistics(),
-            "sessions": self.servo.describe(),
-            "realtime": self.servo.granted,
-            "kernels": self.preparing,
-            "worker": self.worker.statistics(),
-        }
-
-    def _reload(self) -> Later:
-        """Load the robot anew, in the worker; see reloading.py."""
-        if not self.ready:
-            raise errors.error("not_ready", "kernels are still being compiled")
-        return Later(
-            lambda envelope: self.waiting.hand_over(lambda: Reload(self, envelope).begin())
-        )
-
-    def _log_level(self, level: Any) -> dict[str, Any]:
-        allowed = ("DEBUG", "INFO", "WARNING", "ERROR")
-        if level not in allowed:
-            raise InputError(
-                f"level: {level!r} is unknown, allowed: {', '.join(allowed)}", "level", level
-            )
-        log.setLevel(level)
-        return {"level": level}
-
-    def _shutdown(self) -> dict[str, Any]:
-        self.stop()
-        return {}
+def flush(outboxes: list[Outbox]) -> bool:
+    """Send kept replies that their clients can take by now; whether some are left."""
+    for outbox in outboxes:
+        outbox.flush()
+    return any(outbox.is_waiting for outbox in outboxes)

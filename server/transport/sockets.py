@@ -21,8 +21,21 @@ from torqued.client.endpoints import control_endpoint, telemetry_endpoint
 from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport.endpoints import EndpointError, Endpoints
+from torqued.server.transport.framing import Message
 
 Socket = zmq.Socket[bytes]
+
+#: Name of a socket → its type, and the largest frame that it takes, bytes. What comes in on
+#: telemetry are subscriptions, each byte of which takes many bytes of memory.
+KINDS = {
+    "request": (zmq.ROUTER, LARGEST_MESSAGE),
+    "control": (zmq.ROUTER, 64 * 1024),
+    "telemetry": (zmq.PUB, 64),
+}
+#: Requests that are taken in for each connection before the next wait at their sender, and replies
+#: that wait for each before its further requests are refused as `busy`.
+RECEIVE_QUEUE = 64
+SEND_QUEUE = 1000
 
 
 class Arrival(NamedTuple):
@@ -30,7 +43,7 @@ class Arrival(NamedTuple):
 
     socket: Socket
     route: list[bytes]  # what a reply has to begin with
-    data: bytes
+    data: bytes | None  # None: it had other frames than a request has
     caller: Caller  # who sent it
 
 
@@ -57,9 +70,13 @@ class Door(ABC):
             self._open(name, context)
 
     def _open(self, name: str, context: zmq.Context[Any]) -> None:
-        socket = context.socket(zmq.PUB if name == "telemetry" else zmq.ROUTER)
+        kind, largest = KINDS[name]
+        socket = context.socket(kind)
         socket.linger = 0
-        socket.maxmsgsize = LARGEST_MESSAGE
+        socket.maxmsgsize = largest
+        if kind == zmq.ROUTER:
+            socket.rcvhwm, socket.sndhwm = RECEIVE_QUEUE, SEND_QUEUE
+            socket.router_mandatory = True  # a reply that does not fit is known, not dropped
         setattr(self, name, socket)
         self._bind(socket, self.endpoints[name])
 
@@ -69,15 +86,11 @@ class Door(ABC):
         except zmq.ZMQError as error:
             raise EndpointError(f"{endpoint} cannot be had: {error.strerror}") from None
 
-    def receive(self, socket: Socket) -> Arrival:
-        """The next message of a socket that has one."""
-        return self.arrival(socket, socket.recv_multipart())
-
-    def arrival(self, socket: Socket, parts: list[bytes]) -> Arrival:
-        """A message that has been received already."""
-        *route, data = parts
+    def arrival(self, socket: Socket, message: Message) -> Arrival:
+        """A message that has been received, and who sent it."""
+        route = message.route
         caller = self._callers.get(route[0]) or self._new_caller(route[0])
-        return Arrival(socket, route, data, caller)
+        return Arrival(socket, route, message.data, caller)
 
     def _new_caller(self, route: bytes) -> Caller:
         """A caller that is known by its connection, and has every right as all here have."""

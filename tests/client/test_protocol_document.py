@@ -10,12 +10,8 @@ from torqued.client import client, codec, errors
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
-from torqued.server.requests.operations import (
-    CONTROL_OPERATIONS,
-    OPERATIONS,
-    SESSION_OPERATIONS,
-    WORKER_OPERATIONS,
-)
+from torqued.server.requests.limits import LIMITS
+from torqued.server.requests.operations import TABLE
 from torqued.server.worker.worker import MOST_JOBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
@@ -41,18 +37,18 @@ def test_version_is_the_codes():
 
 
 def test_operations_and_their_fields_are_the_codes():
-    documented = {
-        (socket, name): (words(required), words(optional))
-        for socket, name, required, optional, _ in rows(marked("operations"))
-    }
-    in_code = {
-        ("request", name): (operation.required, operation.optional)
-        for name, operation in OPERATIONS.items()
-    }
-    in_code |= {("request", name): fields for name, fields in SESSION_OPERATIONS.items()}
-    in_code |= {("request", name): fields for name, fields in WORKER_OPERATIONS.items()}
-    in_code |= {("control", name): fields for name, fields in CONTROL_OPERATIONS.items()}
-    assert documented == in_code
+    documented = [
+        (socket, name, right, *map(words, fields))
+        for socket, name, right, *fields in rows(marked("operations"))
+    ]
+    assert documented == [
+        (row.socket, row.name, row.right, row.required, row.optional, row.reply) for row in TABLE
+    ]
+
+
+def test_limits_of_fields_are_the_codes():
+    documented = {field: int(most) for field, most, *_ in rows(marked("limits"))}
+    assert documented == {field: limit.most for field, limit in LIMITS.items()}
 
 
 def test_stacked_fields_of_batches_are_the_codes():
@@ -65,7 +61,7 @@ def test_every_field_of_a_request_is_explained():
     explained = {row[0] for row in rows(section)}
     used = {
         field
-        for _, _, required, optional, _ in rows(marked("operations"))
+        for _, _, _, required, optional, _ in rows(marked("operations"))
         for field in words(required) + words(optional)
     }
     assert explained == used
