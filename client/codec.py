@@ -172,23 +172,31 @@ def decode(data: bytes) -> dict[str, Any]:
             "too_large", f"message of {len(data)} bytes, at most {LARGEST_MESSAGE} are allowed"
         )
     try:
-        message = msgpack.unpackb(data, ext_hook=decode_array)
+        message = msgpack.unpackb(
+            data, ext_hook=decode_array, object_pairs_hook=_map, strict_map_key=False
+        )
     except MessageError:
         raise
     except Exception as problem:  # msgpack raises many kinds, and what a hook raises
         raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
     if type(message) is not dict:
         raise MessageError("bad_message", f"{type(message).__name__}, expected a map")
-    inside = []
-    for key, value in message.items():
-        if type(key) is not str:
-            raise MessageError("bad_message", f"key {key!r}, expected texts as keys")
-        if type(value) in NESTING:
-            inside.append(value)
+    inside = [value for value in message.values() if type(value) in NESTING]
     if inside and not _nests_within(inside, LARGEST_NESTING - 1):
         raise MessageError(
             "bad_message", f"maps and lists nest deeper than the {LARGEST_NESTING} allowed"
         )
+    return message
+
+
+def _map(pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+    """A map, if its keys are texts and none is there twice."""
+    for key, _ in pairs:
+        if type(key) is not str:
+            raise MessageError("bad_message", f"key {key!r}, expected texts as keys")
+    message = dict(pairs)
+    if len(message) != len(pairs):
+        raise MessageError("bad_message", "a map has a key twice")
     return message
 
 

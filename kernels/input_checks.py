@@ -62,7 +62,7 @@ def unit_quaternions(name: str, q: Array, starts: Iterable[tuple[str, int]]) -> 
 def choice(name: str, value: str, allowed: Iterable[str]) -> str:
     """`value` if it is one of the allowed words."""
     words = list(allowed)
-    if value not in words:
+    if not isinstance(value, str) or value not in words:
         allowed_words = ", ".join(map(repr, words))
         message = f"{name}: {value!r} is unknown, allowed: {allowed_words}"
         raise InputError(message, name, value, f"one of {allowed_words}")

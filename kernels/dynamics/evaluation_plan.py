@@ -12,8 +12,10 @@ from torqued.kernels.dynamics.selected_quantities import (
     quantities,
 )
 
-#: Combinations that a robot remembers: far more than a controller asks for.
+#: Combinations that a robot remembers, and frames in one of them: far more than a controller asks
+#: for, and no more memory than a few megabytes.
 MOST_PLANS = 64
+MOST_FRAMES_REMEMBERED = 256
 
 #: Quantities that are one dict by frame, not one array.
 BY_FRAME = frozenset({"J", "Jdot_v", "pose"})

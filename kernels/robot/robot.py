@@ -20,7 +20,11 @@ from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.charts import Coordinates
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.articulated import OK
-from torqued.kernels.dynamics.evaluation_plan import MOST_PLANS, EvaluationPlan
+from torqued.kernels.dynamics.evaluation_plan import (
+    MOST_FRAMES_REMEMBERED,
+    MOST_PLANS,
+    EvaluationPlan,
+)
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.selected_quantities import WANTS, Quantities
 from torqued.kernels.input_checks import choice, numbers
@@ -256,6 +260,8 @@ class Robot(LoadingMethods, ContactMethods, ControlMethods, FrameMethods, RobotB
                 choice("want", word, WANTS)
             kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
             plan = EvaluationPlan(want, self._frames(frames), kind, self.nv_free)
+            if len(frames) > MOST_FRAMES_REMEMBERED or len(want) > len(WANTS):
+                return plan
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             self._plans[key] = plan

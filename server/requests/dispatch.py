@@ -29,7 +29,6 @@ from torqued.server.requests.replies import (
     as_request_error,
     checked_identity,
     refusal,
-    require_finite,
     success,
 )
 from torqued.server.transport.event_loop import EventLoop
@@ -114,9 +113,7 @@ class Dispatcher:
         if operation.carried_out_by == LOOP:
             return operation.run(self.daemon.servo, fields, caller)  # type: ignore[no-any-return]
         if self._is_short(operation, fields):
-            result: Result = operation.run(self.daemon.robot, fields)
-            require_finite(result)
-            return result
+            return operation.compute(self.daemon.robot, fields)
         return Deferred(lambda pending: self._submit(operation, fields, pending))
 
     def _is_short(self, operation: Operation, fields: Mapping[str, Any]) -> bool:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.common import errors
 
@@ -26,7 +28,8 @@ LIMITS: dict[str, Limit] = {
     "want": Limit(32, "names", "there are a dozen quantities"),
     "frames": Limit(1024, "names", "robots have tens to hundreds; a Jacobian each"),
     "f_ext": Limit(1024, "frames", "as frames"),
-    "contacts": Limit(128, "contacts", "time grows with the cube of their rows"),
+    "contacts": Limit(128, "contacts", "time grows with the square of their rows"),
+    "points": Limit(128, "points of all contacts", "each has a force that a solver looks for"),
     "tasks": Limit(64, "tasks", "as many as a humanoid has joints"),
     "b": Limit(4096, "columns", "each is a solution of its own"),
 }
@@ -57,10 +60,26 @@ def at_most(field: str, count: int) -> None:
 
 def check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse lists and maps that are too long, whatever is in them."""
-    for field in LIMITS:
+    for field in ("want", "frames", "f_ext", "contacts", "tasks"):
         value = fields.get(field)
-        if field != "b" and isinstance(value, list | dict):
+        if isinstance(value, list | dict):
             at_most(field, len(value))
+    at_most("points", contact_points(fields))
+
+
+def contact_points(fields: Mapping[str, Any]) -> int:
+    """Points of all contacts of a whole-body law: those given, the corners of a surface, or one."""
+    contacts = fields.get("contacts")
+    if not isinstance(contacts, list):
+        return 0
+    return sum(_points(contact) for contact in contacts if isinstance(contact, dict))
+
+
+def _points(contact: Mapping[Any, Any]) -> int:
+    points = contact.get("points")
+    if isinstance(points, list) or (isinstance(points, np.ndarray) and points.ndim):
+        return len(points)
+    return 4 if contact.get("half_size") is not None else 1
 
 
 def fits_into_a_reply(size: int, advice: str = "ask for less at a time") -> None:

@@ -9,9 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.common import errors
+from torqued.server.requests.fields import typed
 from torqued.server.requests.limits import Work
+from torqued.server.requests.replies import require_finite
 
 Fields = Mapping[str, Any]
 
@@ -55,11 +59,23 @@ class Operation:
         """The right that a request takes."""
         return self.right_by_fields(message) if self.right_by_fields else self.right
 
+    def compute(self, robot: Any, fields: Fields, *report: Any) -> Mapping[str, Any]:
+        """Results of an operation of KERNEL or WORKER: finite numbers, or an error."""
+        with np.errstate(all="ignore"):  # what overflows is found in the results
+            result: Mapping[str, Any] = self.run(robot, fields, *report)
+        require_finite(result)
+        return result
+
     def fields_of(self, message: Fields) -> dict[str, Any]:
-        """A request's own fields; refused where one is missing or unknown."""
-        fields = dict(message)
-        for key in REQUEST_HEADER:
-            fields.pop(key, None)
+        """A request's own fields; refused where one is missing, unknown or of another type.
+
+        Nil is no value: such a field is as good as absent.
+        """
+        fields = {
+            key: value
+            for key, value in message.items()
+            if value is not None and key not in REQUEST_HEADER
+        }
         for key in self.required:
             if key not in fields:
                 raise errors.error(
@@ -69,8 +85,8 @@ class Operation:
                     expected="present",
                 )
         allowed = self.required + self.optional
-        for key in fields:
-            if key not in allowed:
+        for key in message:
+            if key not in allowed and key not in REQUEST_HEADER:
                 raise errors.error(
                     "unknown_field",
                     f"{self.name}: field {key!r} is unknown, allowed: "
@@ -78,7 +94,7 @@ class Operation:
                     field=key,
                     expected=f"one of {', '.join(allowed)}" if allowed else "no fields",
                 )
-        return fields
+        return {key: typed(key, value) for key, value in fields.items()}
 
 
 def checked_name(message: Fields, allowed: Collection[str]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 
 from torqued.kernels import Robot
 from torqued.kernels.contacts.types import KINDS
-from torqued.server.requests.limits import Work, at_most
+from torqued.server.requests.limits import Work, at_most, contact_points
 
 Fields = Mapping[str, Any]
 
@@ -53,19 +53,22 @@ def solve_mass(robot: Robot, fields: Fields) -> Work:
     if isinstance(b, np.ndarray) and b.ndim == 2:
         columns = b.shape[1]
     at_most("b", columns)
-    return Work(NUMBER * robot.nv * columns, 1e-4 + 1e-7 * robot.nv * columns)
+    return Work(NUMBER * robot.nv * columns, 1e-4 + 1.5e-7 * robot.nv * columns)
 
 
 def contacts(robot: Robot, fields: Fields) -> Work:
-    """By the rows of all contacts: a factorization of K (m, m), and G M⁻¹."""
+    """By the rows of all contacts: K = G M⁻¹ Gᵀ (m, m) is factorized, whose rank is at most nv."""
     m, n = contact_rows(fields), robot.nv
-    return Work(NUMBER * m * (m + n + 3), 1e-4 + 2e-9 * (m**3 + m * n * (m + n)))
+    seconds = 1e-4 + 2.5e-5 * length(fields, "contacts") + 5e-8 * m**2 + 1e-9 * n * m**2
+    return Work(NUMBER * m * (m + n + 3), seconds)
 
 
 def control(robot: Robot, fields: Fields) -> Work:
-    """By contacts and tasks of a whole-body law, whose solver works on all of them together."""
-    m = contact_rows(fields) + 6 * length(fields, "tasks")
-    return Work(0, 1e-3 + 1e-7 * m**3 + 1e-6 * m * robot.nv)
+    """By the points of a whole-body law's contacts, and the steps that its solver may take."""
+    forces = 3 * contact_points(fields)
+    iterations = fields.get("iterations")
+    steps = iterations if isinstance(iterations, int | float) else 200
+    return Work(0, 1e-3 + 5e-10 * forces**3 * max(1.0, steps / 200))
 
 
 def contact_rows(fields: Fields) -> int:

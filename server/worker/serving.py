@@ -23,7 +23,7 @@ from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
-from torqued.server.requests.replies import as_request_error, refusal, require_finite, success
+from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 
@@ -72,11 +72,8 @@ class Serving:
         assert self.robot is not None  # the daemon sends the model before any job
         operation = OPERATIONS[message["op"]]
         fields = operation.fields_of(message)
-        if operation.carried_out_by == WORKER:
-            return operation.run(self.robot, fields, self._report)  # type: ignore[no-any-return]
-        result: Mapping[str, Any] = operation.run(self.robot, fields)
-        require_finite(result)
-        return result
+        report = (self._report,) if operation.carried_out_by == WORKER else ()
+        return operation.compute(self.robot, fields, *report)
 
     def _load(self, head: Mapping[str, Any], body: bytes) -> None:
         try:

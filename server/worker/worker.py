@@ -34,8 +34,9 @@ log = logging.getLogger("torqued")
 
 #: Jobs that may wait. Each holds a whole request.
 MOST_JOBS = 16
-#: Seconds that a process without its lifeline gets to end before it is killed.
-LONGEST_END = 2.0
+#: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
+#: save, and the end of the daemon must not wait for it.
+LONGEST_END = 0.1
 
 ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
 

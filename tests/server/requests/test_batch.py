@@ -186,7 +186,6 @@ def test_quaternion_that_is_none_is_named():
         ("inverse_dynamics", {"f_ext": 5}, "f_ext"),
         ("dynamics", {"v": [[1.0]]}, "v"),
         ("dynamics", {"q": []}, "q"),
-        ("dynamics", {"q": None}, "q"),
         ("dynamics", {"q": 1.0}, "q"),
         ("dynamics", {"q": [[1.0], [1.0, 2.0]]}, "q"),
         ("dynamics", {"q": "north"}, "q"),
