@@ -25,12 +25,12 @@ from torqued.server.transport.framing import Message
 
 Socket = zmq.Socket[bytes]
 
-#: Name of a socket → its type, and the largest frame that it takes, bytes. What comes in on
-#: telemetry are subscriptions, each byte of which takes many bytes of memory.
+#: Name of a socket → its type, and the largest frame that it takes, bytes, handshakes too. What
+#: comes in on telemetry are subscriptions, each byte of which takes many bytes of memory.
 KINDS = {
     "request": (zmq.ROUTER, LARGEST_MESSAGE),
     "control": (zmq.ROUTER, 64 * 1024),
-    "telemetry": (zmq.PUB, 64),
+    "telemetry": (zmq.PUB, 1024),
 }
 #: Requests that are taken in for each connection before the next wait at their sender, and replies
 #: that wait for each before its further requests are refused as `busy`.

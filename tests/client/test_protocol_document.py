@@ -10,8 +10,10 @@ from torqued.client import client, codec, errors
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
-from torqued.server.requests.limits import LIMITS
+from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
 from torqued.server.requests.operations import TABLE
+from torqued.server.requests.outbox import MOST_BYTES_UNDER_WAY
+from torqued.server.transport.sockets import KINDS, SEND_QUEUE
 from torqued.server.worker.worker import MOST_JOBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
@@ -94,6 +96,10 @@ def test_limits_are_the_codes():
     assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
     assert f"one of {MOST_SESSIONS} places" in DOCUMENT
     assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
+    assert f"{KINDS['control'][1]} on the control socket" in DOCUMENT
+    assert f"once {SEND_QUEUE} of them wait" in DOCUMENT
+    assert f"{MOST_BYTES_UNDER_WAY // 2**20} MiB of large ones" in DOCUMENT
+    assert f"take more than {LONGEST_INLINE * 1000:g} ms" in DOCUMENT
     assert f"number of dimensions n, at most {codec.MOST_DIMENSIONS}" in DOCUMENT
 
 
