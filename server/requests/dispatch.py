@@ -93,7 +93,7 @@ class Dispatcher:
                 "bad_message",
                 "message of too many frames, expected its body, or an empty frame and its body",
             )
-        return codec.decode(arrival.data)
+        return codec.decode(arrival.data, codec.MOST_MEMBERS)
 
     def _result(self, message: Mapping[str, Any], arrival: Arrival) -> Result | Deferred:
         caller = arrival.caller

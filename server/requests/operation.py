@@ -63,7 +63,7 @@ class Operation:
         """Results of an operation of KERNEL or WORKER: finite numbers, or an error."""
         with np.errstate(all="ignore"):  # what overflows is found in the results
             result: Mapping[str, Any] = self.run(robot, fields, *report)
-        require_finite(result)
+            require_finite(result)
         return result
 
     def fields_of(self, message: Fields) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -78,12 +79,19 @@ def refusal(identity: Identity, error: RequestError) -> bytes:
     )
 
 
+def is_finite(value: Any) -> bool:
+    """Whether all numbers are. The sum of squares is finite for all but huge numbers, and several
+    times faster to get."""
+    flat = np.ravel(value)
+    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
+
+
 def require_finite(result: Result) -> None:
     """Refuse a result with NaN or infinity in it: numbers so large that they overflow."""
     for name, value in result.items():
         if isinstance(value, Mapping):
             require_finite(value)
-        elif isinstance(value, float | np.ndarray) and not np.isfinite(value).all():
+        elif isinstance(value, float | np.ndarray) and not is_finite(value):
             raise NumericalError(
                 f"{name} is not finite: numbers of this request are so large that it overflows"
             )

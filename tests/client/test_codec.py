@@ -48,6 +48,15 @@ def test_keys_are_texts_and_come_once(data, words):
         codec.decode(data)
 
 
+@pytest.mark.parametrize("inside", [[None] * 50, [[]] * 25, [{}] * 25, [{"a": 1}] * 20, [[1]] * 20])
+def test_members_of_maps_and_lists_are_counted_together(inside):
+    data = codec.encode({"x": inside, "y": inside})
+    assert codec.decode(data)["x"] == inside
+    assert codec.decode(data, 150)["x"] == inside
+    with pytest.raises(errors.MessageError, match=r"members together|exceeds"):
+        codec.decode(data, 60)
+
+
 def test_request_has_the_header_and_its_fields():
     data = codec.request(7, "close", {"session": 3})
     assert codec.decode(data) == {"protocol": 1, "id": 7, "op": "close", "session": 3}

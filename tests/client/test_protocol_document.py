@@ -94,6 +94,7 @@ def test_laws_are_the_codes():
 def test_limits_are_the_codes():
     assert f"at most {codec.LARGEST_MESSAGE} bytes" in DOCUMENT
     assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
+    assert f"at most {codec.MOST_MEMBERS} members together" in DOCUMENT
     assert f"one of {MOST_SESSIONS} places" in DOCUMENT
     assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
     assert f"{KINDS['control'][1]} on the control socket" in DOCUMENT
