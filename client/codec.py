@@ -23,12 +23,14 @@ from numpy.typing import NDArray
 from torqued.client.errors import MessageError, from_map
 
 PROTOCOL_VERSION = 1
-ENVELOPE = ("protocol", "id", "ok")  # of a reply
+REPLY_HEADER = ("protocol", "id", "ok")
 ARRAY = 1
 
 #: Largest message that either side accepts, bytes.
 LARGEST_MESSAGE = 16 * 1024 * 1024
 LARGEST_NESTING = 64
+#: Members that maps and lists of a request may have together; arrays are none.
+MOST_MEMBERS = 100_000
 NESTING = (dict, list)
 MOST_DIMENSIONS = 8
 
@@ -165,31 +167,72 @@ def _write_front(key: str, array: NDArray[Any]) -> tuple[bytes, Any]:
     return member[1:end], member[end:]
 
 
-def decode(data: bytes) -> dict[str, Any]:
-    """The message in some bytes; `MessageError` whatever is wrong with them."""
+def decode(data: bytes, most_members: int = LARGEST_MESSAGE) -> dict[str, Any]:
+    """The message in some bytes; `MessageError` whatever is wrong with them.
+
+    `most_members` is how many its maps and lists may have together.
+    """
     if len(data) > LARGEST_MESSAGE:
         raise MessageError(
             "too_large", f"message of {len(data)} bytes, at most {LARGEST_MESSAGE} are allowed"
         )
+    members = _Members(most_members)
     try:
-        message = msgpack.unpackb(data, ext_hook=decode_array)
+        message = msgpack.unpackb(
+            data,
+            ext_hook=decode_array,
+            object_pairs_hook=members.of_map,
+            list_hook=members.of_list,
+            strict_map_key=False,
+            max_array_len=most_members,
+            max_map_len=most_members,
+        )
     except MessageError:
         raise
     except Exception as problem:  # msgpack raises many kinds, and what a hook raises
         raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
     if type(message) is not dict:
         raise MessageError("bad_message", f"{type(message).__name__}, expected a map")
-    inside = []
-    for key, value in message.items():
-        if type(key) is not str:
-            raise MessageError("bad_message", f"key {key!r}, expected texts as keys")
-        if type(value) in NESTING:
-            inside.append(value)
+    inside = [value for value in message.values() if type(value) in NESTING]
     if inside and not _nests_within(inside, LARGEST_NESTING - 1):
         raise MessageError(
             "bad_message", f"maps and lists nest deeper than the {LARGEST_NESTING} allowed"
         )
     return message
+
+
+class _Members:
+    """Counts the members of a message's maps and lists, each of which takes memory and time."""
+
+    __slots__ = ("left", "most")
+
+    def __init__(self, most: int) -> None:
+        self.left = self.most = most
+
+    def _count(self, count: int) -> None:
+        self.left -= count + 1
+        if self.left < 0:
+            raise MessageError(
+                "bad_message",
+                f"maps and lists have more than {self.most} members together; "
+                "many numbers are sent as arrays",
+            )
+
+    def of_list(self, members: list[Any]) -> list[Any]:
+        """A list, counted."""
+        self._count(len(members))
+        return members
+
+    def of_map(self, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
+        """A map, counted, if its keys are texts and none is there twice."""
+        self._count(len(pairs))
+        for key, _ in pairs:
+            if type(key) is not str:
+                raise MessageError("bad_message", f"key {key!r}, expected texts as keys")
+        message = dict(pairs)
+        if len(message) != len(pairs):
+            raise MessageError("bad_message", "a map has a key twice")
+        return message
 
 
 def _nests_within(inside: list[Any], depth: int) -> bool:
@@ -211,10 +254,10 @@ def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply without its envelope; raises the error that it carries."""
+    """The fields of a reply without its header; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
     fields = dict(reply)
-    for key in ENVELOPE:
+    for key in REPLY_HEADER:
         fields.pop(key, None)
     return fields

@@ -1,11 +1,9 @@
-"""The daemon: a request socket, a control socket, a telemetry publisher and the servo.
+"""The daemon: composed of its sockets, the servo and the worker; started, run and stopped.
 
-    bytes → codec.decode → operations.run_operation → codec.encode → bytes
-    bytes → answering.answer_familiar → bytes      where only the id and the numbers are new
-
-Requests run in the main thread. Control requests run in a thread of their own, so that a look at
-the daemon never queues behind work. The servo needs neither. What takes long goes to a worker
-process, and is answered when it is done.
+Requests are answered in the main thread (server/requests/dispatch.py), known ones by compiled code
+that waits in its place (server/requests/fast_path.py). Control requests are answered in a thread of
+their own, so that a look at the daemon never queues behind work. The servo needs neither. What
+takes long goes to a worker process, and is answered when it is done.
 """
 
 from __future__ import annotations
@@ -14,49 +12,33 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import zmq
 
-from torqued.client import codec, errors
+from torqued.client import codec
 from torqued.client.codec import PROTOCOL_VERSION
-from torqued.kernels import InputError, Robot
+from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import CompileSummary, compile_all
 from torqued.server.access.rate_limits import Limits, RequestRate
-from torqued.server.access.rights import Caller, check, may_keep
+from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Safety, Servo
-from torqued.server.requests.batch import checked_batch
-from torqued.server.requests.fast_path import Familiar
-from torqued.server.requests.operations import (
-    CONTROL_OPERATIONS,
-    REQUESTS,
-    SESSION_OPERATIONS,
-    WORKER_OPERATIONS,
-    Refusals,
-    checked_fields,
-    checked_name,
-    run_operation,
-)
-from torqued.server.requests.replies import (
-    Envelope,
-    Later,
-    as_request_error,
-    checked_identity,
-    refusal,
-    success,
-)
+from torqued.server.requests.administration import statistics
+from torqued.server.requests.dispatch import Dispatcher
+from torqued.server.requests.fast_path import FastPath
+from torqued.server.requests.operation import CONTROL, REQUEST
+from torqued.server.requests.outbox import Outbox
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
-from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
-from torqued.server.worker.reload import Reload
 from torqued.server.worker.source import Source
-from torqued.server.worker.worker import Job, Worker
+from torqued.server.worker.worker import Worker
 
 log = logging.getLogger("torqued")
 
@@ -64,10 +46,10 @@ log = logging.getLogger("torqued")
 TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
-#: Seconds after which a flood of requests lets other things have their turn.
-LOOK_AROUND = 0.002
-
-Handler = Callable[[Mapping[str, Any], Caller], dict[str, Any] | Later]
+#: Milliseconds between looks at things that wake nobody; the second while clients have replies to
+#: take that did not fit into their connections.
+LOOK_AROUND = 100
+TRY_AGAIN = 5
 
 
 class Stopped(Exception):
@@ -107,25 +89,33 @@ class Daemon:
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu, io_thread)
         self.started = time.monotonic()
         self.ready = False
-        self.requests = 0
-        self.refused = 0
         self.preparing = {"kernel": "", "done": 0, "total": 0}
         self.stopping = threading.Event()
         self.access_changed = threading.Event()
-        self.request_rate = RequestRate(limits.request_rate)
-        self.answer: Handler = self._not_ready  # what requests are answered by
-        self.waiting, self.control_waiting = Waiting(), Waiting()
+        self.events, self.control_events = EventLoop(), EventLoop()
         self.transports: list[Transport] = [LocalTransport(endpoints), *([tcp] if tcp else [])]
         self._bind()
-        self.worker = Worker(self.context, endpoints.worker, self.waiting, robot.model, cpu)
-        # Compiled answers know of no rights and count no requests.
-        self.familiar_transports = {
-            transport.request: transport
+        self.outboxes = {
+            socket: Outbox(socket)
             for transport in self.transports
-            if transport.all_are_equal and limits.request_rate >= Limits.request_rate
+            for socket in (transport.request, transport.control)
         }
-        self.familiar = Familiar(robot)
-        self._look_around = 0.0
+        self.worker = Worker(self.context, endpoints.worker, self.events, robot.model, cpu)
+        request_rate = RequestRate(limits.request_rate)
+        # Compiled answers know of no rights.
+        fast = [transport.request for transport in self.transports if transport.all_are_equal]
+        self.fast_path = FastPath(robot, request_rate, *fast)
+
+        def learn(arrival: Arrival, message: Any, reply: bytes) -> None:
+            if arrival.socket in fast and arrival.data is not None:
+                self.fast_path.learn(arrival.data, message, reply)
+
+        self.request_dispatch = Dispatcher(
+            self, REQUEST, self.events, request_rate, self.outboxes, learn
+        )
+        self.control_dispatch = Dispatcher(
+            self, CONTROL, self.control_events, request_rate, self.outboxes
+        )
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -141,14 +131,18 @@ class Daemon:
             self.lock.close()
             raise
         for transport in self.transports:
-            self.waiting.add(transport.request, partial(self._answer_request, transport))
-            self.control_waiting.add(transport.control, partial(self._answer_control, transport))
+            self.events.add(transport.request, partial(self._on_request, transport))
+            self.control_events.add(transport.control, partial(self._on_control, transport))
 
-    def _answer_request(self, transport: Transport) -> None:
-        self._answer(transport.receive(transport.request), self.answer, self.waiting)
+    def _on_request(self, transport: Transport) -> None:
+        message = self.events.receive(transport.request)
+        if message is not None:
+            self.request_dispatch.answer(transport.arrival(transport.request, message))
 
-    def _answer_control(self, transport: Transport) -> None:
-        self._answer(transport.receive(transport.control), self._control, self.control_waiting)
+    def _on_control(self, transport: Transport) -> None:
+        message = self.control_events.receive(transport.control)
+        if message is not None:
+            self.control_dispatch.answer(transport.arrival(transport.control, message))
 
     def stop_on_signals(self) -> None:
         """SIGTERM, SIGINT and SIGHUP stop the daemon from now on; for the main thread to call.
@@ -164,7 +158,7 @@ class Daemon:
     def stop(self) -> None:
         """Have the daemon stop; from any thread."""
         self.stopping.set()
-        self.waiting.wake()
+        self.events.wake()
 
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
         """Compile every kernel and enter the loop; ready afterwards.
@@ -193,44 +187,30 @@ class Daemon:
             raise
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
-        self.answer = self._request
+        self.events.poll_with(self.fast_path)
         self.ready = True
         return summary
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
-            self.waiting.wait(20)
-
-    def _not_ready(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        checked_name(message, REQUESTS)
-        raise errors.error("not_ready", "kernels are still being compiled; `ping` says when ready")
+            self.events.wait(20)
+            self._flush()
 
     def run(self) -> None:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                self._wait(100)
+                self.events.wait(TRY_AGAIN if self._flush() else LOOK_AROUND)
                 if self.access_changed.is_set():
                     self._end_revoked()
         finally:
             self.close()
 
-    def _wait(self, milliseconds: int) -> None:
-        """See to whatever comes within that time; familiar requests take the compiled way."""
-        if self.waiting.changed:
-            self.waiting.changed = False
-            others = [
-                source for source in self.waiting.sources if source not in self.familiar_transports
-            ]
-            self.familiar.watch(list(self.familiar_transports), others)
-        unfamiliar = self.familiar.wait(milliseconds)
-        if unfamiliar:
-            socket, parts = unfamiliar
-            arrival = self.familiar_transports[socket].arrival(socket, parts)
-            self._answer(arrival, self.answer, self.waiting)
-        if not unfamiliar or time.monotonic() > self._look_around:
-            self._look_around = time.monotonic() + LOOK_AROUND
-            self.waiting.wait(0)
+    def _flush(self) -> bool:
+        """Send kept replies that their clients can take by now; whether some are left."""
+        waiting = flush([self.outboxes[transport.request] for transport in self.transports])
+        self.fast_path.pause(waiting)
+        return waiting
 
     def _end_revoked(self) -> None:
         """End the sessions whose clients have lost the right to them."""
@@ -240,13 +220,13 @@ class Daemon:
     def close(self) -> None:
         """Stop: every session gets a last frame, files go away."""
         self.stopping.set()
-        self.control_waiting.wake()
+        self.control_events.wake()
         self.control.join()
         self.servo.stop(LINGER)
         self.worker.close()
-        for waiting in (self.waiting, self.control_waiting):
-            waiting.finish()  # replies that have been handed over
-            waiting.close()
+        for events in (self.events, self.control_events):
+            events.finish()  # replies that have been handed over
+            events.close()
         for transport in self.transports:
             transport.close(LINGER)
         self.listeners.close()
@@ -255,123 +235,22 @@ class Daemon:
         self.endpoints.remove()
         self.lock.close()
 
-    def _answer(self, arrival: Arrival, handle: Handler, waiting: Waiting) -> None:
-        """Answer one message. Whatever its bytes are, the daemon goes on."""
-        socket, route, data, caller = arrival
-        identity: int | str | None = None
-        try:
-            message = codec.decode(data)
-            identity = checked_identity(message)
-            self.request_rate.count(caller.key)
-            check(caller, message)
-            with Refusals():
-                result = handle(message, caller)
-                if isinstance(result, Later):
-                    result.begin(Envelope(socket, waiting, route, identity, data))
-                    return
-            reply = success(identity, result)
-            if socket in self.familiar_transports:
-                self.familiar.learn(data, message, reply)
-        except Exception as error:
-            self.refused += 1
-            reply = refusal(identity, as_request_error(error))
-        socket.send_multipart([*route, reply])
-
-    def _request(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
-        self.requests += 1
-        name = checked_name(message, REQUESTS)
-        if name in WORKER_OPERATIONS:
-            operation, _ = checked_batch(checked_fields(message, *WORKER_OPERATIONS[name]))
-            return Later(lambda envelope: self._batch(operation, envelope))
-        if name in SESSION_OPERATIONS:
-            fields = checked_fields(message, *SESSION_OPERATIONS[name])
-            handlers = {"open": self.servo.open, "tune": self.servo.tune, "close": self.servo.close}
-            return handlers[name](fields, caller)
-        result = run_operation(self.robot, name, message)
-        if name == "hello":
-            result |= self._about(caller)
-        return result
-
-    def _batch(self, operation: str, envelope: Envelope) -> None:
-        """Have the worker compute a batch; its reply is passed on as it comes."""
-
-        def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
-            self.refused += not head["ok"]
-            envelope.send(reply)
-
-        name, data = f"batch of {operation}", envelope.data
-        self.worker.submit(Job(name, "batch", envelope.identity, data, finish, envelope.refuse))
-
-    def _about(self, caller: Caller) -> dict[str, Any]:
-        """What `hello` says of the daemon beside the robot."""
-        return {
-            "endpoints": caller.transport.reached_by(),
-            "rights": caller.right,
-            "rate": self.servo.statistics()["rate"],
-            "realtime": self.servo.granted,
-        }
-
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
+        outboxes = [self.outboxes[transport.control] for transport in self.transports]
         while not self.stopping.is_set():
-            self.control_waiting.wait(20)
+            self.control_events.wait(TRY_AGAIN if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                statistics = codec.encode({"protocol": PROTOCOL_VERSION, **self._stats()})
+                message = codec.encode({"protocol": PROTOCOL_VERSION, **statistics(self)})
                 for transport in self.transports:
-                    transport.publish(statistics)
+                    transport.publish(message)
             if any([transport.refresh() for transport in self.transports]):
                 self.access_changed.set()
 
-    def _control(self, message: Mapping[str, Any], caller: Caller) -> dict[str, Any] | Later:
-        """Introspection and administration."""
-        name = checked_name(message, CONTROL_OPERATIONS)
-        fields = checked_fields(message, *CONTROL_OPERATIONS[name])
-        handlers: dict[str, Callable[[], dict[str, Any] | Later]] = {
-            "ping": lambda: {"ready": self.ready, **self._names()},
-            "stats": self._stats,
-            "sessions": lambda: {"sessions": self.servo.describe()},
-            "reload": self._reload,
-            "log_level": lambda: self._log_level(fields["level"]),
-            "shutdown": self._shutdown,
-        }
-        return handlers[name]()
 
-    def _names(self) -> dict[str, str]:
-        """What the daemon is called by those who connect to it, and its robot by its makers."""
-        return {"name": self.endpoints.name, "robot": self.robot.name}
-
-    def _stats(self) -> dict[str, Any]:
-        return {
-            **self._names(),
-            "ready": self.ready,
-            "uptime": time.monotonic() - self.started,
-            "requests": self.requests + self.familiar.answered,
-            "refused": self.refused,
-            "servo": self.servo.statistics(),
-            "sessions": self.servo.describe(),
-            "realtime": self.servo.granted,
-            "kernels": self.preparing,
-            "worker": self.worker.statistics(),
-        }
-
-    def _reload(self) -> Later:
-        """Load the robot anew, in the worker; see reloading.py."""
-        if not self.ready:
-            raise errors.error("not_ready", "kernels are still being compiled")
-        return Later(
-            lambda envelope: self.waiting.hand_over(lambda: Reload(self, envelope).begin())
-        )
-
-    def _log_level(self, level: Any) -> dict[str, Any]:
-        allowed = ("DEBUG", "INFO", "WARNING", "ERROR")
-        if level not in allowed:
-            raise InputError(
-                f"level: {level!r} is unknown, allowed: {', '.join(allowed)}", "level", level
-            )
-        log.setLevel(level)
-        return {"level": level}
-
-    def _shutdown(self) -> dict[str, Any]:
-        self.stop()
-        return {}
+def flush(outboxes: list[Outbox]) -> bool:
+    """Send kept replies that their clients can take by now; whether some are left."""
+    for outbox in outboxes:
+        outbox.flush()
+    return any(outbox.is_waiting for outbox in outboxes)

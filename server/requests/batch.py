@@ -14,19 +14,15 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from torqued.client import errors
-from torqued.client.codec import LARGEST_MESSAGE
-from torqued.kernels import InputError, Robot
+from torqued.common.errors import InputError, NumericalError, RequestError, TorquedError, error
+from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, Fields, mapping, text, texts
 from torqued.kernels.model.description import Array
-from torqued.server.requests.operations import (
-    BATCHED,
-    OPERATIONS,
-    Refusals,
-    checked_fields,
-    wrenches,
-)
+from torqued.server.requests.fields import wrenches
+from torqued.server.requests.limits import fits_into_a_reply
+from torqued.server.requests.operation import Operation
+from torqued.server.requests.replies import as_request_error, require_finite
 
 #: Fields with one more dimension in front; so have what is in `f_ext` and `references`.
 STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
@@ -35,45 +31,35 @@ STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
 Report = Callable[[int, int], None]
 
 
-def run_batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
-    """The stacked results of a batch; raises `errors.RequestError` that names the wrong state."""
-    name, own = checked_batch(fields)
-    with Refusals():
-        states = States(own)
-    result_of = _each(robot, OPERATIONS[name].run, states)
+def run_batch(robot: Robot, operation: Operation, fields: Fields, report: Report) -> dict[str, Any]:
+    """The stacked results of an operation for many states; an error names the wrong state."""
+    states = States(fields)
+    result_of = _each(robot, operation.run, states)
     first = result_of(0)
-    size = states.count * size_of(first)
-    if size > LARGEST_MESSAGE:
-        raise errors.error(
-            "too_large",
-            f"batch: results of {states.count} states take {size} bytes, at most "
-            f"{LARGEST_MESSAGE} are allowed: ask for fewer at a time",
-        )
+    fits_into_a_reply(states.count * size_of(first), "ask for fewer states at a time")
     stacked = {key: empty_stack(value, states.count) for key, value in first.items()}
     put(stacked, 0, first)
-    if name == "dynamics":
-        result_of = native_dynamics(robot, own, states) or result_of
+    if operation.name == "dynamics":
+        result_of = native_dynamics(robot, fields, states) or result_of
     for k in range(1, states.count):
         report(k, states.count)
         put(stacked, k, result_of(k))
+    _require_all_finite(stacked, states.count)
     report(states.count, states.count)
     return stacked
 
 
-def checked_batch(fields: Fields) -> tuple[str, dict[str, Any]]:
-    """The operation of a batch and the fields that it takes."""
-    name = fields["operation"]
-    if not isinstance(name, str) or name not in BATCHED:
-        raise errors.error(
-            "bad_field",
-            f"operation: {name!r} is unknown, allowed: {', '.join(BATCHED)}",
-            field="operation",
-            value=name,
-            expected=f"one of {', '.join(BATCHED)}",
-        )
-    rest = {key: value for key, value in fields.items() if key != "operation"}
-    operation = OPERATIONS[name]
-    return name, checked_fields({"op": name, **rest}, operation.required, operation.optional)
+def _require_all_finite(stacked: Mapping[str, Any], count: int) -> None:
+    """Refuse results with NaN or infinity in them, and name the first state that has."""
+    try:
+        require_finite(stacked)
+    except NumericalError:
+        for k in range(count):
+            try:
+                require_finite(row(stacked, k))
+            except NumericalError as problem:
+                raise of_state(as_request_error(problem), k) from problem
+        raise
 
 
 class States:
@@ -132,25 +118,24 @@ def _each(
 
     def result_of(k: int) -> dict[str, Any]:
         try:
-            with Refusals():
-                return run(robot, states.fields(k))
-        except errors.RequestError as error:
-            raise of_state(error, k) from error
+            return run(robot, states.fields(k))
+        except TorquedError as problem:
+            raise of_state(as_request_error(problem), k) from problem
 
     return result_of
 
 
-def of_state(error: errors.RequestError, k: int) -> errors.RequestError:
+def of_state(problem: RequestError, k: int) -> RequestError:
     """The same error, which names the state where it is not a field common to all."""
-    field = error.field
+    field = problem.field
     if field is not None and field not in STACKED and not field.startswith("f_ext"):
-        return error
-    return errors.error(
-        error.code,
-        f"state {k}: {error}",
+        return problem
+    return error(
+        problem.code,
+        f"state {k}: {problem}",
         field=field,
-        value=error.value,
-        expected=error.expected,
+        value=problem.value,
+        expected=problem.expected,
         state=k,
     )
 
@@ -234,3 +219,11 @@ def put(stacked: Mapping[str, Any], k: int, result: Mapping[str, Any]) -> None:
             put(stacked[key], k, value)
         else:
             stacked[key][k] = value
+
+
+def row(stacked: Mapping[str, Any], k: int) -> dict[str, Any]:
+    """One state's results, as they were put in."""
+    return {
+        key: row(value, k) if isinstance(value, Mapping) else value[k]
+        for key, value in stacked.items()
+    }

@@ -1,13 +1,14 @@
-"""Templates of familiar requests: learnt from those that Python has answered; see answering.py.
+"""The fast path: templates of requests that come again and again, learnt from Python's answers.
 
-Where things are in a message is found by encoding it once more with random numbers in the places
-of its arrays. So the codec is asked, and nothing here knows how it writes.
+fast_path_loop.py answers by them. Where things are in a message is found by encoding it once more
+with random numbers in the places of its arrays. So the codec is asked, and nothing here knows how
+it writes.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, texts
+from torqued.server.access.rate_limits import RequestRate
 from torqued.server.requests.fast_path_loop import (
     DESK,
     DESK_LAYOUT,
@@ -31,45 +33,60 @@ from torqued.server.requests.fast_path_loop import (
     DeskSizes,
     TemplateSizes,
 )
+from torqued.server.transport.event_loop import Source
+from torqued.server.transport.framing import Message, complete, receive
+
+Socket = zmq.Socket[bytes]
 
 #: Requests that are remembered; the oldest is forgotten for a new one.
 MOST_TEMPLATES = 32
 #: Larger replies take so long to compute that nothing is gained.
 LARGEST_REPLY = 256 * 1024
+#: Larger requests are no controller's; so templates take a few megabytes at most.
+LARGEST_REQUEST = 64 * 1024
+
+NO_TEMPLATES = np.zeros(0, TEMPLATE).view(np.recarray)
 
 #: Between a request's first byte and its id.
 BEFORE_ID = codec.encode({"protocol": PROTOCOL_VERSION, "id": 0})[1:-1]
 
 
-class Familiar:
-    """Waits for messages, and has familiar requests answered by compiled code meanwhile."""
+class FastPath:
+    """A poll of an event loop that has known requests answered by compiled code meanwhile."""
 
-    def __init__(self, robot: Robot, *sockets: zmq.Socket[bytes]) -> None:
+    def __init__(self, robot: Robot, rate: RequestRate, *sockets: Socket) -> None:
+        self._sockets = sockets  # that requests come in by
+        self._sources: list[Source] = []
+        self._taken: Message | None = None  # received, and left to Python
         self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
+        self._clock = np.zeros(2, np.int64)
+        self._rate = rate
         self._desk = np.zeros(1, DESK).view(np.recarray)
         desk = self._desk[0]
         desk.tolerance = QUATERNION_TOLERANCE
+        desk.rate_clients, desk.rate_full_at = rate.clients.ctypes.data, rate.full_at.ctypes.data
+        desk.rate_seed, desk.rate_each = rate.seed, rate.each
+        desk.clock = self._clock.ctypes.data
         self.watch(sockets)
         self.forget(robot)
 
-    def watch(
-        self,
-        sockets: Sequence[zmq.Socket[bytes]],
-        others: Sequence[zmq.Socket[bytes] | int] = (),
-    ) -> None:
-        """Take requests from these sockets; others, or files, only end a wait."""
-        self._sockets = list(sockets)
-        sizes = DeskSizes(items=len(sockets) + len(others), data=len(self._data))
+    def watch(self, sources: Iterable[Source]) -> None:
+        """Wait for these; requests are taken from those of them that they come in by."""
+        watched = list(sources)
+        mine = [source for source in watched if source in self._sockets]
+        self._sources = [*mine, *(source for source in watched if source not in self._sockets)]
+        sizes = DeskSizes(items=len(self._sources), data=len(self._data))
         self._memory = DESK_LAYOUT.allocate(sizes, given={"data": self._data})
         items = self._memory.arrays.items
-        for item, source in zip(items, (*sockets, *others), strict=True):
+        for item, source in zip(items, self._sources, strict=True):
             if isinstance(source, int):
                 item["fd"] = source
             else:
                 item["socket"] = source.underlying
         items["events"] = zmq.POLLIN
+        self._ready = items["revents"]
         desk = self._desk[0]
-        desk.arrays, desk.socket_count = self._memory.address, len(sockets)
+        desk.arrays, desk.socket_count, desk.first = self._memory.address, len(mine), 0
 
     def forget(self, robot: Robot) -> None:
         """Begin anew, with another robot."""
@@ -77,32 +94,45 @@ class Familiar:
         self._templates = np.zeros(MOST_TEMPLATES, TEMPLATE).view(np.recarray)
         self._kept: list[Any] = [None] * MOST_TEMPLATES  # what the templates point to
         self._next = 0
+        self._used = self._templates
+
+    def pause(self, paused: bool) -> None:
+        """Leave all requests to Python: while replies are kept there, none may overtake them."""
+        self._used = NO_TEMPLATES if paused else self._templates
 
     @property
     def answered(self) -> int:
         """Requests that compiled code has answered."""
         return int(self._desk.answered[0])
 
-    def wait(self, timeout: int) -> tuple[zmq.Socket[bytes], list[bytes]] | None:
-        """The next message that is not familiar: its socket and its parts.
-
-        None after `timeout` ms without a message, when something else has come, or now and then.
-        """
+    def wait(self, milliseconds: int) -> list[Any]:
+        """Sources that Python has to see to; none after that time, or now and then."""
         desk = self._desk[0]
-        desk.timeout = timeout
-        found = COMPILED.answer_familiar(self.robot.work.handle, self._desk, self._templates)
+        desk.timeout = milliseconds
+        handle = self.robot.work.handle
+        found = COMPILED.answer_known_requests(handle, self._desk, self._used)
+        ready = [self._sources[k] for k in self._ready.nonzero()[0] if k >= desk.socket_count]
         if found != MESSAGE:
-            return None
-        socket = self._sockets[desk.index]
+            return ready
+        socket = self._sources[desk.index]
         arrays = self._memory.arrays
         route, data = arrays.route[: desk.route_size], arrays.data[: desk.data_size]
-        rest = socket.recv_multipart() if arrays.more[0] else []
-        return socket, [route.tobytes(), data.tobytes(), *rest]
+        assert not isinstance(socket, int)  # those come after the sockets
+        self._taken = complete(socket, route.tobytes(), data.tobytes(), bool(arrays.more[0]))
+        return [socket, *ready]
+
+    def receive(self, socket: Socket) -> Message | None:
+        """The message of a socket that had one."""
+        if socket not in self._sockets:
+            return receive(socket)
+        taken, self._taken = self._taken, None
+        return taken
 
     def learn(self, data: bytes, message: Mapping[str, Any], reply: bytes) -> None:
         """Remember a request that was answered, if it is one that comes again and again."""
         if (
             message["op"] == "dynamics"
+            and len(data) <= LARGEST_REQUEST
             and len(reply) <= LARGEST_REPLY
             and self._can_learn(data, message)
         ):
@@ -130,9 +160,9 @@ class Familiar:
         places = {name: np.empty(len(message[name])) for name in ("q", "v") if name in message}
         marked = encode_marked({**message, **places}, places.values())
         results, out = plan.allocate_in_one()
-        envelope = {"protocol": PROTOCOL_VERSION, "id": message["id"], "ok": True}
+        header = {"protocol": PROTOCOL_VERSION, "id": message["id"], "ok": True}
         result = robot.results_of(plan, out)
-        reply = encode_marked({**envelope, **result}, out)
+        reply = encode_marked({**header, **result}, out)
         copies = np.array(
             [
                 (array.ctypes.data, reply.index(array.tobytes()) - start, array.nbytes)

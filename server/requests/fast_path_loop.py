@@ -1,9 +1,10 @@
-"""Familiar requests, answered without the interpreter.
+"""The fast path: known requests, answered without the interpreter.
 
 A controller sends the same `dynamics` request again and again: only its id and the numbers in q
-and v are new. familiar.py lays such a request out as a template; this loop receives messages,
+and v are new. fast_path.py lays such a request out as a template; this loop receives messages,
 compares them with the templates and answers those that fit. Any other message goes to Python, as
-does one whose numbers need a refusal.
+does one that needs a refusal: for its numbers, its results, its rate, or a client that does not
+take its replies.
 
     request   14 bytes (map, protocol, "id"), the id, then the rest with q and v at known places
     reply     14 bytes, the same id, then the rest with the results at known places
@@ -24,7 +25,8 @@ from torqued.kernels.dynamics.selected_quantities import fill_quantities
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
-from torqued.server.loop.syscalls import receive
+from torqued.server.access.rate_limits import BUCKETS, client_number, take_token
+from torqued.server.loop.syscalls import now, receive
 
 _zmq_poll: Any = types.ExternalFunction(
     "zmq_poll", types.int32(types.voidptr, types.int32, types.int64)
@@ -35,7 +37,8 @@ _zmq_getsockopt: Any = types.ExternalFunction(
 _zmq_send: Any = types.ExternalFunction(
     "zmq_send", types.int32(types.voidptr, types.voidptr, types.uint64, types.int32)
 )
-RCVMORE, SNDMORE = 13, 2
+RCVMORE = 13
+DONTWAIT, SNDMORE = 1, 2
 
 PREFIX = 14  # bytes before the id
 LONGEST_NUMBER = 9  # bytes of an id
@@ -97,8 +100,14 @@ DESK = np.dtype(
         ("timeout", "i8"),  # ms
         ("route_size", "i8"),
         ("data_size", "i8"),
+        ("first", "i8"),  # index of the socket to look at first, so that each has its turn
         ("tolerance", "f8"),  # of a quaternion's norm
         ("answered", "i8"),  # requests so far
+        ("rate_clients", "u8"),  # buckets of server/access/rate_limits.py
+        ("rate_full_at", "u8"),
+        ("rate_seed", "u8"),
+        ("rate_each", "f8"),  # s per request
+        ("clock", "u8"),  # two int64 for the answer of the system
     ],
     align=True,
 )
@@ -139,6 +148,15 @@ def floats_at(address, shape):
 def copy_bytes(source, target):
     for k in range(len(target)):
         target[k] = source[k]
+
+
+@kernel
+def all_finite(numbers):
+    """Zero times a number is zero, unless the number is NaN or infinite."""
+    zero = 0.0
+    for k in range(len(numbers)):
+        zero += numbers[k] * 0.0
+    return zero == 0.0
 
 
 @kernel
@@ -201,8 +219,20 @@ def take_state(template, message, start, tolerance):
 
 
 @kernel
+def is_within_rate(desk):
+    """Count a request of whoever sent it; False where it has sent too many."""
+    clients = carray(pointer(desk.rate_clients), BUCKETS, np.uint64)
+    full_at = carray(pointer(desk.rate_full_at), BUCKETS, np.float64)
+    client = client_number(desk.rate_seed, open_desk(desk.arrays).route[: desk.route_size])
+    first = np.int64(client % np.uint64(BUCKETS))
+    seconds = 1e-9 * now(carray(pointer(desk.clock), 2, np.int64))
+    return take_token(clients, full_at, first, client, seconds, desk.rate_each)
+
+
+@kernel
 def compute(work, template):
-    """Results into the template's arrays, and from there into its reply."""
+    """Results into the template's arrays, and from there into its reply; False where they are not
+    finite."""
     arrays = open_template(template.arrays)
     out = quantities_at(template.out, template.want, template.nv, len(arrays.frames))
     q, v = arrays.state[: template.nq], arrays.state[template.nq :]
@@ -211,6 +241,9 @@ def compute(work, template):
         result, offset, size = arrays.copies[c, 0], arrays.copies[c, 1], arrays.copies[c, 2]
         begin = REST + offset
         copy_bytes(bytes_at(np.uint64(result), size), arrays.reply[begin : begin + size])
+        if not all_finite(floats_at(np.uint64(result), size // 8)):
+            return False
+    return True
 
 
 @kernel
@@ -237,17 +270,27 @@ def answered(work, desk, templates):
     for k in range(len(templates)):
         template = templates[k]
         if template.request_size > 0 and fits(template, message, start):
+            if not is_within_rate(desk):
+                return False
             if not take_state(template, message, start, desk.tolerance):
                 return False
-            compute(work, template)
+            if not compute(work, template):
+                return False
             begin = reply_to(template, message, width)
-            socket = pointer(desk.socket)
-            route, reply = arrays.route, open_template(template.arrays).reply[begin:]
-            _zmq_send(socket, pointer(route.ctypes.data), np.uint64(desk.route_size), SNDMORE)
+            reply = open_template(template.arrays).reply[begin:]
             size = REST - begin + template.reply_size
-            _zmq_send(socket, pointer(reply.ctypes.data), np.uint64(size), 0)
-            return True
+            return sent(desk, arrays.route.ctypes.data, reply.ctypes.data, size)
     return False
+
+
+@kernel
+def sent(desk, route, reply, size):
+    """Send a reply; False where its client does not take those before it, or is gone."""
+    socket = pointer(desk.socket)
+    if _zmq_send(socket, pointer(route), np.uint64(desk.route_size), SNDMORE | DONTWAIT) < 0:
+        return False
+    _zmq_send(socket, pointer(reply), np.uint64(size), DONTWAIT)  # the first part held its place
+    return True
 
 
 @kernel
@@ -264,10 +307,11 @@ def take_message(desk, arrays):
 
 
 @entry(WORK, DESKS, TEMPLATES)
-def answer_familiar(handle, desks, templates):
-    """Answer familiar requests until another message comes (MESSAGE) or none for a while.
+def answer_known_requests(handle, desks, templates):
+    """Answer known requests until another message comes (MESSAGE) or none for a while.
 
-    Also comes back when something else that is waited for has come, and now and then.
+    Also comes back when something else that is waited for has come, and now and then. Poll items
+    then tell what has.
     """
     work = open_work(handle)
     desk = desks[0]
@@ -277,7 +321,8 @@ def answer_familiar(handle, desks, templates):
         ready = _zmq_poll(pointer(items.ctypes.data), len(items), desk.timeout)
         if ready <= 0:
             return NOTHING
-        for k in range(desk.socket_count):
+        for i in range(desk.socket_count):
+            k = (desk.first + i) % desk.socket_count
             if items[k].revents == 0:
                 continue
             ready -= 1
@@ -285,6 +330,7 @@ def answer_familiar(handle, desks, templates):
             if not take_message(desk, arrays):
                 continue
             if arrays.more[0] or not answered(work, desk, templates):
+                desk.first = (k + 1) % desk.socket_count
                 return MESSAGE
             desk.answered += 1
         if ready > 0:

@@ -1,18 +1,21 @@
-"""Replies as bytes, and those that come later than their turn."""
+"""Replies as bytes, those that come later than their turn, and errors as the wire has them."""
 
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import zmq
 
-from torqued.client import codec, errors
-from torqued.client.codec import LARGEST_MESSAGE, PROTOCOL_VERSION
-from torqued.server.requests.operations import Refusals
-from torqued.server.transport.event_loop import Waiting
+from torqued.client import codec
+from torqued.client.codec import PROTOCOL_VERSION
+from torqued.common import errors
+from torqued.common.errors import InputError, NumericalError, RequestError
+from torqued.server.requests.limits import fits_into_a_reply
 
 log = logging.getLogger("torqued")
 
@@ -20,6 +23,7 @@ log = logging.getLogger("torqued")
 LONGEST_ID = 64
 
 Identity = int | str | None
+Result = Mapping[str, Any]
 
 
 def checked_identity(message: Mapping[str, Any]) -> Identity:
@@ -29,75 +33,85 @@ def checked_identity(message: Mapping[str, Any]) -> Identity:
         return identity
     if isinstance(identity, str) and len(identity) <= LONGEST_ID:
         return identity
+    what = f"text of {len(identity)} characters" if isinstance(identity, str) else type(identity)
     raise errors.error(
         "bad_message",
-        f"id is {type(identity).__name__}, expected a whole number or at most {LONGEST_ID} "
-        "characters",
+        f"id is {what if isinstance(what, str) else what.__name__}, expected a whole number or "
+        f"a text of at most {LONGEST_ID} characters",
         field="id",
+        expected=f"a whole number or at most {LONGEST_ID} characters",
     )
 
 
-def success(identity: Identity, result: Mapping[str, Any]) -> bytes:
-    """The reply with a result; refused where it is too large to be sent."""
-    reply = codec.encode({"protocol": PROTOCOL_VERSION, "id": identity, "ok": True, **result})
-    if len(reply) > LARGEST_MESSAGE:
-        raise errors.error(
-            "too_large",
-            f"reply of {len(reply)} bytes, at most {LARGEST_MESSAGE} are allowed: "
-            "ask for less at a time",
+def as_request_error(error: Exception) -> RequestError:
+    """Whatever was raised as an error of the wire; a fault of the daemon's own is logged.
+
+    The one place where errors of the kernels become errors of the wire.
+    """
+    if isinstance(error, RequestError):
+        return error
+    if isinstance(error, InputError):
+        return errors.error(
+            "bad_field",
+            str(error),
+            field=error.field,
+            value=error.value,
+            expected=error.expected,
         )
+    if isinstance(error, NumericalError):
+        return errors.error("singular", str(error))
+    log.error("request failed", exc_info=error)
+    return errors.error("internal", f"{type(error).__name__}: {error}")
+
+
+def success(identity: Identity, result: Result) -> bytes:
+    """The reply with a result; refused where it is too large to be sent."""
+    header = {"protocol": PROTOCOL_VERSION, "id": identity, "ok": True}
+    reply = codec.encode({**header, **result})
+    fits_into_a_reply(len(reply))
     return reply
 
 
-def refusal(identity: Identity, error: errors.RequestError) -> bytes:
+def refusal(identity: Identity, error: RequestError) -> bytes:
     """An error reply."""
     return codec.encode(
         {"protocol": PROTOCOL_VERSION, "id": identity, "ok": False, "error": error.to_map()}
     )
 
 
-def as_request_error(error: Exception) -> errors.RequestError:
-    """Whatever was raised as an error of the wire; a fault of the daemon's own is logged."""
-    if isinstance(error, errors.RequestError):
-        return error
-    log.error("request failed", exc_info=error)
-    return errors.error("internal", f"{type(error).__name__}: {error}")
+def is_finite(value: Any) -> bool:
+    """Whether all numbers are. The sum of squares is finite for all but huge numbers, and several
+    times faster to get."""
+    flat = np.ravel(value)
+    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
 
 
-def answer(identity: Identity, compute: Callable[[], Mapping[str, Any]]) -> tuple[bool, bytes]:
-    """Whether a computation succeeded, and the reply to it, whatever it raises."""
-    try:
-        with Refusals():
-            return True, success(identity, compute())
-    except Exception as error:
-        return False, refusal(identity, as_request_error(error))
+def require_finite(result: Result) -> None:
+    """Refuse a result with NaN or infinity in it: numbers so large that they overflow."""
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            require_finite(value)
+        elif isinstance(value, float | np.ndarray) and not is_finite(value):
+            raise NumericalError(
+                f"{name} is not finite: numbers of this request are so large that it overflows"
+            )
 
 
 @dataclass(frozen=True)
-class Envelope:
+class PendingReply:
     """A request whose reply comes later, and the way back to whoever sent it."""
 
-    socket: zmq.Socket[bytes]
-    thread: Waiting  # of the thread that owns the socket
-    route: list[bytes]
     identity: Identity
     data: bytes  # the request as it came
+    send: Callable[[bytes | zmq.Frame], None]  # from any thread
 
-    def send(self, reply: bytes | zmq.Frame) -> None:
-        """Send the reply, from any thread."""
-
-        def send() -> None:
-            self.socket.send_multipart([*self.route, reply], copy=False)
-
-        self.thread.hand_over(send)
-
-    def refuse(self, error: errors.RequestError) -> None:
+    def refuse(self, error: Exception) -> None:
         """Send an error reply, from any thread."""
-        self.send(refusal(self.identity, error))
+        self.send(refusal(self.identity, as_request_error(error)))
 
 
 @dataclass(frozen=True)
-class Later:
-    """In place of a result: begins what will answer the envelope in its own time."""
+class Deferred:
+    """In place of a result: begins what will reply in its own time."""
 
-    begin: Callable[[Envelope], None]
+    begin: Callable[[PendingReply], None]

@@ -16,6 +16,7 @@ from torqued.server.access.keys import KeyPair
 from torqued.server.access.rights import Caller
 from torqued.server.access.zap import EVERYONE, ZapHandler
 from torqued.server.transport.endpoints import EndpointError
+from torqued.server.transport.framing import Message
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
 
@@ -55,15 +56,15 @@ class CurveTransport(TcpTransport):
         super()._secure(socket)
         protect(socket, self.pair, EVERYONE)
 
-    def receive(self, socket: Socket) -> Arrival:
-        *route, data = socket.recv_multipart(copy=False)
+    def arrival(self, socket: Socket, message: Message) -> Arrival:
         key = b""
         with suppress(zmq.ZMQError):  # without a key there are no rights
-            key = str(data.get("User-Id")).encode()
+            if message.frame is not None:
+                key = str(message.frame.get("User-Id")).encode()
         client = self.allowed.clients().get(key)
         name, right = (client.name, client.rights) if client else (key.decode(), None)
         caller = Caller(key, name, right, self)
-        return Arrival(socket, [frame.bytes for frame in route], data.bytes, caller)
+        return Arrival(socket, message.route, message.data, caller)
 
     def right_of(self, caller: Caller) -> str | None:
         client = self.allowed.clients().get(caller.key)

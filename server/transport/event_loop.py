@@ -4,48 +4,84 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import zmq
 
+from torqued.server.transport import framing
+from torqued.server.transport.framing import Message
+
 Action = Callable[[], None]
+Source = zmq.Socket[bytes] | int  # an int is a file descriptor
 
 
-class Waiting:
-    """A ZeroMQ socket belongs to one thread: others hand over what is to be done with it."""
+class Poll(Protocol):
+    """Waits for sources on behalf of an event loop."""
+
+    def watch(self, sources: Iterable[Source]) -> None:
+        """Wait for these from now on."""
+
+    def wait(self, milliseconds: int) -> list[Any]:
+        """Those that can be read from, within that time; none is left out for another."""
+
+    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
+        """The message of a socket that could be read from."""
+
+
+class SocketPoll:
+    """The poll that ZeroMQ has."""
 
     def __init__(self) -> None:
         self._poller = zmq.Poller()
+
+    def watch(self, sources: Iterable[Source]) -> None:
+        self._poller = zmq.Poller()
+        for source in sources:
+            self._poller.register(source, zmq.POLLIN)
+
+    def wait(self, milliseconds: int) -> list[Any]:
+        return [source for source, _ in self._poller.poll(milliseconds)]
+
+    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
+        return framing.receive(socket)
+
+
+class EventLoop:
+    """A ZeroMQ socket belongs to one thread: others hand over what is to be done with it."""
+
+    def __init__(self) -> None:
+        self._poll: Poll = SocketPoll()
         self._actions: dict[Any, Action] = {}
-        self.changed = True  # whether sources have come or gone; for who else waits for them
         self._tasks: SimpleQueue[Action] = SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.add(self._bell, self._run_tasks)
 
-    def add(self, source: zmq.Socket[bytes] | int, action: Action) -> None:
+    def poll_with(self, poll: Poll) -> None:
+        """Wait by other means from now on."""
+        self._poll = poll
+        poll.watch(self._actions)
+
+    def add(self, source: Source, action: Action) -> None:
         """Call `action` whenever something can be read from a socket or a file descriptor."""
         self._actions[source] = action
-        self.changed = True
-        self._poller.register(source, zmq.POLLIN)
+        self._poll.watch(self._actions)
 
-    def remove(self, source: zmq.Socket[bytes] | int) -> None:
+    def remove(self, source: Source) -> None:
         """Wait for it no longer."""
         del self._actions[source]
-        self.changed = True
-        self._poller.unregister(source)
-
-    @property
-    def sources(self) -> list[zmq.Socket[bytes] | int]:
-        """Everything that is waited for."""
-        return list(self._actions)
+        self._poll.watch(self._actions)
 
     def wait(self, milliseconds: int) -> None:
         """Wait that long at most, and see to whatever has come."""
-        for source, _ in self._poller.poll(milliseconds):
+        for source in self._poll.wait(milliseconds):
             if source in self._actions:  # unless an action before this one has removed it
                 self._actions[source]()
+
+    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
+        """The message of a socket whose action has been called; None where it has gone."""
+        return self._poll.receive(socket)
 
     def hand_over(self, task: Action) -> None:
         """Have a task run by the thread that waits. From any thread, and from signal handlers."""

@@ -23,19 +23,28 @@ from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
+from torqued.server.transport.framing import Message
 from torqued.server.transport.listeners import Listeners
 
 Socket = zmq.Socket[bytes]
 
 log = logging.getLogger("torqued")
 
-#: Bytes of what a subscriber may send at once: ZeroMQ's handshake, and a topic.
-LARGEST_SUBSCRIPTION = 1024
-#: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
-MOST_TOPICS = 64
+#: Requests that are taken in for each connection before the next wait at their sender, and replies
+#: that wait for each before its further requests are refused as `busy`.
+RECEIVE_QUEUE, SEND_QUEUE = 64, 1000
 #: Messages that wait for a subscriber before further ones are dropped, and subscriptions that wait
 #: for the next message.
 TELEMETRY_QUEUE = 8
+#: Name of a socket → its type, the largest frame that it takes (bytes, handshakes too), and its
+#: queues for each peer, in and out. What comes in on telemetry are subscriptions.
+KINDS = {
+    "request": (zmq.ROUTER, LARGEST_MESSAGE, RECEIVE_QUEUE, SEND_QUEUE),
+    "control": (zmq.ROUTER, 64 * 1024, RECEIVE_QUEUE, SEND_QUEUE),
+    "telemetry": (zmq.PUB, 1024, TELEMETRY_QUEUE, TELEMETRY_QUEUE),
+}
+#: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
+MOST_TOPICS = 64
 #: ms in which a peer has to finish ZeroMQ's handshake.
 LONGEST_HANDSHAKE = 3000
 
@@ -45,7 +54,7 @@ class Arrival(NamedTuple):
 
     socket: Socket
     route: list[bytes]  # what a reply has to begin with
-    data: bytes
+    data: bytes | None  # None: it had other frames than a request has
     caller: Caller  # who sent it
 
 
@@ -79,14 +88,13 @@ class Transport(ABC):
             self._open(name)
 
     def _open(self, name: str) -> None:
-        if name == "telemetry":
-            socket = self.context.socket(zmq.PUB)
-            socket.maxmsgsize = LARGEST_SUBSCRIPTION
-            socket.set_hwm(TELEMETRY_QUEUE)
-        else:
-            socket = self.context.socket(zmq.ROUTER)
-            socket.maxmsgsize = LARGEST_MESSAGE
+        kind, largest, incoming, outgoing = KINDS[name]
+        socket = self.context.socket(kind)
         socket.linger = 0
+        socket.maxmsgsize = largest
+        socket.rcvhwm, socket.sndhwm = incoming, outgoing
+        if kind == zmq.ROUTER:
+            socket.router_mandatory = True  # a reply that does not fit is known, not dropped
         setattr(self, name, socket)
         self._secure(socket)
         self._bind(socket, self.endpoints[name])
@@ -110,15 +118,11 @@ class Transport(ABC):
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
 
-    def receive(self, socket: Socket) -> Arrival:
-        """The next message of a socket that has one."""
-        return self.arrival(socket, socket.recv_multipart())
-
-    def arrival(self, socket: Socket, parts: list[bytes]) -> Arrival:
-        """A message that has been received already."""
-        *route, data = parts
+    def arrival(self, socket: Socket, message: Message) -> Arrival:
+        """A message that has been received, and who sent it."""
+        route = message.route
         caller = self._callers.get(route[0]) or self._new_caller(route[0])
-        return Arrival(socket, route, data, caller)
+        return Arrival(socket, route, message.data, caller)
 
     def _new_caller(self, route: bytes) -> Caller:
         """A caller that is known by its connection, and has every right as all here have."""

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from torqued.client import codec, errors
+from torqued.client import codec
+from torqued.common import errors
 from torqued.kernels import Robot
-from torqued.server.requests.replies import Envelope, as_request_error, success
+from torqued.server.requests.replies import PendingReply, success
 from torqued.server.worker.models import unpack
 from torqued.server.worker.worker import Job
 
@@ -29,20 +30,20 @@ log = logging.getLogger("torqued")
 class Reload:
     """One request to load the robot anew. To be used in the main thread."""
 
-    def __init__(self, daemon: Daemon, envelope: Envelope) -> None:
+    def __init__(self, daemon: Daemon, pending: PendingReply) -> None:
         self.daemon = daemon
-        self.envelope = envelope
+        self.pending = pending
 
     def begin(self) -> None:
         """Have the worker load the robot, unless it is plain that it could not be taken."""
-        envelope, source = self.envelope, self.daemon.source
+        source = self.daemon.source
         try:
             if source is None:
                 raise errors.error("bad_model", "this daemon's robot does not come from a file")
             self.daemon.servo.require_unused()
             body = codec.encode(asdict(source))
             self.daemon.worker.submit(
-                Job("reload", "load", envelope.identity, body, self._finish, envelope.refuse)
+                Job("reload", "load", self.pending.identity, body, self._finish, self._refuse)
             )
         except Exception as error:
             self._refuse(error)
@@ -50,21 +51,19 @@ class Reload:
     def _finish(self, head: Mapping[str, Any], body: zmq.Frame) -> None:
         """Take the robot that the worker has loaded; pass on why there is none."""
         if not head["ok"]:
-            self.daemon.refused += 1
-            self.envelope.send(body)
+            self.daemon.control_dispatch.refused += 1
+            self.pending.send(body)
             return
         try:
             result = self._take(Robot(unpack(body.bytes)))
-            self.envelope.send(
-                success(self.envelope.identity, result | {"restart": head["restart"]})
-            )
+            self.pending.send(success(self.pending.identity, result | {"restart": head["restart"]}))
         except Exception as error:
             self._refuse(error)
 
     def _take(self, robot: Robot) -> dict[str, Any]:
         self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
         self.daemon.robot = robot
-        self.daemon.familiar.forget(robot)
+        self.daemon.fast_path.forget(robot)
         self.daemon.worker.use(robot.model)
         log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
         return {
@@ -76,5 +75,5 @@ class Reload:
         }
 
     def _refuse(self, error: Exception) -> None:
-        self.daemon.refused += 1
-        self.envelope.refuse(as_request_error(error))
+        self.daemon.control_dispatch.refused += 1
+        self.pending.refuse(error)

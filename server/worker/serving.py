@@ -6,7 +6,7 @@ A job is two frames, a head that says what to `do` and a body; so is its answer,
     do       body              event       body
                                ready                          once, at first
     model    packed model                                     from now on the robot to compute with
-    batch    the request       done        the reply
+    compute  the request       done        the reply
     load     a source          done        packed model, or an error reply
 """
 
@@ -21,9 +21,9 @@ import zmq
 
 from torqued.client import codec
 from torqued.kernels import Robot
-from torqued.server.requests.batch import run_batch
-from torqued.server.requests.operations import WORKER_OPERATIONS, checked_fields
-from torqued.server.requests.replies import answer, as_request_error, refusal
+from torqued.server.requests.operation import WORKER
+from torqued.server.requests.operations import OPERATIONS
+from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 
@@ -51,7 +51,7 @@ class Serving:
 
     def run(self) -> None:
         self._tell({"event": "ready"})
-        jobs = {"model": self._model, "batch": self._batch, "load": self._load}
+        jobs = {"model": self._model, "compute": self._compute, "load": self._load}
         while True:
             head, body = self.socket.recv_multipart()
             fields = codec.decode(head)
@@ -60,23 +60,32 @@ class Serving:
     def _model(self, head: Mapping[str, Any], body: bytes) -> None:
         self.robot = Robot(unpack(body))
 
-    def _batch(self, head: Mapping[str, Any], body: bytes) -> None:
-        def compute() -> dict[str, Any]:
-            assert self.robot is not None  # the daemon sends the model before any job
-            fields = checked_fields(codec.decode(body), *WORKER_OPERATIONS["batch"])
-            return run_batch(self.robot, fields, self._report)
+    def _compute(self, head: Mapping[str, Any], body: bytes) -> None:
+        try:
+            reply = success(head["id"], self._result(codec.decode(body)))
+        except Exception as error:
+            self._refuse(head, error)
+        else:
+            self._tell({"event": "done", "ok": True}, reply)
 
-        ok, reply = answer(head["id"], compute)
-        self._tell({"event": "done", "ok": ok}, reply)
+    def _result(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
+        assert self.robot is not None  # the daemon sends the model before any job
+        operation = OPERATIONS[message["op"]]
+        fields = operation.fields_of(message)
+        report = (self._report,) if operation.carried_out_by == WORKER else ()
+        return operation.compute(self.robot, fields, *report)
 
     def _load(self, head: Mapping[str, Any], body: bytes) -> None:
         try:
             model, restart = Source(**codec.decode(body)).load()
         except Exception as error:
-            reply = refusal(head["id"], as_request_error(error))
-            self._tell({"event": "done", "ok": False}, reply)
+            self._refuse(head, error)
         else:
             self._tell({"event": "done", "ok": True, "restart": restart}, pack(model))
+
+    def _refuse(self, head: Mapping[str, Any], error: Exception) -> None:
+        reply = refusal(head["id"], as_request_error(error))
+        self._tell({"event": "done", "ok": False}, reply)
 
     def _report(self, done: int, total: int) -> None:
         now = time.monotonic()

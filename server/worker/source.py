@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from torqued.client import errors
+from torqued.common import errors
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels.model.model import Model
 from torqued.server.config import Config, load_config
@@ -35,7 +35,7 @@ class Source:
     def load(self) -> tuple[Model, list[str]]:
         """The robot as its files are now, and settings that changed but need a restart.
 
-        Raises `errors.ModelError` with everything that is wrong with the files.
+        Raises `errors.ReloadError` with everything that is wrong with the files.
         """
         try:
             config = load_config(Path(self.file) if self.file else None, self.options)

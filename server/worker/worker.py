@@ -22,19 +22,21 @@ from typing import Any
 
 import zmq
 
-from torqued.client import codec, errors
+from torqued.client import codec
 from torqued.client.codec import LARGEST_MESSAGE
+from torqued.common import errors
 from torqued.kernels.model.model import Model
 from torqued.server.requests.replies import Identity
-from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.event_loop import EventLoop
 from torqued.server.worker.models import pack
 
 log = logging.getLogger("torqued")
 
 #: Jobs that may wait. Each holds a whole request.
 MOST_JOBS = 16
-#: Seconds that a process without its lifeline gets to end before it is killed.
-LONGEST_END = 2.0
+#: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
+#: save, and the end of the daemon must not wait for it.
+LONGEST_END = 0.1
 
 ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
 
@@ -58,7 +60,7 @@ class Worker:
         self,
         context: zmq.Context[Any],
         endpoint: str,
-        waiting: Waiting,
+        events: EventLoop,
         model: Model,
         avoid_cpu: int | None = None,
     ) -> None:
@@ -74,13 +76,13 @@ class Worker:
         self._progress = (0, 0)
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
-        self._waiting = waiting
+        self._events = events
         self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
         self._socket.linger = 0
         self._socket.maxmsgsize = LARGEST_MESSAGE
         self._socket.bind(endpoint)
         Path(endpoint.removeprefix("ipc://")).chmod(0o600)  # no group's business
-        waiting.add(self._socket, self._hear)
+        events.add(self._socket, self._hear)
 
     def submit(self, job: Job) -> None:
         """Put a job into the queue; refused where that is full."""
@@ -117,7 +119,7 @@ class Worker:
         self._closed = True
         self._drop_process()
         self._fail_all(stopping())
-        self._waiting.remove(self._socket)
+        self._events.remove(self._socket)
         self._socket.close(linger=0)
 
     def _start(self) -> None:
@@ -130,7 +132,7 @@ class Worker:
             log.error(message)
             self._fail_all(errors.error("internal", message))
             return
-        self._waiting.add(self._lifeline.fileno(), self._mourn)
+        self._events.add(self._lifeline.fileno(), self._on_death)
         self.state = STARTING
 
     def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -185,7 +187,7 @@ class Worker:
             if job is not None:
                 job.finish(fields, body)
 
-    def _mourn(self) -> None:
+    def _on_death(self) -> None:
         """The process has died: its job cannot be answered, the others go to a new process."""
         while self._socket.poll(0):  # what it said before
             self._take_message()
@@ -214,7 +216,7 @@ class Worker:
         """Let go of the process and wait for its end; its exit code."""
         self.state = ABSENT
         if self._lifeline is not None:
-            self._waiting.remove(self._lifeline.fileno())
+            self._events.remove(self._lifeline.fileno())
             self._lifeline.close()
             self._lifeline = None
         if self._process is None:

@@ -33,7 +33,31 @@ def test_golden_bytes_decode_to_their_message(name):
     assert same(codec.decode(bytes.fromhex(golden)), message)
 
 
-def test_request_has_the_envelope_and_its_fields():
+@pytest.mark.parametrize(
+    "data, words",
+    [
+        (b"\x82\xa1a\x01\xa1a\x02", "a key twice"),
+        (b"\x81\xa1a\x82\xa1b\x01\xa1b\x02", "a key twice"),
+        (b"\x81\x01\x02", "texts as keys"),
+        (b"\x81\xa1a\x81\x01\x02", "texts as keys"),
+        (b"\x81\xa1a\x81\xc4\x01b\x02", "texts as keys"),
+    ],
+)
+def test_keys_are_texts_and_come_once(data, words):
+    with pytest.raises(errors.MessageError, match=words):
+        codec.decode(data)
+
+
+@pytest.mark.parametrize("inside", [[None] * 50, [[]] * 25, [{}] * 25, [{"a": 1}] * 20, [[1]] * 20])
+def test_members_of_maps_and_lists_are_counted_together(inside):
+    data = codec.encode({"x": inside, "y": inside})
+    assert codec.decode(data)["x"] == inside
+    assert codec.decode(data, 150)["x"] == inside
+    with pytest.raises(errors.MessageError, match=r"members together|exceeds"):
+        codec.decode(data, 60)
+
+
+def test_request_has_the_header_and_its_fields():
     data = codec.request(7, "close", {"session": 3})
     assert codec.decode(data) == {"protocol": 1, "id": 7, "op": "close", "session": 3}
 

@@ -11,12 +11,10 @@ from torqued.client import operations as client_operations
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
-from torqued.server.requests.operations import (
-    CONTROL_OPERATIONS,
-    OPERATIONS,
-    SESSION_OPERATIONS,
-    WORKER_OPERATIONS,
-)
+from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
+from torqued.server.requests.operations import TABLE
+from torqued.server.requests.outbox import MOST_BYTES_UNDER_WAY
+from torqued.server.transport.sockets import KINDS, SEND_QUEUE
 from torqued.server.worker.worker import MOST_JOBS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
@@ -42,18 +40,18 @@ def test_version_is_the_codes():
 
 
 def test_operations_and_their_fields_are_the_codes():
-    documented = {
-        (socket, name): (words(required), words(optional))
-        for socket, name, required, optional, _ in rows(marked("operations"))
-    }
-    in_code = {
-        ("request", name): (operation.required, operation.optional)
-        for name, operation in OPERATIONS.items()
-    }
-    in_code |= {("request", name): fields for name, fields in SESSION_OPERATIONS.items()}
-    in_code |= {("request", name): fields for name, fields in WORKER_OPERATIONS.items()}
-    in_code |= {("control", name): fields for name, fields in CONTROL_OPERATIONS.items()}
-    assert documented == in_code
+    documented = [
+        (socket, name, right, *map(words, fields))
+        for socket, name, right, *fields in rows(marked("operations"))
+    ]
+    assert documented == [
+        (row.socket, row.name, row.right, row.required, row.optional, row.reply) for row in TABLE
+    ]
+
+
+def test_limits_of_fields_are_the_codes():
+    documented = {field: int(most) for field, most, *_ in rows(marked("limits"))}
+    assert documented == {field: limit.most for field, limit in LIMITS.items()}
 
 
 def test_stacked_fields_of_batches_are_the_codes():
@@ -66,7 +64,7 @@ def test_every_field_of_a_request_is_explained():
     explained = {row[0] for row in rows(section)}
     used = {
         field
-        for _, _, required, optional, _ in rows(marked("operations"))
+        for _, _, _, required, optional, _ in rows(marked("operations"))
         for field in words(required) + words(optional)
     }
     assert explained == used
@@ -120,8 +118,13 @@ def test_laws_are_the_codes():
 def test_limits_are_the_codes():
     assert f"at most {codec.LARGEST_MESSAGE} bytes" in DOCUMENT
     assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
+    assert f"at most {codec.MOST_MEMBERS} members together" in DOCUMENT
     assert f"one of {MOST_SESSIONS} places" in DOCUMENT
     assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
+    assert f"{KINDS['control'][1]} on the control socket" in DOCUMENT
+    assert f"once {SEND_QUEUE} of them wait" in DOCUMENT
+    assert f"{MOST_BYTES_UNDER_WAY // 2**20} MiB of large ones" in DOCUMENT
+    assert f"take more than {LONGEST_INLINE * 1000:g} ms" in DOCUMENT
     assert f"number of dimensions n, at most {codec.MOST_DIMENSIONS}" in DOCUMENT
 
 

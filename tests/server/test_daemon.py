@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
 from torqued.server.cli.ping import progress
+from torqued.server.requests.operations import OPERATIONS
 
 pytestmark = pytest.mark.slow
 
@@ -358,8 +360,8 @@ def test_daemon_under_nohup_does_not_end_with_its_terminal(another):
 def test_signals_give_sessions_a_last_frame_and_remove_files(another, number):
     process = another("--robot", "chain2").start()
     with process.client() as client:
-        client.timeout = 0.2
         session = client.session("gravity")
+        client.timeout = 0.2  # nobody answers when the session is closed
         assert session.step(np.full(2, 0.3), np.zeros(2)).tau.any()
         process.signal(number)
         output = None
@@ -462,7 +464,8 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
     def broken(*_):
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr(daemon_module, "run_operation", broken)
+    row = replace(OPERATIONS["hello"], run=broken)
+    monkeypatch.setitem(OPERATIONS, "hello", row)
     with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=5.0) as client:
         for _ in range(2):
             with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):

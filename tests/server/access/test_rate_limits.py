@@ -1,10 +1,11 @@
 """The rate of requests per client, on a clock of the test's own."""
 
+import numpy as np
 import pytest
+from numba import njit
 
-from torqued.client.errors import OperationError
 from torqued.server.access import rate_limits as limits
-from torqued.server.access.rate_limits import MANY, RequestRate
+from torqued.server.access.rate_limits import BUCKETS, RequestRate, client_number, take_token
 
 
 @pytest.fixture
@@ -20,15 +21,19 @@ def clock(monkeypatch):
     return clock
 
 
+@njit
+def counted_compiled(clients, full_at, seed, name, now, each):
+    client = client_number(seed, name)
+    first = np.int64(client % np.uint64(BUCKETS))
+    return take_token(clients, full_at, first, client, now, each)
+
+
 def counted(rate, client, times):
     """How many of so many requests pass."""
     passed = 0
     for _ in range(times):
-        try:
-            rate.count(client)
+        if rate.allows(client):
             passed += 1
-        except OperationError as error:
-            assert error.code == "rate_limited"
     return passed
 
 
@@ -57,12 +62,38 @@ def test_clients_do_not_share_a_bucket(clock):
     assert counted(rate, b"a", 200) == counted(rate, b"b", 200) == 50
 
 
-def test_clients_at_rest_are_forgotten_and_busy_ones_are_not(clock):
+def test_refusal_says_how_many_are_allowed():
+    refusal = RequestRate(50.0).refusal()
+    assert (refusal.code, refusal.expected) == ("rate_limited", "at most 50 per second")
+
+
+def test_busy_clients_keep_their_buckets_beside_many_others(clock):
     rate = RequestRate(50.0)
-    for number in range(MANY + 1):
-        rate.count(number.to_bytes(4, "big"))
-    clock.now += 10.0
-    counted(rate, b"busy", 200)
-    rate.count(b"new")
-    assert set(rate._full_at) == {b"busy", b"new"}
+    assert counted(rate, b"busy", 200) == 50
+    for number in range(BUCKETS // 8):
+        rate.allows(number.to_bytes(4, "big"))
     assert counted(rate, b"busy", 1) == 0
+
+
+def test_any_number_of_clients_at_rest_take_the_same_memory(clock):
+    rate = RequestRate(50.0)
+    for number in range(3 * BUCKETS):
+        assert rate.allows(number.to_bytes(4, "big"))
+        clock.now += 0.1
+    assert len(rate.clients) == len(rate.full_at) == BUCKETS
+
+
+def test_compiled_code_counts_in_the_same_buckets(clock):
+    rate = RequestRate(50.0)
+    for name in (b"a", b"another", bytes(range(255))):
+        passed = 0
+        for k in range(200):
+            if k % 2:
+                passed += rate.allows(name)
+            else:
+                client = np.frombuffer(name, np.uint8)
+                seed = np.uint64(rate.seed)
+                passed += counted_compiled(
+                    rate.clients, rate.full_at, seed, client, clock.now, rate.each
+                )
+        assert passed == 50

@@ -20,15 +20,16 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES
 from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
+from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Safety, Servo
-from torqued.server.requests.fast_path import Familiar
-from torqued.server.requests.operations import run_operation
+from torqued.server.requests.fast_path import FastPath
+from torqued.server.requests.operations import OPERATIONS
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
-LOOPS = ("run_servo", "answer_familiar", "observe", *(law.entry for law in LAWS.values()))
+LOOPS = ("run_servo", "answer_known_requests", "observe", *(law.entry for law in LAWS.values()))
 
 
 @pytest.fixture
@@ -116,7 +117,7 @@ def test_ticks_allocate_nothing(robot, statistics, law):
             servo.stop(0)
 
 
-def test_familiar_requests_allocate_nothing(robot, statistics):
+def test_requests_on_the_fast_path_allocate_nothing(robot, statistics):
     q, v = robot.random_state(np.random.default_rng(0))
     data = codec.request(1, "dynamics", {"q": q, "v": v, "want": ["M", "C"]})
     message = codec.decode(data)
@@ -127,22 +128,22 @@ def test_familiar_requests_allocate_nothing(robot, statistics):
     ):
         server.bind("inproc://requests")
         client.connect("inproc://requests")
-        familiar = Familiar(robot, server)
-        reply = codec.encode(run_operation(robot, "dynamics", message))
-        familiar.learn(data, message, reply)
+        fast_path = FastPath(robot, RequestRate(1e6), server)
+        reply = codec.encode(OPERATIONS["dynamics"].run(robot, message))
+        fast_path.learn(data, message, reply)
 
         def used(requests):
             for _ in range(requests):
                 client.send(data)
             before = allocations()
-            familiar.wait(0)
+            fast_path.wait(0)
             for _ in range(requests):
                 client.recv()
             return allocations() - before
 
         # What a call costs at the border to Python does not depend on how much it does.
         assert used(1) == used(100)
-        assert familiar.answered == 101
+        assert fast_path.answered == 101
 
 
 def test_counter_sees_an_allocation(robot, statistics):

@@ -9,48 +9,59 @@ import zmq
 from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.quantities import WANTS
-from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, Familiar
-from torqued.server.requests.operations import run_operation
+from torqued.server.access.rate_limits import RequestRate
+from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, FastPath
+from torqued.server.requests.operations import OPERATIONS
 
 
 class Desk:
     """A request socket with a client beside it, in one thread."""
 
-    def __init__(self, robot, context):
+    def __init__(self, robot, context, rate=1e6):
         self.robot = robot
         self.server = context.socket(zmq.ROUTER)
-        self.server.bind("inproc://familiar")
+        self.server.router_mandatory = True
+        self.server.sndhwm = 10
+        self.server.bind("inproc://requests")
         self.client = context.socket(zmq.DEALER)
-        self.client.connect("inproc://familiar")
+        self.client.rcvhwm = 10
+        self.client.connect("inproc://requests")
         self.client.rcvtimeo = 5000
-        self.familiar = Familiar(robot, self.server)
+        self.fast_path = FastPath(robot, RequestRate(rate), self.server)
+
+    def left_to_python(self):
+        """The message that compiled code did not answer, or None."""
+        if not self.fast_path.wait(1):
+            return None
+        return self.fast_path.receive(self.server)
 
     def ask(self, data):
         """The reply, and whether Python had to make it."""
         self.client.send(data)
-        found = self.familiar.wait(1)
+        found = self.left_to_python()
         if found is None:
             return self.client.recv(), False
-        socket, (route, seen) = found
-        assert socket is self.server
-        assert seen == data
-        reply = expected(self.robot, seen)
-        self.familiar.learn(seen, codec.decode(seen), reply)
-        socket.send_multipart([route, reply])
+        assert found.data == data
+        reply = expected(self.robot, data)
+        self.fast_path.learn(data, codec.decode(data), reply)
+        self.server.send_multipart([*found.route, reply])
         return self.client.recv(), True
 
 
 def expected(robot, data):
     """The reply as Python makes it."""
     message = codec.decode(data)
-    result = run_operation(robot.copy(), message["op"], message)
+    operation = OPERATIONS[message["op"]]
+    if operation.name == "hello":
+        return codec.encode({"protocol": 1, "id": message["id"], "ok": True})
+    result = operation.run(robot.copy(), operation.fields_of(message))
     return codec.encode({"protocol": 1, "id": message["id"], "ok": True, **result})
 
 
 @contextmanager
-def desk_of(robot):
+def desk_of(robot, **options):
     with zmq.Context() as context:
-        desk = Desk(robot, context)
+        desk = Desk(robot, context, **options)
         yield desk
         desk.client.close(linger=0)
         desk.server.close(linger=0)
@@ -98,7 +109,7 @@ def test_second_request_of_a_kind_gets_the_same_bytes_from_compiled_code(desk, f
         assert reply == expected(desk.robot, data)
         answers.append(by_python)
     assert answers == [True, False, False]
-    assert desk.familiar.answered == 2
+    assert desk.fast_path.answered == 2
 
 
 @pytest.mark.parametrize(
@@ -128,8 +139,8 @@ def test_christoffel_symbols_do_not_remember_an_earlier_state(desk):
 def refused(desk, data):
     """Whether a request was left to Python."""
     desk.client.send(data)
-    found = desk.familiar.wait(1)
-    return found is not None and found[1][1] == data
+    found = desk.left_to_python()
+    return found is not None and found.data == data
 
 
 def test_numbers_that_must_be_refused_are_left_to_python(desk):
@@ -205,11 +216,62 @@ def test_large_replies_are_left_to_python():
         assert [desk.ask(data)[1] for _ in range(2)] == [True, True]
 
 
-def test_message_of_several_parts_is_handed_on_whole(robots):
+@pytest.mark.parametrize(
+    "frames, delimiters, data",
+    [
+        ([b"", b"a"], [b""], b"a"),
+        ([b"", b"a", b"b"], [b""], None),
+        ([b"a", b"b"], [], None),
+        ([b"", b""], [b""], b""),
+        ([b"x" * 100] * 50, [], None),
+    ],
+)
+def test_message_has_one_frame_or_an_empty_one_before_it(robots, frames, delimiters, data):
     with desk_of(robots["chain"]) as desk:
-        desk.client.send_multipart([b"", b"a", b"b"])
-        _, parts = desk.familiar.wait(1)
-        assert parts[1:] == [b"", b"a", b"b"]
+        desk.client.send_multipart(frames)
+        message = desk.left_to_python()
+        assert (message.route[1:], message.data) == (delimiters, data)
+        assert desk.left_to_python() is None
+
+
+def test_requests_beyond_the_rate_are_left_to_python(robots):
+    with desk_of(robots["chain"], rate=50.0) as desk:
+        q, v = states(desk.robot)[0]
+        data = dynamics(1, q, v)
+        desk.ask(data)
+        counts = [refused(desk, data) or (desk.client.recv() and False) for _ in range(200)]
+        assert counts.count(False) >= 50  # and as many more as the time allows for
+        assert any(counts)
+
+
+def test_results_that_are_not_finite_are_left_to_python(desk):
+    q, v = states(desk.robot)[0]
+    for want in (["bias"], ["C", "bias"], ["energy"]):
+        desk.ask(dynamics(1, q, v, want=want))
+        assert refused(desk, dynamics(2, q, np.full_like(v, 1e200), want=want))
+        assert not refused(desk, dynamics(3, q, v, want=want))
+
+
+def test_replies_that_nobody_takes_are_left_to_python(robots):
+    with desk_of(robots["chain"]) as desk:
+        q, v = states(desk.robot)[0]
+        data = dynamics(1, q, v)
+        desk.ask(data)
+        left = [refused(desk, data) for _ in range(100)]
+        taken = left.index(True)
+        assert 10 < taken <= 20  # as many as the queues of both sides hold
+        assert all(left[taken:])
+
+
+def test_nothing_is_answered_while_it_is_paused(robots):
+    with desk_of(robots["chain"]) as desk:
+        q, v = states(desk.robot)[0]
+        data = dynamics(1, q, v)
+        desk.ask(data)
+        desk.fast_path.pause(True)
+        assert refused(desk, data)
+        desk.fast_path.pause(False)
+        assert not refused(desk, data)
 
 
 def test_oldest_is_forgotten_for_a_new_one(robots):
@@ -223,13 +285,13 @@ def test_oldest_is_forgotten_for_a_new_one(robots):
         assert desk.ask(dynamics(1, q, v, want=kinds[0]))[1]
 
 
-def test_another_robot_has_nothing_familiar(robots):
+def test_another_robot_has_no_templates(robots):
     with desk_of(robots["chain"]) as desk:
         q, v = states(desk.robot)[0]
         data = dynamics(1, q, v)
         assert [desk.ask(data)[1] for _ in range(2)] == [True, False]
         desk.robot = Robot.family("chain", 5, seed=1)
-        desk.familiar.forget(desk.robot)
+        desk.fast_path.forget(desk.robot)
         assert [desk.ask(data) for _ in range(2)] == [
             (expected(desk.robot, data), True),
             (expected(desk.robot, data), False),
@@ -242,9 +304,14 @@ def test_other_sockets_end_a_wait(robots):
         try:
             ours.bind("inproc://other")
             theirs.connect("inproc://other")
-            desk.familiar.watch([desk.server], [ours])
+            desk.fast_path.watch([ours, desk.server])
             theirs.send(b"x")
-            assert desk.familiar.wait(60_000) is None
+            assert desk.fast_path.wait(60_000) == [ours]
+            desk.client.send(b"y")
+            while len(found := desk.fast_path.wait(60_000)) < 2:
+                assert ours in found
+            assert found == [desk.server, ours]
+            assert desk.fast_path.receive(desk.server).data == b"y"
         finally:
             ours.close(linger=0)
             theirs.close(linger=0)

@@ -5,40 +5,40 @@ import threading
 
 import pytest
 
-from torqued.server.transport.event_loop import Waiting
+from torqued.server.transport.event_loop import EventLoop
 
 
 @pytest.fixture
-def waiting():
-    waiting = Waiting()
-    yield waiting
-    waiting.close()
+def events():
+    events = EventLoop()
+    yield events
+    events.close()
 
 
-def test_tasks_run_in_the_thread_that_waits_and_in_order(waiting):
+def test_tasks_run_in_the_thread_that_waits_and_in_order(events):
     ran = []
 
     def hand_over():
         for k in range(100):
-            waiting.hand_over(lambda k=k: ran.append((k, threading.get_ident())))
+            events.hand_over(lambda k=k: ran.append((k, threading.get_ident())))
 
     other = threading.Thread(target=hand_over)
     other.start()
     while len(ran) < 100:
-        waiting.wait(1000)
+        events.wait(1000)
     other.join()
     assert ran == [(k, threading.get_ident()) for k in range(100)]
 
 
-def test_source_that_another_action_removed_is_left_alone(waiting):
+def test_source_that_another_action_removed_is_left_alone(events):
     seen = []
     pipes = [os.pipe(), os.pipe()]
     first, second = pipes[0][0], pipes[1][0]
-    waiting.add(first, lambda: (seen.append("first"), waiting.remove(second)))
-    waiting.add(second, lambda: (seen.append("second"), waiting.remove(first)))
+    events.add(first, lambda: (seen.append("first"), events.remove(second)))
+    events.add(second, lambda: (seen.append("second"), events.remove(first)))
     for _, write in pipes:
         os.write(write, b"x")
-    waiting.wait(1000)
+    events.wait(1000)
     for ends in pipes:
         for end in ends:
             os.close(end)
@@ -46,7 +46,7 @@ def test_source_that_another_action_removed_is_left_alone(waiting):
 
 
 def test_waking_after_the_end_does_no_harm():
-    waiting = Waiting()
-    waiting.close()
-    waiting.wake()
-    waiting.hand_over(lambda: None)
+    events = EventLoop()
+    events.close()
+    events.wake()
+    events.hand_over(lambda: None)

@@ -209,7 +209,7 @@ def test_topic_that_is_too_long_ends_the_connection(local, socket):
         monitored.connect(local.endpoints["telemetry"])
         assert monitor.poll(PATIENCE)
         assert recv_monitor_message(monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
-        monitored.subscribe(b"x" * sockets.LARGEST_SUBSCRIPTION)
+        monitored.subscribe(b"x" * sockets.KINDS["telemetry"][1])
         assert monitor.poll(PATIENCE)
         assert recv_monitor_message(monitor)["event"] == zmq.EVENT_DISCONNECTED
         monitored.disable_monitor()

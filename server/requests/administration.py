@@ -1,0 +1,117 @@
+"""The operations on the daemon itself: what it is, how it is doing, and what it is told to do.
+
+All but `hello` come over the control socket and run in its thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common import errors
+from torqued.common.errors import InputError
+from torqued.server.access.rights import Caller
+from torqued.server.requests.operation import REQUEST
+from torqued.server.requests.replies import Deferred
+from torqued.server.worker.reload import Reload
+
+if TYPE_CHECKING:
+    from torqued.server.daemon import Daemon
+
+log = logging.getLogger("torqued")
+
+Fields = Mapping[str, Any]
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+CONVENTIONS = (
+    "SI units, radians; 6-D vectors [angular; linear]; floating base q = [x y z, qx qy qz qw, "
+    "joints], v = [angular, linear in body axes, joints]; joints depth first in document order"
+)
+
+
+def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    from torqued.server.requests.operations import names_on  # the table has this function in it
+
+    robot = daemon.robot
+    return {
+        "name": robot.name,
+        "base": robot.model.base,
+        "nq": robot.nq,
+        "nv": robot.nv,
+        "joints": list(robot.joint_names),
+        "frames": list(robot.frame_names),
+        "limits": {name: np.asarray(value) for name, value in asdict(robot.limits).items()},
+        "neutral": robot.neutral(),
+        "gravity": robot.gravity_vector,
+        "warnings": list(robot.warnings),
+        "conventions": CONVENTIONS,
+        "operations": list(names_on(REQUEST)),
+        "endpoints": caller.transport.reached_by(),
+        "rights": caller.right,
+        "rate": daemon.servo.statistics()["rate"],
+        "realtime": daemon.servo.granted,
+    }
+
+
+def ping(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    return {"ready": daemon.ready, **names(daemon)}
+
+
+def names(daemon: Daemon) -> dict[str, str]:
+    """What the daemon is called by those who connect to it, and its robot by its makers."""
+    return {"name": daemon.endpoints.name, "robot": daemon.robot.name}
+
+
+def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    return statistics(daemon)
+
+
+def statistics(daemon: Daemon) -> dict[str, Any]:
+    """What `stats` replies and telemetry publishes."""
+    dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
+    return {
+        **names(daemon),
+        "ready": daemon.ready,
+        "uptime": time.monotonic() - daemon.started,
+        "requests": daemon.request_dispatch.requests + daemon.fast_path.answered,
+        "refused": sum(dispatch.refused for dispatch in dispatchers),
+        "unsent": sum(outbox.unsent for outbox in daemon.outboxes.values()),
+        "servo": daemon.servo.statistics(),
+        "sessions": daemon.servo.describe(),
+        "realtime": daemon.servo.granted,
+        "kernels": daemon.preparing,
+        "worker": daemon.worker.statistics(),
+    }
+
+
+def sessions(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    return {"sessions": daemon.servo.describe()}
+
+
+def reload(daemon: Daemon, fields: Fields, caller: Caller) -> Deferred:
+    """Load the robot anew, in the worker; server/worker/reload.py."""
+    if not daemon.ready:
+        raise errors.error("not_ready", "kernels are still being compiled")
+    return Deferred(lambda reply: daemon.events.hand_over(Reload(daemon, reply).begin))
+
+
+def log_level(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    level = fields["level"]
+    if not isinstance(level, str) or level not in LEVELS:
+        listed = ", ".join(LEVELS)
+        raise InputError(
+            f"level: {level!r} is unknown, allowed: {listed}", "level", level, f"one of {listed}"
+        )
+    log.setLevel(level)
+    return {"level": level}
+
+
+def shutdown(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    daemon.stop()
+    return {}

@@ -1,0 +1,122 @@
+"""The operations on a state: each is one call of `Robot` or of a control law.
+
+Fields are checked for presence by their `Operation` and for their content by `Robot`, whose errors
+already name the field.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from torqued.common.errors import InputError
+from torqued.kernels import Robot
+from torqued.kernels.control.controller import OPTIONS, Controller
+from torqued.kernels.input_checks import Fields, mapping, text, texts
+from torqued.server.requests.fields import contacts, wrenches
+
+
+def dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    return robot.dynamics(
+        fields["q"],
+        fields.get("v"),
+        want=texts(fields, "want", ("M", "C", "g")),
+        frames=texts(fields, "frames", ()),
+        representation=text(fields, "representation", "hybrid"),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+
+
+def inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, a = fields["q"], fields["v"], fields["a"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"tau": robot.inverse_dynamics(q, v, a, wrenches(fields), coordinates=coordinates)}
+
+
+def forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, tau = fields["q"], fields["v"], fields["tau"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"a": robot.forward_dynamics(q, v, tau, wrenches(fields), coordinates=coordinates)}
+
+
+def solve_mass(robot: Robot, fields: Fields) -> dict[str, Any]:
+    coordinates = text(fields, "coordinates", "native")
+    return {"x": robot.solve_mass(fields["q"], fields["b"], coordinates=coordinates)}
+
+
+def coriolis_product(robot: Robot, fields: Fields) -> dict[str, Any]:
+    q, v, w = fields["q"], fields["v"], fields["w"]
+    coordinates = text(fields, "coordinates", "native")
+    return {"product": robot.coriolis_product(q, v, w, coordinates=coordinates)}
+
+
+def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    want = ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
+    return robot.dynamics(
+        fields["q"],
+        fields.get("v"),
+        want=want,
+        frames=texts(fields, "frames", ()),
+        representation=text(fields, "representation", "hybrid"),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+
+
+def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    solution = robot.contact_dynamics(
+        fields["q"],
+        fields["v"],
+        fields["tau"],
+        contacts(fields),
+        solver=text(fields, "solver", "range_space"),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+    return {
+        "a": solution.a,
+        "force": solution.force,
+        "G": solution.G,
+        "gamma": solution.gamma,
+        "inverse_inertia": solution.inverse_inertia,
+        "rank_deficient": solution.rank_deficient,
+        "conflicting": solution.conflicting,
+        "redundant": [contact.redundant for contact in solution.contacts],
+        "pulls": [contact.pulls for contact in solution.contacts],
+        "slips": [contact.slips for contact in solution.contacts],
+        "tips": [contact.tips for contact in solution.contacts],
+    }
+
+
+def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
+    restitution = fields.get("restitution", 0.0)
+    solution = robot.impact(
+        fields["q"],
+        fields["v"],
+        contacts(fields),
+        restitution,
+        coordinates=text(fields, "coordinates", "native"),
+    )
+    return asdict(solution)
+
+
+def integrate(robot: Robot, fields: Fields) -> dict[str, Any]:
+    coordinates = text(fields, "coordinates", "native")
+    return {"q": robot.integrate(fields["q"], fields["v"], fields["dt"], coordinates=coordinates)}
+
+
+def control(robot: Robot, fields: Fields) -> dict[str, Any]:
+    """One torque of a law, without a session."""
+    settings = {name: fields[name] for name in OPTIONS if name in fields}
+    controller = Controller(robot, text(fields, "law", ""), **settings)
+    if not controller.law.is_torque:
+        raise InputError("law: a stream is no law; `dynamics` has its quantities", "law")
+    references = mapping(fields, "references")
+    for name in references:  # before they become arguments: q, v and elapsed are others
+        if name not in controller.references:
+            listed = ", ".join(controller.references) or "none"
+            raise InputError(
+                f"references: {name!r} is unknown, law {controller.name!r} takes: {listed}",
+                "references",
+                name,
+                listed,
+            )
+    return vars(controller.torque(fields["q"], fields["v"], **references))

@@ -1,0 +1,153 @@
+"""From a message to its reply: who may ask, what for, and who carries it out.
+
+    bytes → codec.decode → operation → rights → fields → limits → run → codec.encode → bytes
+
+Whatever a message holds, it gets a reply and the daemon goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import zmq
+
+from torqued.client import codec
+from torqued.common import errors
+from torqued.server.access.rate_limits import RequestRate
+from torqued.server.access.rights import READ, check
+from torqued.server.requests.limits import LONGEST_INLINE, check_counts, fits_into_a_reply
+from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Operation, checked_name
+from torqued.server.requests.operations import OPERATIONS, names_on
+from torqued.server.requests.outbox import Outbox
+from torqued.server.requests.replies import (
+    Deferred,
+    Identity,
+    PendingReply,
+    Result,
+    as_request_error,
+    checked_identity,
+    refusal,
+    success,
+)
+from torqued.server.transport.event_loop import EventLoop
+from torqued.server.transport.sockets import Arrival
+from torqued.server.worker.worker import Job
+
+if TYPE_CHECKING:
+    from torqued.server.daemon import Daemon
+
+log = logging.getLogger("torqued")
+
+
+class Dispatcher:
+    """Answers what comes over one kind of socket. Belongs to the thread of `events`."""
+
+    def __init__(
+        self,
+        daemon: Daemon,
+        socket: str,  # REQUEST or CONTROL
+        events: EventLoop,
+        rate: RequestRate,
+        outboxes: Mapping[zmq.Socket[bytes], Outbox],
+        learn: Callable[[Arrival, Mapping[str, Any], bytes], None] | None = None,
+    ) -> None:
+        self.daemon = daemon
+        self.socket = socket
+        self.names = names_on(socket)
+        self.events = events
+        self.rate = rate
+        self.outboxes = outboxes
+        self.learn = learn  # told of each request that was answered at once
+        self.requests = 0
+        self.refused = 0
+
+    def answer(self, arrival: Arrival) -> None:
+        """Answer one message."""
+        identity: Identity = None
+        outbox = self.outboxes[arrival.socket]
+        try:
+            within_rate = self.rate.allows(arrival.caller.key)  # what cannot be read counts too
+            message = self._decoded(arrival)
+            identity = checked_identity(message)
+            if not within_rate:
+                raise self.rate.refusal()
+            if outbox.is_full(arrival.route[0]):
+                raise errors.error("busy", "replies are waiting to be taken; read them first")
+            result = self._result(message, arrival)
+            if isinstance(result, Deferred):
+                result.begin(self._pending(arrival, identity))
+                return
+            reply = success(identity, result)
+            if self.learn:
+                self.learn(arrival, message, reply)
+        except Exception as error:
+            self.refused += 1
+            reply = refusal(identity, as_request_error(error))
+        outbox.send(arrival.route, reply)
+
+    def _decoded(self, arrival: Arrival) -> dict[str, Any]:
+        if arrival.data is None:
+            raise errors.error(
+                "bad_message",
+                "message of too many frames, expected its body, or an empty frame and its body",
+            )
+        return codec.decode(arrival.data, codec.MOST_MEMBERS)
+
+    def _result(self, message: Mapping[str, Any], arrival: Arrival) -> Result | Deferred:
+        caller = arrival.caller
+        check(caller, "any request", READ)
+        operation = OPERATIONS[checked_name(message, self.names)]
+        check(caller, operation.name, operation.right_for(message))
+        if self.socket == REQUEST:
+            self.requests += 1
+            if not self.daemon.ready:
+                raise errors.error(
+                    "not_ready", "kernels are still being compiled; `ping` says when ready"
+                )
+        fields = operation.fields_of(message)
+        if operation.carried_out_by == DAEMON:
+            return operation.run(self.daemon, fields, caller)  # type: ignore[no-any-return]
+        check_counts(fields)
+        if operation.carried_out_by == LOOP:
+            return operation.run(self.daemon.servo, fields, caller)  # type: ignore[no-any-return]
+        if self._is_short(operation, fields):
+            return operation.compute(self.daemon.robot, fields)
+        return Deferred(lambda pending: self._submit(operation, fields, pending))
+
+    def _is_short(self, operation: Operation, fields: Mapping[str, Any]) -> bool:
+        """Whether the main thread may carry it out; refuses results that could not be sent."""
+        if operation.work is None:
+            return operation.carried_out_by == KERNEL
+        work = operation.work(self.daemon.robot, fields)
+        fits_into_a_reply(work.reply)
+        return work.seconds <= LONGEST_INLINE
+
+    def _submit(
+        self, operation: Operation, fields: Mapping[str, Any], pending: PendingReply
+    ) -> None:
+        """Have the worker compute; its reply is passed on as it comes."""
+
+        def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
+            self.refused += not head["ok"]
+            pending.send(reply)
+
+        def fail(error: errors.RequestError) -> None:
+            self.refused += 1
+            pending.refuse(error)
+
+        inner = fields.get("operation")  # of a batch
+        title = f"{operation.name} of {inner}" if inner else operation.name
+        self.daemon.worker.submit(
+            Job(title, "compute", pending.identity, pending.data, finish, fail)
+        )
+
+    def _pending(self, arrival: Arrival, identity: Identity) -> PendingReply:
+        outbox, route = self.outboxes[arrival.socket], arrival.route
+
+        def send(reply: bytes | zmq.Frame) -> None:
+            self.events.hand_over(lambda: outbox.send(route, reply))
+
+        assert arrival.data is not None  # it has been read
+        return PendingReply(identity, arrival.data, send)

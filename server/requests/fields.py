@@ -1,0 +1,151 @@
+"""Types of fields: numbers, and what is more than numbers and texts: wrenches and contacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels import Contact
+from torqued.kernels.input_checks import Fields
+from torqued.server.requests.limits import at_most
+
+#: Members of a contact, on the wire as in `Contact`; those that are texts, and single numbers.
+CONTACT_MEMBERS = tuple(Contact.__dataclass_fields__)
+CONTACT_TEXTS = ("frame", "kind", "other")
+CONTACT_NUMBERS = ("stiffness", "damping", "friction")
+
+#: Field → what it is on the wire; nothing is converted from one to another.
+TYPES = {
+    **dict.fromkeys(("q", "v", "a", "tau", "w", "b", "dt", "restitution", "over"), "numbers"),
+    **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
+    **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
+    **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
+    **dict.fromkeys(("frame", "axes", "level"), "text"),
+    **dict.fromkeys(("want", "frames"), "list of texts"),
+    **dict.fromkeys(("f_ext", "references"), "map of numbers"),
+    **dict.fromkeys(("gains", "limits"), "map"),
+    **dict.fromkeys(("contacts", "tasks"), "list of maps"),
+    "observer": "map or true",
+    "iterations": "integer",
+    "session": "integer",
+}
+
+#: How each of them is spelled in a refusal.
+EXPECTED = {
+    "numbers": "a number, an array or a list of numbers",
+    "text": "a text",
+    "list of texts": "a list of texts",
+    "map of numbers": "a map of numbers",
+    "map": "a map",
+    "list of maps": "a list of maps",
+    "map or true": "a map, or true",
+    "integer": "a whole number",
+}
+
+
+def typed(name: str, value: Any) -> Any:
+    """A field as what it should be, numbers as arrays; refused where it is something else."""
+    expected = TYPES[name]
+    if expected == "numbers":
+        return numbers(name, name, value)
+    if expected == "map of numbers" and isinstance(value, dict):
+        return {key: numbers(name, f"{name}[{key!r}]", item) for key, item in value.items()}
+    if not _is(expected, value):
+        wanted = EXPECTED[expected]
+        raise InputError(f"{name}: {kind_of(value)}, expected {wanted}", name, None, wanted)
+    return value
+
+
+def _is(expected: str, value: Any) -> bool:
+    if expected == "text":
+        return isinstance(value, str)
+    if expected == "integer":
+        return type(value) is int
+    if expected == "map":
+        return isinstance(value, dict)
+    if expected == "map or true":
+        return isinstance(value, dict) or value is True
+    member = {"list of texts": str, "list of maps": dict}.get(expected)
+    return member is not None and type(value) is list and all(type(x) is member for x in value)
+
+
+def numbers(field: str, name: str, value: Any) -> Any:
+    """A number as it is, a list as an array; refused where something else is in it."""
+    kind = type(value)
+    if kind is np.ndarray or kind is float or kind is int:
+        return value
+    if kind is list and is_numbers(value):
+        try:
+            return np.asarray(value, np.float64)
+        except ValueError:
+            value = "lists of different lengths"
+    wanted = EXPECTED["numbers"]
+    what = value if value == "lists of different lengths" else kind_of(value)
+    raise InputError(f"{name}: {what}, expected {wanted}", field, None, wanted)
+
+
+def is_numbers(value: Any) -> bool:
+    """Whether a value is a number, an array, or lists of numbers."""
+    kind = type(value)
+    if kind is list:
+        return all(map(is_numbers, value))
+    return kind is np.ndarray or kind is float or kind is int
+
+
+def kind_of(value: Any) -> str:
+    """A value's type in the words of the protocol."""
+    names = {
+        str: "a text",
+        bool: "a boolean",
+        int: "a whole number",
+        float: "a number",
+        dict: "a map",
+        bytes: "bytes",
+        list: "a list of other things",
+        np.ndarray: "an array",
+    }
+    return names.get(type(value), type(value).__name__)
+
+
+def wrenches(fields: Fields) -> Mapping[str, Any] | None:
+    """The field f_ext: a map from frame names to wrenches."""
+    value: Mapping[str, Any] | None = fields.get("f_ext")
+    if value is not None:
+        at_most("f_ext", len(value))
+    return value
+
+
+def contacts(fields: Fields) -> list[Contact]:
+    """The field contacts: a list of maps with the members of `Contact`."""
+    value = fields["contacts"]
+    at_most("contacts", len(value))
+    return [_contact(f"contacts[{k}]", item) for k, item in enumerate(value)]
+
+
+def _contact(name: str, item: dict[Any, Any]) -> Contact:
+    for key in item:
+        if key not in CONTACT_MEMBERS:
+            listed = ", ".join(CONTACT_MEMBERS)
+            raise InputError(
+                f"{name}: {key!r} is unknown, allowed: {listed}",
+                "contacts",
+                key,
+                f"one of {listed}",
+            )
+    if item.get("frame") is None:
+        raise InputError(f"{name}: 'frame' is missing", "contacts", None, "a frame")
+    given = {key: value for key, value in item.items() if value is not None}
+    for key, value in given.items():
+        if key in CONTACT_TEXTS:
+            good, expected = isinstance(value, str), "a text"
+        elif key in CONTACT_NUMBERS:
+            good, expected = type(value) in (int, float), "a number"
+        else:
+            good, expected = is_numbers(value), "numbers"
+        if not good:
+            message = f"{name}.{key} is {kind_of(value)}, expected {expected}"
+            raise InputError(message, "contacts", None, expected)
+    return Contact(**given)

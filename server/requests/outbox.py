@@ -1,0 +1,104 @@
+"""Replies on their way out, without ever waiting for a client to take them.
+
+ZeroMQ keeps `SEND_QUEUE` (server/transport/sockets.py) replies for each connection. What does not
+fit there is kept here, in order; a client with replies kept here gets `busy` for further requests
+until it has taken them. So every request gets a reply, and no client can make the daemon hold more
+than a bounded amount.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections import deque
+
+import zmq
+
+#: Replies kept here for one connection; nearly all of them are `busy`.
+MOST_KEPT = 20_000
+#: Bytes kept here for all connections.
+MOST_BYTES_KEPT = 64 * 1024 * 1024
+#: Replies of so many bytes are followed until they have left.
+LARGE = 64 * 1024
+#: Bytes of large replies that may be under way to one connection.
+MOST_BYTES_UNDER_WAY = 64 * 1024 * 1024
+
+Reply = bytes | zmq.Frame
+
+
+class Outbox:
+    """The way out of one ROUTER socket. Belongs to the socket's thread."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self.socket = socket
+        self.unsent = 0  # replies that were given up: nobody took them, or nobody was there
+        self._kept: dict[bytes, deque[tuple[list[bytes], Reply]]] = {}  # by connection
+        self._bytes_kept = 0
+        self._under_way: dict[bytes, list[tuple[zmq.MessageTracker, int]]] = {}
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether replies are kept here, to be tried again with `flush`."""
+        return bool(self._kept)
+
+    def is_full(self, connection: bytes) -> bool:
+        """Whether a connection should take its replies before it asks for more."""
+        if connection in self._kept:
+            return True
+        if connection not in self._under_way:
+            return False
+        left = [item for item in self._under_way[connection] if not item[0].done]
+        if left:
+            self._under_way[connection] = left
+        else:
+            del self._under_way[connection]
+        return sum(size for _, size in left) > MOST_BYTES_UNDER_WAY
+
+    def send(self, route: list[bytes], reply: Reply) -> None:
+        """Send a reply, now or as soon as its client takes those before it."""
+        kept = self._kept.get(route[0])
+        if kept is None:
+            if not self._try(route, reply):
+                self._keep(deque(), route, reply)
+        else:
+            self._keep(kept, route, reply)
+
+    def _keep(
+        self, kept: deque[tuple[list[bytes], Reply]], route: list[bytes], reply: Reply
+    ) -> None:
+        if len(kept) >= MOST_KEPT or self._bytes_kept + len(reply) > MOST_BYTES_KEPT:
+            self.unsent += 1
+            return
+        kept.append((route, reply))
+        self._bytes_kept += len(reply)
+        self._kept[route[0]] = kept
+
+    def flush(self) -> None:
+        """Send what clients can take by now."""
+        for connection, kept in list(self._kept.items()):
+            while kept and self._try(*kept[0]):
+                self._bytes_kept -= len(kept.popleft()[1])
+            if not kept:
+                del self._kept[connection]
+
+    def _try(self, route: list[bytes], reply: Reply) -> bool:
+        """Whether nothing is left to be done for a reply: it went out, or its client is gone."""
+        try:
+            if len(reply) < LARGE:
+                self.socket.send_multipart([*route, reply], zmq.DONTWAIT)
+            else:
+                self._send_followed(route, reply)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as error:
+            if error.errno != errno.EHOSTUNREACH:
+                raise
+            self.unsent += 1
+        return True
+
+    def _send_followed(self, route: list[bytes], reply: Reply) -> None:
+        """Without a copy, and so that it can be told when it has left."""
+        buffer = reply.buffer if isinstance(reply, zmq.Frame) else reply
+        frame = zmq.Frame(buffer, track=True, copy=False)
+        self.socket.send_multipart([*route, frame], zmq.DONTWAIT, copy=False)
+        assert isinstance(frame.tracker, zmq.MessageTracker)
+        self._under_way.setdefault(route[0], []).append((frame.tracker, len(reply)))

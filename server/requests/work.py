@@ -1,0 +1,86 @@
+"""What a request would cost, told from its fields before anything is computed.
+
+Fields have not been checked yet: what is not a list counts as none, and is refused later. Times
+are those of a slow processor: rather too long than too short.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels import Robot
+from torqued.kernels.contacts.types import KINDS
+from torqued.server.requests.limits import Work, at_most, contact_points
+
+Fields = Mapping[str, Any]
+
+#: Bytes of a number in a reply.
+NUMBER = 8
+
+
+def dynamics(robot: Robot, fields: Fields) -> Work:
+    """By the quantities and frames that are wanted."""
+    want = fields.get("want", ("M", "C", "g"))
+    count = length(fields, "frames")
+    n = robot.nv
+    sizes = {
+        "M": n * n,
+        "Mdot": n * n,
+        "C": n * n,
+        "Gamma": n**3,
+        "J": 6 * n * count,
+        "Jdot_v": 6 * count,
+        "pose": 16 * count,
+    }
+    wanted = {word for word in want if isinstance(word, str)} if isinstance(want, list) else set()
+    numbers = sum(sizes.get(word, n) for word in wanted)
+    return Work(NUMBER * numbers, 1e-4 + 1e-8 * numbers)
+
+
+def kinematics(robot: Robot, fields: Fields) -> Work:
+    """By its frames."""
+    return dynamics(robot, {"want": ["J", "Jdot_v", "pose"], "frames": fields["frames"]})
+
+
+def solve_mass(robot: Robot, fields: Fields) -> Work:
+    """By the columns of b."""
+    b = fields["b"]
+    row = b[0] if isinstance(b, list) and b else None
+    columns = len(row) if isinstance(row, list) else 1
+    if isinstance(b, np.ndarray) and b.ndim == 2:
+        columns = b.shape[1]
+    at_most("b", columns)
+    return Work(NUMBER * robot.nv * columns, 1e-4 + 1.5e-7 * robot.nv * columns)
+
+
+def contacts(robot: Robot, fields: Fields) -> Work:
+    """By the rows of all contacts: K = G M⁻¹ Gᵀ (m, m) is factorized, whose rank is at most nv."""
+    m, n = contact_rows(fields), robot.nv
+    seconds = 1e-4 + 2.5e-5 * length(fields, "contacts") + 5e-8 * m**2 + 1e-9 * n * m**2
+    return Work(NUMBER * m * (m + n + 3), seconds)
+
+
+def control(robot: Robot, fields: Fields) -> Work:
+    """By the points of a whole-body law's contacts, and the steps that its solver may take."""
+    forces = 3 * contact_points(fields)
+    iterations = fields.get("iterations")
+    steps = iterations if isinstance(iterations, int | float) else 200
+    return Work(0, 1e-3 + 5e-10 * forces**3 * max(1.0, steps / 200))
+
+
+def contact_rows(fields: Fields) -> int:
+    """Rows of all contacts in a request."""
+    value = fields.get("contacts")
+    if not isinstance(value, list):
+        return 0
+    kinds = (item.get("kind") for item in value if isinstance(item, Mapping))
+    return sum(KINDS.get(kind, 6) if isinstance(kind, str) else 6 for kind in kinds)
+
+
+def length(fields: Fields, name: str) -> int:
+    """Members of a list; none where it is something else."""
+    value = fields.get(name)
+    return len(value) if isinstance(value, list) else 0

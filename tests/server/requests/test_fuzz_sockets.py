@@ -1,0 +1,53 @@
+"""The same over real sockets, with a loop: a bounded run for every operation."""
+
+import random
+
+import pytest
+import zmq
+from fuzzing import check, fields_for, good_fields, packed
+from in_thread import InThread
+
+from torqued.client import Client, codec
+from torqued.kernels import Robot
+from torqued.server.requests.operation import REQUEST
+from torqued.server.requests.operations import OPERATIONS
+
+pytestmark = pytest.mark.slow
+
+COUNT = 60
+PATIENCE = 60_000
+
+
+@pytest.fixture(scope="module", params=[("chain", 3), ("biped", 12)], ids=["chain", "biped"])
+def threaded(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets") / "own"
+    with InThread(Robot.family(*request.param), folder) as threaded:
+        yield threaded
+
+
+@pytest.mark.parametrize("name", [name for name in OPERATIONS if name not in ("shutdown",)])
+def test_wrong_requests_are_refused_and_the_daemon_goes_on(threaded, name):
+    rng = random.Random(name)
+    robot = threaded.daemon.robot
+    good = good_fields(robot)
+    with (
+        Client(threaded.endpoint, timeout=60.0) as client,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as dealer,
+    ):
+        dealer.linger = 0
+        on_requests = OPERATIONS[name].socket == REQUEST
+        dealer.connect(threaded.endpoint if on_requests else client.control_endpoint)
+        with client.session("gravity") as session:
+            good["session"] = [session.number, 1]
+            for k in range(COUNT):
+                fields = fields_for(rng, robot, name, good)
+                dealer.send(packed({"protocol": 1, "id": k, "op": name, **fields}))
+                assert dealer.poll(PATIENCE)
+                reply = codec.decode(dealer.recv())
+                unreadable = not reply["ok"] and reply["error"]["code"] == "bad_message"
+                assert reply["id"] == (None if unreadable else k)
+                check(reply)
+                if reply["ok"] and name == "open":
+                    client.call("close", session=reply["session"])
+        assert client.ping().ready
