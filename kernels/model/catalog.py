@@ -130,14 +130,13 @@ def usual_base(name: str) -> Base:
     Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
     """
     from torqued.kernels.model.known_robots import base_of
-    from torqued.kernels.model.xml_file import read_text
-    from torqued.kernels.robot.loading import read_whole
+    from torqued.kernels.model.urdf_file import read_file
 
     path = find_urdf(name)
     for known, file in urdf_files().items():
         if path == file:
             return cast(Base, base_of(known))
-    description = read_whole(read_text(path), str(path))
+    description = read_file(path)
     root, limbs = root_limbs(description)
     if root in WORLDS or len(limbs) < 2:
         return "fixed"

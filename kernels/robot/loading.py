@@ -15,12 +15,11 @@ from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.input_checks import choice, numbers, shown
 from torqued.kernels.model.assemble import assemble
 from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
-from torqued.kernels.model.checks import check, further_faults
+from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
 from torqued.kernels.model.model import Model
-from torqued.kernels.model.urdf import parse_with_faults
-from torqued.kernels.model.xml_file import read_text
+from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -242,13 +241,6 @@ def read_config(path: Any) -> dict[str, Any]:
     return config
 
 
-def checked_path(path: Any) -> str:
-    if not isinstance(path, str | os.PathLike):
-        wanted = "the path of a file"
-        raise InputError(f"path: {shown(path)}, expected {wanted}", "path", None, wanted)
-    return os.fspath(path)
-
-
 def family_base(kind: str) -> str:
     """How a robot of a family is held: on legs, it moves freely."""
     return "floating" if kind in ("biped", "quadruped") else "fixed"
@@ -290,22 +282,6 @@ def config_problems(config: Any) -> list[str]:
     if "family" in config and "dofs" not in config:
         problems.append("a family needs 'dofs', a whole number")
     return problems
-
-
-def read_file(path: Any) -> Description:
-    """The robot of a URDF file."""
-    source = checked_path(path)
-    return read_whole(read_text(source), source)
-
-
-def read_whole(text: Any, source: str = "<text>") -> Description:
-    """The robot of a URDF text; what cannot be read and what makes no sense in one `ModelError`."""
-    if not isinstance(text, str):
-        raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
-    description, faults = parse_with_faults(text, source)
-    if faults:
-        raise ModelError(source, faults + further_faults(description, faults))
-    return description
 
 
 def with_armature(description: Description, armature: Any) -> Description:

@@ -12,21 +12,25 @@ from in_thread import InThread
 from torqued.client import AsyncClient, Client, operations, results
 from torqued.client.methods import Method, Methods
 from torqued.kernels import Contact, Robot
-from torqued.server.requests.operations import CONTROL_OPERATIONS, OPERATIONS, WORKER_OPERATIONS
+from torqued.server.requests.operation import CONTROL, LOOP
+from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
-TABLE = {name: operation.required + operation.optional for name, operation in OPERATIONS.items()}
-TABLE |= {name: sum(fields, ()) for name, fields in CONTROL_OPERATIONS.items()}
+TABLE = {
+    name: operation.required + operation.optional
+    for name, operation in OPERATIONS.items()
+    if operation.carried_out_by != LOOP
+}
 
 
 def test_every_operation_but_those_of_sessions_has_a_method():
     declared = {name for name, value in vars(Methods).items() if isinstance(value, Method)}
-    assert declared == set(operations.OPERATIONS) == {*TABLE, *WORKER_OPERATIONS}
+    assert declared == set(operations.OPERATIONS) == set(TABLE)
     for client in (Client, AsyncClient):
         assert all(inspect.isfunction(getattr(client, name)) for name in declared)
 
 
-@pytest.mark.parametrize("name", sorted(set(TABLE) - {"control"}))
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"control", "batch"}))
 def test_methods_take_the_fields_of_their_operation(name):
     taken = list(inspect.signature(getattr(Client, name)).parameters)
     assert taken[0] == "self"
@@ -44,7 +48,8 @@ def test_methods_are_documented_and_typed():
 
 
 def test_operations_of_the_control_socket_are_the_daemons():
-    assert set(CONTROL_OPERATIONS) == operations.CONTROL
+    on_control = {name for name, operation in OPERATIONS.items() if operation.socket == CONTROL}
+    assert on_control == operations.CONTROL
 
 
 @pytest.mark.parametrize(

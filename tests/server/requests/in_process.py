@@ -71,6 +71,7 @@ class InProcess:
     def __init__(self, robot, servo=None):
         self.robot, self.ready, self.source = robot, True, None
         self.started, self.preparing = 0.0, {}
+        self.endpoints = SimpleNamespace(name="me")
         self.servo = servo or Servo()
         self.worker = InlineWorker(self)
         self.events = SimpleNamespace(hand_over=lambda task: task())
@@ -81,8 +82,8 @@ class InProcess:
         arguments = (self.events, rate, self.outboxes)
         self.request_dispatch = Dispatcher(self, REQUEST, *arguments)
         self.control_dispatch = Dispatcher(self, CONTROL, *arguments)
-        door = SimpleNamespace(reached_by=dict)
-        self.caller = Caller(b"me", "me", ADMINISTRATE, door)
+        transport = SimpleNamespace(reached_by=dict)
+        self.caller = Caller(b"me", "me", ADMINISTRATE, transport)
         self.stopped = False
 
     def stop(self):

@@ -16,6 +16,7 @@ from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport import sockets
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
+from torqued.server.transport.framing import receive
 from torqued.server.transport.listeners import Listeners, LocalListener
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
@@ -101,7 +102,9 @@ def test_message_names_its_sender_and_the_way_back(name, socket, request):
     for peer, text in ((first, b"one"), (second, b"two"), (first, b"three")):
         peer.send(text)
         assert transport.request.poll(PATIENCE)
-        arrival = transport.receive(transport.request)
+        message = receive(transport.request)
+        assert message is not None
+        arrival = transport.arrival(transport.request, message)
         assert arrival.data == text
         transport.request.send_multipart([*arrival.route, b"reply to " + text])
         assert peer.poll(PATIENCE)
