@@ -8,6 +8,7 @@ import numpy as np
 
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.self_test import SAMPLE, SampleSizes
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.dynamics.frames import HYBRID
@@ -16,6 +17,9 @@ from torqued.kernels.model.description import Array
 
 #: All that `evaluate` can do.
 EVERYTHING = sum(WANTS.values())
+
+#: What `self_test` reads; its address is valid as long as it lives.
+SAMPLE_MEMORY = SAMPLE.allocate(SampleSizes(rows=3, points=2))
 
 
 class Call(NamedTuple):
@@ -86,6 +90,7 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "frame_motions": call(work, q, v, a, frames, HYBRID, results=(new(3, 6), new(3, 6))),
         "integrate": call(work, q, v, results=(new(robot.nq),)),
         "difference": call(work, q, other, results=(new(n),)),
+        "self_test": call(SAMPLE_MEMORY.address, results=()),
         "expand_position": call(
             index, multiplier, rng.normal(size=n), w[:leaders].copy(), results=(new(n),)
         ),

@@ -97,6 +97,9 @@ COLUMN = np.dtype(
         ("U", "f8", (6,)),  # IA S; articulated
         ("D", "f8"),  # 1 / (Sᵀ IA S + armature); articulated
         ("x", "f8"),  # one number per column; solve
+        # To an odd count of words: columns then begin at all places of a cache line in turn. With
+        # an even one crba and rnea take 2 % longer.
+        ("spare", "f8"),
     ],
     align=True,
 )
