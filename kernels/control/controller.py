@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
-from torqued.common.status import status_names
+from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
@@ -24,7 +24,8 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_numbers, observer_outputs
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import Sizes, allocate
-from torqued.kernels.input_checks import choice, mapping, numbers
+from torqued.kernels.input_checks import choice, mapping, number, numbers
+from torqued.kernels.result_checks import not_finite
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -46,6 +47,9 @@ class Controller:
             if name not in allowed:
                 listed = ", ".join(allowed)
                 raise InputError(f"law {law!r} takes no {name!r}, allowed: {listed}", name)
+        if self.law.is_torque and robot.nv == 0:
+            message = f"robot {robot.name!r} has no moving joints: there is no torque to control"
+            raise InputError(message, "law", law)
         mapping(fields, "gains")
         prepared = self.law.prepare(robot, fields)
         self.prepared = prepared
@@ -115,7 +119,7 @@ class Controller:
         self.fields = {**self.fields, "gains": merged}
         return packed
 
-    def torque(self, q: Any, v: Any, elapsed: float = 0.0, **references: Any) -> SimpleNamespace:
+    def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
 
         References that are not given keep the values of the last call, at first their defaults.
@@ -132,8 +136,10 @@ class Controller:
             self.references[name] = numbers(name, value, self.references[name].shape)
         parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
         np.concatenate([part.ravel() for part in parts], out=data.state)
-        self.record[0].elapsed = elapsed
+        self.record[0].elapsed = number("elapsed", elapsed)
         status = COMPILED.evaluate_once(robot.work.handle, self.record)
+        if status & NONFINITE:
+            raise not_finite(f"law {self.name!r}")
         out = self.split(data.out.copy())
         return SimpleNamespace(**out, status=status_names(status))
 
