@@ -34,6 +34,8 @@ _KINDS = {
 LONGEST_SHOWN = 80
 #: Names in an error message about an unknown one: near ones, or the first of all.
 MOST_SUGGESTED, MOST_LISTED = 3, 5
+#: How alike names are that somebody may have meant, 0 to 1.
+NEAR = 0.75
 
 
 def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
@@ -110,7 +112,7 @@ def shown(value: Any) -> str:
     """A value in an error message, shortened."""
     try:
         text = repr(value)
-    except ValueError:  # a whole number with more digits than Python writes
+    except (ValueError, RecursionError):  # more digits than Python writes, or nested too deeply
         text = f"a {type(value).__name__}"
     return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
 
@@ -147,7 +149,7 @@ def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
     if not isinstance(name, str):
         message = f"{field}: {shown(name)} is not a {kind}'s name"
         raise InputError(message, field, shown(name), f"a {kind}'s name")
-    close = difflib.get_close_matches(name, known, MOST_SUGGESTED)
+    close = difflib.get_close_matches(name, known, MOST_SUGGESTED, NEAR)
     if close:
         advice = f"; did you mean {' or '.join(map(repr, close))}?"
     else:
@@ -187,6 +189,15 @@ def text(fields: Fields, name: str, default: str) -> str:
     value = fields.get(name, default)
     if not isinstance(value, str):
         raise InputError(f"{name}: {shown(value)}, expected a text", name, None, "a text")
+    return value
+
+
+def map_or_none(name: str, value: Any) -> Mapping[str, Any]:
+    """A map, or None for an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name}: {shown(value)}, expected a map", name, None, "a map")
     return value
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
-from torqued.common.status import status_names
+from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
@@ -24,7 +24,8 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import SESSION, Sizes
-from torqued.kernels.input_checks import choice, mapping, numbers
+from torqued.kernels.input_checks import choice, mapping, number, numbers
+from torqued.kernels.result_checks import not_finite
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -51,6 +52,9 @@ class Controller:
             if name not in allowed:
                 listed = ", ".join(allowed)
                 raise InputError(f"law {law!r} takes no {name!r}, allowed: {listed}", name)
+        if self.law.is_torque and robot.nv == 0:
+            message = f"robot {robot.name!r} has no moving joints: there is no torque to control"
+            raise InputError(message, "law", law)
         mapping(fields, "gains")
         prepared = self.law.prepare(robot, fields)
         self.prepared = prepared
@@ -133,6 +137,8 @@ class Controller:
         `elapsed` s since the last call is for laws that learn and for the observer.
         """
         status = self.evaluate(q, v, elapsed, references)
+        if status & NONFINITE:
+            raise not_finite(f"law {self.name!r}")
         return SimpleNamespace(**self.split(self.data.out.copy()), status=status_names(status))
 
     def evaluate(
@@ -151,7 +157,7 @@ class Controller:
             self.references[name] = numbers(f"references.{name}", value, shape)
         parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
         np.concatenate([part.ravel() for part in parts], out=data.state)
-        self.record[0].elapsed = elapsed
+        self.record[0].elapsed = number("elapsed", elapsed)
         return int(COMPILED.evaluate_once(robot.work.handle, self.record))
 
     def split(self, flat: NDArray[np.float64]) -> dict[str, Array]:

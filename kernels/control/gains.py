@@ -23,6 +23,12 @@ def known(given: Mapping[str, Any], allowed: Collection[str]) -> None:
             raise InputError(f"gains: {name!r} is unknown, allowed: {listed}", "gains", name)
 
 
+def asymmetric(value: Array) -> bool:
+    with np.errstate(over="ignore"):  # infinite differences are asymmetric enough
+        difference = np.abs(value - value.T).max(initial=0.0)
+    return bool(difference > ASYMMETRY * np.abs(value).max(initial=1.0))
+
+
 def matrix(
     given: Mapping[str, Any], name: str, default: Any, size: int, definite: bool = True
 ) -> Array:
@@ -34,7 +40,7 @@ def matrix(
     value = numbers(field, given.get(name, default), (), (size,), (size, size))
     if value.ndim < 2:
         value = np.diag(np.broadcast_to(value, (size,)))
-    if np.abs(value - value.T).max(initial=0.0) > ASYMMETRY * np.abs(value).max(initial=1.0):
+    if asymmetric(value):
         raise InputError(f"{field} is not symmetric", "gains", None, "a symmetric matrix")
     least = float(np.linalg.eigvalsh(value).min(initial=np.inf))
     if least < 0.0 or (definite and least == 0.0):
@@ -42,4 +48,4 @@ def matrix(
         raise InputError(
             f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least
         )
-    return np.ascontiguousarray(0.5 * (value + value.T))
+    return np.ascontiguousarray(0.5 * value + 0.5 * value.T)

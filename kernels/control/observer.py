@@ -28,7 +28,7 @@ from torqued.kernels.control.law import (
 )
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.momentum import fill_momentum
-from torqued.kernels.input_checks import numbers
+from torqued.kernels.input_checks import numbers, shown
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -48,7 +48,7 @@ def observer_array(robot: Robot, given: Any) -> Array:
     if given is True:
         given = {}
     if not isinstance(given, Mapping):
-        raise InputError(f"observer: {given!r}, expected a map", "observer", None, "a map")
+        raise InputError(f"observer: {shown(given)}, expected a map", "observer", None, "a map")
     for name in given:
         if name not in NAMES:
             raise InputError(

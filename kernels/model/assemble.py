@@ -193,12 +193,24 @@ class _Assembler:
             info.name: (info, joint) for info, joint in zip(self.joints, self.declared, strict=True)
         }
 
+        #: Name → the joint that leads it, and q = multiplier · q[leader] + offset.
+        resolved: dict[str, tuple[str, float, float]] = {}
+
         def resolve(name: str) -> tuple[str, float, float]:
-            mimic = by_name[name][1].mimic
-            if mimic is None:
-                return name, 1.0, 0.0
-            leader, multiplier, offset = resolve(mimic.joint)
-            return leader, mimic.multiplier * multiplier, mimic.multiplier * offset + mimic.offset
+            followers = []  # up to a joint that is resolved already, however long the chain
+            while name not in resolved and (mimic := by_name[name][1].mimic) is not None:
+                followers.append((name, mimic))
+                name = mimic.joint
+            found = resolved.setdefault(name, (name, 1.0, 0.0))
+            for follower, mimic in reversed(followers):
+                leader, multiplier, offset = found
+                found = (
+                    leader,
+                    mimic.multiplier * multiplier,
+                    mimic.multiplier * offset + mimic.offset,
+                )
+                resolved[follower] = found
+            return found
 
         q_index, v_index = np.arange(self.nq), np.arange(self.nv)
         multiplier, q_multiplier = np.ones(self.nv), np.ones(self.nq)

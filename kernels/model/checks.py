@@ -63,20 +63,21 @@ def check(
 def further_faults(description: Description, known: Sequence[str]) -> list[str]:
     """Faults of a robot that could be read in part only, beside the `known` ones of reading.
 
-    What a link or joint with a known fault has in its place is no fault of the file, and where a
-    joint does not say what it connects, the tree cannot be judged.
+    What stands in for the unreadable is no fault, so that all that is found here is the file's.
+    Where something has no name, or a joint does not say what it connects, the tree cannot be
+    judged.
     """
     findings = Findings()
-    if all(joint.parent and joint.child for joint in description.joints):
+    joints = description.joints
+    if all(j.name and j.parent and j.child for j in joints) and all(
+        link.name for link in description.links
+    ):
         check_tree(description, findings)
-    tree = list(findings.faults)
-    for joint in description.joints:
+    check_mimics(description, findings)
+    for joint in joints:
         check_placement(joint, findings)
         check_joint(joint, findings)
     for link in description.links:
         check_numbers(link, findings)
         check_inertia(link, None, findings)
-    read = tuple(f"{subject}:" for subject in (fault.split(": ")[0] for fault in known))
-    faults = (findings.faults + findings.unphysical)[len(tree) :]
-    others = tree + [fault for fault in faults if not fault.startswith(read)]
-    return [fault for fault in others if fault not in known]
+    return [fault for fault in findings.faults + findings.unphysical if fault not in known]

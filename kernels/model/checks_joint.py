@@ -16,6 +16,7 @@ from torqued.kernels.model.description import (
     Joint,
 )
 from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.xml_file import quoted
 
 #: How far from length one an axis, or from orthogonal a rotation, may be by rounding.
 ROUNDING = 1e-9
@@ -41,7 +42,7 @@ def check_joint(joint: Joint, findings: Findings) -> None:
     where = f"joint {joint.name!r}"
     if joint.type not in JOINT_SIZES:
         allowed = ", ".join(JOINT_SIZES)
-        findings.fault(where, f"type {joint.type!r} is unknown; allowed: {allowed}")
+        findings.fault(where, f"type {quoted(joint.type)} is unknown; allowed: {allowed}")
     if joint.type in USES_AXIS:
         _check_axis(joint, findings)
     if not in_range(joint.pitch):
@@ -108,9 +109,9 @@ def check_mimics(description: Description, findings: Findings) -> None:
         if leader is None:
             findings.fault(where, f"mimics joint {joint.mimic.joint!r}, which does not exist")
             continue
-        if joint.type not in SINGLE_DOF:
+        if joint.type in JOINT_SIZES and joint.type not in SINGLE_DOF:
             findings.fault(where, f"{joint.type} joints cannot mimic; {SINGLE_DOF_TYPES} can")
-        if leader.type not in SINGLE_DOF:
+        if leader.type in JOINT_SIZES and leader.type not in SINGLE_DOF:
             sentence = f"mimics {leader.name!r}, a {leader.type} joint"
             findings.fault(where, f"{sentence}; only {SINGLE_DOF_TYPES} can be mimicked")
     leaders = {joint.name: joint.mimic.joint for joint in description.joints if joint.mimic}

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torqued.common.errors import InputError
+from torqued.kernels.input_checks import choice, whole_number
 from torqued.kernels.model.description import (
     Array,
     Description,
@@ -31,16 +31,19 @@ LEGS = {
 }
 
 
+#: Joints of a robot beyond which nobody has waited for its matrices.
+MOST_DOFS = 2000
+
+
 def family(kind: str, dofs: int, seed: int = 0) -> Description:
     """A member of a family with `dofs` revolute joints.
 
     Chains and trees stand on a massless link `base`, meant to be fixed. The root of bipeds and
     quadrupeds is the main body, meant to float; `dofs` then counts the joints of the legs.
     """
-    if kind not in FAMILIES:
-        raise InputError(f"family {kind!r} is unknown; allowed: {', '.join(FAMILIES)}")
-    if isinstance(dofs, bool) or not isinstance(dofs, int | np.integer) or dofs < 1:
-        raise InputError(f"a family needs a whole number of dofs from 1 on, not {dofs!r}")
+    choice("family", kind, FAMILIES)
+    whole_number("dofs", dofs, 1, MOST_DOFS)
+    whole_number("seed", seed, 0, 2**64 - 1)
     robot = _Growing(np.random.default_rng(seed), digits=len(str(dofs)))
     FAMILIES[kind](robot, kind, int(dofs))
     name = f"{kind}{dofs}"

@@ -93,9 +93,11 @@ def _inertia(link: Node) -> Inertia:
     if moments is None:
         inertial.fault('<inertia ixx="…" iyy="…" izz="…"> is missing')
     else:
+        faults = len(link.findings.faults)
         ixx, iyy, izz = (moments.number(name) for name in ("ixx", "iyy", "izz"))
         ixy, ixz, iyz = (moments.number(name, default=0.0) for name in ("ixy", "ixz", "iyz"))
-        rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+        if len(link.findings.faults) == faults:  # else no inertia at all stands in
+            rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     pose = _pose(inertial)
     R = pose.rotation
     if not np.array_equal(R, np.eye(3)):
@@ -122,7 +124,7 @@ def _pose(node: Node) -> Pose:
 
 
 def _joint(node: Node) -> Joint:
-    kind = node.text("type")
+    kind = node.text("type") or "fixed"  # which stands in for none
     if kind.strip() and kind not in JOINT_SIZES:
         node.fault(f"type {quoted(kind)} is unknown; allowed: {', '.join(JOINT_SIZES)}")
     dynamics = node.child("dynamics")
@@ -174,13 +176,13 @@ def _limits(joint: Node, kind: str) -> Limits:
     limit = joint.child("limit")
     if limit is None:
         return Limits()
-    velocity = limit.number("velocity", default=math.inf, infinite=True)
-    effort = limit.number("effort", default=math.inf, infinite=True)
+    velocity = limit.number("velocity", math.inf, infinite=True, stand_in=math.inf)
+    effort = limit.number("effort", math.inf, infinite=True, stand_in=math.inf)
     # Either one defaults to 0 by the specification. Both absent would lock the joint: files that
     # do so have wheels and free knees there, and mean that nothing is known.
     known = limit.has("lower") or limit.has("upper")
-    lower = limit.number("lower", default=0.0 if known else -math.inf, infinite=True)
-    upper = limit.number("upper", default=0.0 if known else math.inf, infinite=True)
+    lower = limit.number("lower", 0.0 if known else -math.inf, True, stand_in=-math.inf)
+    upper = limit.number("upper", 0.0 if known else math.inf, True, stand_in=math.inf)
     if kind == "fixed":
         return Limits()
     if kind == "continuous":

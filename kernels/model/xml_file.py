@@ -2,7 +2,8 @@
 
 `parse_root` refuses what could hang or leak (document types, entities). A `Node` reads typed
 attributes; what it cannot read it writes down in `Findings` and replaces by a stand-in, so that
-one pass over a file finds all of its faults. Stand-ins never leave: a file with faults is refused.
+one pass over a file finds all of its faults. Stand-ins never leave, since a file with faults is
+refused, and none is a fault itself: whatever else `checks.py` finds is the file's.
 """
 
 from __future__ import annotations
@@ -131,11 +132,18 @@ class Node:
             self.fault(f"{attribute} is missing")
         return value
 
-    def number(self, attribute: str, default: float | None = None, infinite: bool = False) -> float:
+    def number(
+        self,
+        attribute: str,
+        default: float | None = None,
+        infinite: bool = False,
+        stand_in: float = 0.0,
+    ) -> float:
         """A finite number (`infinite`: or an infinite one); it must be there without a default."""
         value = self.element.get(attribute)
         if value is not None:
-            return self._number(attribute, value, infinite)
+            number = self._number(attribute, value, infinite)
+            return stand_in if number is None else number
         if default is None:
             self.fault(f"{attribute} is missing")
             return 0.0
@@ -151,7 +159,9 @@ class Node:
             counts = f"{len(words)} numbers instead of {len(default)}"
             self.fault(f"{attribute} has {counts}: {quoted(value)}")
             return default
-        return tuple(self._number(attribute, word) for word in words)
+        numbers = [self._number(attribute, word) for word in words]
+        known = tuple(number for number in numbers if number is not None)
+        return known if len(known) == len(default) else default
 
     def needed_text(self, tag: str, attribute: str) -> str:
         """A text from a child that must be there."""
@@ -169,7 +179,8 @@ class Node:
             self.fault(f'<{tag} {attribute}="…"> is missing')
         return child
 
-    def _number(self, attribute: str, word: str, infinite: bool = False) -> float:
+    def _number(self, attribute: str, word: str, infinite: bool = False) -> float | None:
+        """None where there is no number, which is then written down."""
         word = word.strip()
         if NUMBER.fullmatch(word):
             value = float(word)
@@ -180,4 +191,4 @@ class Node:
             return float(word)
         else:
             self.fault(f"{attribute} is {quoted(word)}, not a finite number")
-        return 0.0
+        return None

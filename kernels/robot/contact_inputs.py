@@ -37,7 +37,7 @@ def contact_fields(frames: FrameTable, name: str, contact: Contact, row: int) ->
         raise InputError(f"{name}: {shown(contact)}, expected a Contact", name, None, "a Contact")
     kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
     held = frames.place(f"{name}.frame", contact.frame, contact.point)
-    friction = nonnegative(f"{name}.friction", contact.friction or 0.0)
+    friction = 0.0 if contact.friction is None else contact.friction
     if contact.half_size is not None:
         nonnegative(f"{name}.half_size", contact.half_size, (2,))
     return (
@@ -48,7 +48,7 @@ def contact_fields(frames: FrameTable, name: str, contact: Contact, row: int) ->
         normal_axes(f"{name}.normal", contact.normal).ravel(),
         nonnegative(f"{name}.stiffness", contact.stiffness),
         nonnegative(f"{name}.damping", contact.damping),
-        friction,
+        nonnegative(f"{name}.friction", friction),
         False,
     )
 
@@ -65,11 +65,12 @@ def normal_axes(name: str, normal: Any) -> Array:
 def opposite(frames: FrameTable, name: str, contact: Contact) -> Place:
     """What a contact is held against."""
     R, p = rotation_and_position(f"{name}.target", contact.target)
+    stiffness = nonnegative(f"{name}.stiffness", contact.stiffness)
     if contact.other is None:
-        if contact.target is None and nonnegative(f"{name}.stiffness", contact.stiffness):
+        if contact.target is None and stiffness:
             where = f"{name}.stiffness"
             raise InputError(f"{where}: needs a target to measure errors from", where)
-        if contact.stiffness and contact.kind == "frame" and np.ndim(contact.target) == 1:
+        if stiffness and contact.kind == "frame" and np.ndim(contact.target) == 1:
             where = f"{name}.target"
             raise InputError(f"{where}: a frame contact needs a pose (4, 4)", where)
         return Place(-1, R, p)

@@ -194,7 +194,7 @@ class Loadable:
 
 
 def model_of(
-    description: Description,
+    description: Any,
     base: str,
     *,
     gravity: Any = STANDARD_GRAVITY,
@@ -205,6 +205,9 @@ def model_of(
 ) -> Model:
     """The model of a description; its faults in one `ModelError`, what does no harm in one
     `ModelWarning`, told to the caller of the caller."""
+    if not isinstance(description, Description):
+        wanted = "a Description"
+        raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
     choice("base", base, BASES)
     choice("mimic", mimic, ("follow", "free"))
     fall = numbers("gravity", gravity, (3,))

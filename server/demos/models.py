@@ -24,9 +24,9 @@ from torqued.kernels.model.description import (
     Pose,
 )
 from torqued.kernels.model.families import family
+from torqued.kernels.model.urdf_file import read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.kernels.model.xml_file import read_text
-from torqued.kernels.model.urdf_file import read_whole
 
 #: The fingers are held by a drive of their own, as on the real arm.
 PANDA_FINGERS = ("panda_finger_joint1", "panda_finger_joint2")

@@ -122,6 +122,9 @@ def contacts(fields: Fields) -> list[Contact]:
     """The field contacts: a list of maps with the members of `Contact`."""
     value = fields["contacts"]
     at_most("contacts", len(value))
+    if not value:
+        message = "contacts: empty, expected at least one; forward_dynamics is for none"
+        raise InputError(message, "contacts", None, "at least one")
     return [_contact(f"contacts[{k}]", item) for k, item in enumerate(value)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import junk
 import numpy as np
 import pytest
 from cases import random_case
@@ -13,7 +14,14 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from torqued.kernels import InputError, Robot, TorquedError
-from torqued.kernels.input_checks import QUATERNION_TOLERANCE, choice, numbers, unit_quaternions
+from torqued.kernels.input_checks import (
+    QUATERNION_TOLERANCE,
+    choice,
+    known_name,
+    numbers,
+    unit_quaternions,
+    whole_number,
+)
 
 
 def refusal(call: Callable[[], Any]) -> str:
@@ -262,3 +270,46 @@ class TestForces:
         assert self.inverse({"tail": np.zeros(6)}).startswith("f_ext: frame 'tail' is unknown")
         message = refusal(lambda: ROBOT.forward_dynamics(Q, V, V, {"tail": np.zeros(6)}))
         assert message.startswith("f_ext: frame 'tail' is unknown")
+
+
+class TestWhatIsNoNumber:
+    @pytest.mark.parametrize(
+        "value",
+        ["12", b"12", True, None, 1j, [True], ["1"], [None], [1j], np.array([b"1"]), [10**400], {}],
+        ids=repr,
+    )
+    def test_texts_truth_values_and_the_like_are_refused(self, value):
+        message = refusal(lambda: numbers("x", value, (), (1,)))
+        assert message.startswith("x: expected numbers of shape () or (1,): ")
+
+    def test_deep_nesting_is_refused(self):
+        assert "expected numbers" in refusal(lambda: numbers("x", junk.DEEP, (3,)))
+
+    @pytest.mark.parametrize("value", [True, 2.0, "2", None, -1, 11, 10**40, np.array([2])])
+    def test_whole_number_out_of_limits_is_told_with_them(self, value):
+        message = refusal(lambda: whole_number("n", value, 0, 10))
+        assert message.endswith("expected a whole number from 0 to 10")
+
+    def test_whole_numbers_of_numpy_pass(self):
+        assert whole_number("n", np.int32(3), 0, 10) == 3
+
+
+class TestNames:
+    FRAMES = ("panda_hand", "panda_link1", "panda_link2", "base", "tool", "camera")
+
+    def message(self, name: Any) -> str:
+        return refusal(lambda: known_name("frame", "frame", name, self.FRAMES))
+
+    def test_near_names_are_suggested(self):
+        assert self.message("panda_hnad") == (
+            "frame 'panda_hnad' is unknown; did you mean 'panda_hand'?"
+        )
+
+    def test_a_few_names_are_listed_where_none_is_near(self):
+        assert self.message("xyz") == (
+            "frame 'xyz' is unknown; known: 'panda_hand', 'panda_link1', 'panda_link2', 'base', "
+            "'tool', … (6 in all)"
+        )
+
+    def test_what_is_no_text_is_no_name(self):
+        assert self.message(["base"]) == "frame: ['base'] is not a frame's name"

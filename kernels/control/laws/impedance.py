@@ -113,6 +113,9 @@ def checked_frame(robot: Robot, fields: Fields) -> str:
     if not isinstance(name, str):
         raise InputError("frame: the frame that is to be moved is missing", "frame", name)
     robot.frame_table.records([name])
+    if robot.frame_table.is_fixed(name):
+        message = f"frame: {name!r} does not move, it is fixed in the world"
+        raise InputError(message, "frame", name, "a frame of a moving link")
     return name
 
 

@@ -90,7 +90,7 @@ class Balance(ContactController):
         self._set_limits(limits, period, fade, fallback_damping)
         self.program.offset[:] = offset
         self._name_gains(self._default_gains())
-        self.gains = self.pack_gains(gains or {})
+        self.gains = self.pack_gains(gains)
 
     def _default_gains(self) -> dict[str, Any]:
         """From the robot's mass, its inertia in the neutral configuration and that of its joints.

@@ -18,7 +18,7 @@ from torqued.kernels.control.wholebody.layout import (
     allocate_program,
 )
 from torqued.kernels.control.wholebody.parsing import parse_limits
-from torqued.kernels.input_checks import choice, nonnegative, numbers
+from torqued.kernels.input_checks import choice, map_or_none, nonnegative, numbers, whole_number
 from torqued.kernels.primitives.arrays import Memory
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 PER_PRODUCT = 0.5
 
 Shapes = dict[str, tuple[int, ...]]
+
+#: Most steps of the solver in a tick that may be asked for.
+MOST_ITERATIONS = 10000
 
 
 def count(shapes: Shapes) -> int:
@@ -66,12 +69,7 @@ class ContactController:
     def _allocate(self, sizes: dict[str, int], task: Any, contact: Any, iterations: Any) -> None:
         """Memory for everything, with what is known of the robot filled in."""
         require_daqp()
-        if not isinstance(iterations, int) or not 1 <= iterations <= 10000:
-            raise InputError(
-                f"iterations is {iterations!r}, expected a whole number from 1 to 10000",
-                "iterations",
-                iterations,
-            )
+        whole_number("iterations", iterations, 1, MOST_ITERATIONS)
         robot, mimics = self.robot, self.robot.model.mimics
         variables, rows = sizes["variables"], sizes["most_rows"]
         self.solver = LeastDistance(variables, rows, iterations)
@@ -119,10 +117,10 @@ class ContactController:
     #: Gains without which there is no unique solution.
     POSITIVE: tuple[str, ...] = ()
 
-    def pack_gains(self, changes: Mapping[str, Any]) -> Array:
+    def pack_gains(self, changes: Mapping[str, Any] | None) -> Array:
         """The present gains with some changed, by name; one number sets all of an array."""
         gains = self.gains.copy()
-        for name, value in changes.items():
+        for name, value in map_or_none("gains", changes).items():
             part = self.gain_names[choice("gains", name, self.gain_names)]
             size = part.stop - part.start
             given = numbers(f"gains.{name}", value, (), (size,))
@@ -135,7 +133,7 @@ class ContactController:
                 raise InputError(f"gains.{name} is 0, expected a positive number", f"gains.{name}")
         return gains
 
-    def pack(self, q: Any, v: Any, references: Mapping[str, Any]) -> Array:
+    def pack(self, q: Any, v: Any, references: Mapping[str, Any] | None) -> Array:
         """The flat state [q, v, references].
 
         Velocities and accelerations may be left out (zero), as may `active` (all are) and
@@ -143,10 +141,11 @@ class ContactController:
         """
         tree = self.robot.tree
         parts = [tree.own_q(q), tree.own_v("v", v)]
-        for name in references:
+        given = map_or_none("references", references)
+        for name in given:
             choice("references", name, self.references)
         for name, shape in self.references.items():
-            value = references.get(name)
+            value = given.get(name)
             if value is None:
                 value = self._default(name, shape)
             parts.append(numbers(f"references.{name}", value, shape))
@@ -164,7 +163,7 @@ class ContactController:
 
         `violated` is a word: the class of constraints that could not be met, or "nothing".
         """
-        return self.tick(self.pack(q, v, references or {}))
+        return self.tick(self.pack(q, v, references))
 
     def tick(self, state: Array) -> dict[str, Any]:
         """The same from a packed state."""

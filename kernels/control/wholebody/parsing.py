@@ -12,7 +12,14 @@ from torqued.common.errors import InputError
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.layout import CONTACT_RECORD, TASK, Array
 from torqued.kernels.control.wholebody.tasks import KINDS, ROWS
-from torqued.kernels.input_checks import at_most, choice, known_name, nonnegative, numbers
+from torqued.kernels.input_checks import (
+    at_most,
+    choice,
+    known_name,
+    nonnegative,
+    numbers,
+    shown,
+)
 from torqued.kernels.model.assemble import axis_frame
 
 if TYPE_CHECKING:
@@ -98,7 +105,7 @@ def unique_names(kind: str, items: Sequence[Map], default: str) -> list[str]:
             name = word if not same else f"{word}#{same + 1}"
         if not isinstance(name, str) or not name or name in names:
             where = f"{kind}[{k}].name"
-            raise InputError(f"{where} is {name!r}, expected a text that no other has", where, name)
+            raise InputError(f"{where} is {shown(name)}, expected a text that no other has", where)
         names.append(name)
     return names
 
@@ -237,7 +244,7 @@ def parse_limits(robot: Robot, limits: Any) -> dict[str, Array]:
     Each of torque, velocity and acceleration is one number or one per velocity, true for the
     robot's own, false for none; position is true, false or (nv, 2).
     """
-    given = require_fields("limits", limits or {}, _LIMIT_FIELDS)
+    given = require_fields("limits", {} if limits is None else limits, _LIMIT_FIELDS)
     own, n = robot.limits, robot.nv
 
     def of(word: str, default: Any, robots: Array) -> Array:

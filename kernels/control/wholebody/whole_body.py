@@ -97,7 +97,7 @@ class WholeBody(ContactController):
         for name, value in zip(self.contact_names, damping, strict=True):
             parts[f"contact.{name}.damping"] = value
         self._name_gains(parts | COMMON)
-        self.gains = self.pack_gains(gains or {})
+        self.gains = self.pack_gains(gains)
 
     def hold(self, q: Any) -> dict[str, Array]:
         """References that keep the robot as it is at q, with all contacts active."""

@@ -20,6 +20,11 @@ FAULTY = """
   <joint name="k" type="revolute"><parent link="a"/><child link="c"/>
     <axis xyz="0 0 0"/><limit lower="2" upper="1" effort="1" velocity="1"/></joint>
   <joint name="l" type="revolute"><parent link="nowhere"/><child link="d"/></joint>
+  <link name="e"><inertial><mass value="-2"/>
+    <inertia ixx="x" iyy="1" izz="1" ixy="9"/></inertial></link>
+  <joint name="m" type="revolute"><parent link="a"/><child link="e"/><axis xyz="0 0 0"/>
+    <limit lower="low" upper="-1" effort="ten" velocity="-1"/><dynamics damping="-1"/>
+    <mimic joint="m"/></joint>
 </robot>
 """
 
@@ -32,6 +37,14 @@ EXPECTED = [
     ("joint 'k'", "lower limit 2.0 is above upper limit 1.0"),
     ("joint 'l'", "parent link 'nowhere'"),
     ("joint 'l'", "child link 'd'"),
+    ("link 'e'", "mass -2.0"),
+    ("link 'e'", "ixx is 'x'"),
+    ("joint 'm'", "axis is zero"),
+    ("joint 'm'", "effort is 'ten'"),
+    ("joint 'm'", "lower is 'low'"),
+    ("joint 'm'", "velocity limit -1.0"),
+    ("joint 'm'", "damping -1.0"),
+    ("joint 'm'", "mimics itself"),
 ]
 
 

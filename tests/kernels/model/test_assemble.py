@@ -20,6 +20,7 @@ from torqued.kernels.model.description import (
     Inertia,
     Joint,
     Link,
+    Mimic,
     Pose,
 )
 from torqued.kernels.model.families import family
@@ -285,6 +286,23 @@ class TestMimics:
         free_q = mimics.q_multiplier * q[mimics.q_index] + mimics.offset
         assert_agree(free_q, maps.Gq @ q + maps.offset, size=1.0)
         assert_agree(mimics.multiplier * v[mimics.v_index], maps.Gv @ v, size=1.0)
+
+    def test_chain_of_followers_may_be_longer_than_python_recurses(self):
+        count = 3000
+        links = tuple(Link(f"l{k}") for k in range(count + 1))
+        joints = tuple(
+            Joint(
+                f"j{k}",
+                "revolute",
+                f"l{k}",
+                f"l{k + 1}",
+                mimic=Mimic(f"j{k + 1}", 1.0, 0.001) if k < count - 1 else None,
+            )
+            for k in range(count)
+        )
+        mimics = model_of(Description("long", links, joints)).mimics
+        assert len(mimics.leaders_v) == 1
+        np.testing.assert_allclose(mimics.offset, 0.001 * np.arange(count - 1, -1, -1))
 
     def test_robot_without_followers_has_none_present(self):
         _, model = random_model(1, "floating")

@@ -53,7 +53,9 @@ class TestWays:
         assert not np.allclose(first.mass_matrix(Q), other.mass_matrix(Q))
 
     def test_unknown_family_is_refused(self):
-        with pytest.raises(InputError, match="family 'snake' is unknown; allowed: chain, tree"):
+        with pytest.raises(
+            InputError, match="family: 'snake' is unknown, allowed: 'chain', 'tree'"
+        ):
             Robot.family("snake", 3)
 
     def test_missing_file_is_one_error_that_names_it(self, tmp_path):
@@ -177,8 +179,8 @@ class TestConfig:
             ('family = "chain"', "a family needs 'dofs', a whole number"),
             ('family = "chain"\ndofs = 3.5', "key 'dofs' is 3.5, expected a whole number"),
             ('family = "chain"\ndofs = true', "key 'dofs' is True, expected a whole number"),
-            ('family = "chain"\ndofs = 0', "a family needs a whole number of dofs from 1 on"),
-            ('family = "snake"\ndofs = 3', "family 'snake' is unknown"),
+            ('family = "chain"\ndofs = 0', "dofs is 0, expected a whole number from 1"),
+            ('family = "snake"\ndofs = 3', "family: 'snake' is unknown"),
             ("urdf = 5", "key 'urdf' is 5, expected a path"),
             ("robot = 5", "key 'robot' is 5, expected a table"),
             ('urdf = "a"\ndofs = 3', "key 'dofs' belongs to a family, not to a URDF"),
@@ -235,3 +237,24 @@ class TestRigid:
         assert robot.nv == 6
         M = robot.mass_matrix(robot.neutral())
         assert_agree(M[3:, 3:], robot.total_mass * np.eye(3))
+
+
+class TestGroupedWarnings:
+    TEXT = to_urdf(family("chain", 3))
+
+    def test_many_of_one_file_come_as_one_with_a_list(self, tmp_path):
+        path = tmp_path / "loose.urdf"
+        path.write_text(self.TEXT.replace('effort="100.0"', 'effort="0.0"'))
+        with pytest.warns(ModelWarning) as caught:
+            robot = Robot.from_urdf(path)
+        assert len(robot.warnings) == 3 and len(caught) == 1
+        message = str(caught[0].message)
+        assert message == "\n  - ".join([f"{path}: 3 warnings", *robot.warnings])
+        assert message.count(str(path)) == 1
+        assert caught[0].filename == __file__
+
+    def test_one_alone_is_a_line(self):
+        text = self.TEXT.replace('effort="100.0"', 'effort="0.0"', 1)
+        with pytest.warns(ModelWarning) as caught:
+            robot = Robot.from_xml(text)
+        assert str(caught[0].message) == f"<text>: {robot.warnings[0]}"

@@ -237,3 +237,28 @@ def test_singular_mass_matrix_has_its_own_code():
         "singular",
         None,
     )
+
+
+@pytest.mark.parametrize("name", ["contact_dynamics", "impact"])
+def test_contacts_without_a_contact_are_refused(robot, state, name):
+    q, v, tau = state
+    fields = {"q": q, "v": v, "contacts": []} | ({"tau": tau} if name != "impact" else {})
+    with pytest.raises(errors.FieldError, match=r"^contacts: empty") as caught:
+        request(robot, name, **fields)
+    assert caught.value.field == "contacts"
+
+
+@pytest.mark.parametrize("name", ["q", "v", "elapsed", "self", "references"])
+def test_what_is_no_reference_of_a_law_is_refused(name):
+    robot = Robot.family("chain", 2)
+    fields = {"law": "pd", "q": np.zeros(2), "v": np.zeros(2), "references": {name: np.zeros(2)}}
+    with pytest.raises(errors.FieldError, match=f"reference '{name}' is unknown"):
+        request(robot, "control", **fields)
+
+
+def test_torque_that_overflows_is_refused():
+    robot = Robot.family("chain", 2)
+    fields = {"law": "computed_torque", "q": np.full(2, 0.3), "v": np.full(2, 1e160)}
+    with pytest.raises(errors.RequestError, match="the result is not finite") as caught:
+        request(robot, "control", **fields)
+    assert caught.value.code == "singular"

@@ -1,0 +1,168 @@
+"""Whatever is passed to a robot, only torqued's own errors come back."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from contextlib import suppress
+from typing import Any
+
+import junk
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from torqued.kernels import Contact, Custom, ModelWarning, Robot, TorquedError, Wrench
+from torqued.kernels.model.families import MOST_DOFS
+
+STONE = (
+    '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>'
+)
+ROBOTS = {
+    "biped": Robot.family("biped", 4),
+    "chain": Robot.family("chain", 2),
+    "stone": Robot.from_xml(STONE),
+}
+#: Ways to load, and what takes results of other methods.
+OTHERS = {"named", "from_urdf", "from_xml", "from_config", "from_description", "family"}
+OTHERS |= {"copy", "results_of"}
+METHODS = sorted(
+    name
+    for name, _ in inspect.getmembers(Robot, callable)
+    if not name.startswith("_") and name not in OTHERS
+)
+CHARTS = ("native", "pinocchio", "quaternion", "com")
+
+many = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+
+
+def good_arguments(robot: Robot, coordinates: str) -> dict[str, Any]:
+    """By the names that parameters have."""
+    with suppress(TorquedError):  # a robot on a fixed base has no chart by its centre of mass
+        view = robot.in_coordinates(coordinates)
+        q, v = view.neutral(), np.zeros(view.nv)
+        tip = robot.frame_names[-1]
+        return {
+            **dict.fromkeys(("q", "q0", "q1"), q),
+            **dict.fromkeys(("v", "a", "tau", "w", "b", "v_ref", "a_ref"), v),
+            "frame": tip,
+            "frames": (tip,),
+            "want": ("M", "J"),
+            "contacts": [Contact(tip, "point", friction=0.5)],
+            "dt": 1e-3,
+            "rng": np.random.default_rng(0),
+            "coordinates": coordinates,
+        }
+    return good_arguments(robot, "native")
+
+
+@pytest.mark.parametrize("name", METHODS)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_method_refuses_junk_in_any_argument(name, data):
+    robot = ROBOTS[data.draw(st.sampled_from(sorted(ROBOTS)))]
+    arguments = good_arguments(robot, data.draw(st.sampled_from(CHARTS)))
+    method = getattr(robot, name)
+    parameters = list(inspect.signature(method).parameters)
+    if not parameters:
+        return
+    wrong = data.draw(st.sampled_from(parameters))
+    kept = {key: value for key, value in arguments.items() if key in parameters}
+    size = len(kept[wrong]) if isinstance(kept.get(wrong), np.ndarray) else 3
+    value = data.draw(st.one_of(junk.values, junk.vectors(size, 3)))
+    with suppress(TorquedError):
+        method(**{**kept, wrong: value})
+
+
+def test_every_method_has_good_arguments():
+    """Otherwise the test above would only see that they are missing."""
+    for robot in (ROBOTS["biped"], ROBOTS["chain"]):
+        for name in METHODS:
+            method = getattr(robot, name)
+            parameters = inspect.signature(method).parameters
+            if name == "base_constraint":  # of floating bases, and not natively
+                if robot is ROBOTS["chain"]:
+                    continue
+                arguments = good_arguments(robot, "quaternion")
+            else:
+                arguments = good_arguments(robot, "native")
+            method(**{key: value for key, value in arguments.items() if key in parameters})
+
+
+@many
+@given(
+    field=st.sampled_from(sorted(Contact.__dataclass_fields__)),
+    kind=st.sampled_from(["point", "frame", "normal"]),
+    value=junk.values,
+    other=st.sampled_from(["stiffness", "target", "half_size"]),
+)
+def test_contact_of_junk_is_refused(field, kind, value, other):
+    robot = ROBOTS["biped"]
+    q, v, tip = robot.neutral(), np.zeros(robot.nv), robot.frame_names[-1]
+    fields = {"frame": tip, "kind": kind, "friction": 0.5, field: value}
+    more = {"stiffness": 1.0, "target": np.eye(4), "half_size": (0.1, 0.1)}
+    if field != other:
+        fields[other] = more[other]
+    contacts = [Contact(**fields)]
+    for call in (
+        lambda: robot.contact_dynamics(q, v, v, contacts),
+        lambda: robot.friction_dynamics(q, v, v, contacts, 1e-3),
+        lambda: robot.impact(q, v, contacts),
+    ):
+        with suppress(TorquedError):
+            call()
+
+
+@many
+@given(field=st.sampled_from(sorted(Wrench.__dataclass_fields__)), value=junk.values)
+def test_force_of_junk_is_refused(field, value):
+    robot = ROBOTS["biped"]
+    q, v, tip = robot.neutral(), np.zeros(robot.nv), robot.frame_names[-1]
+    for force in (value, Wrench(**{field: value}), [Wrench(), value]):
+        with suppress(TorquedError):
+            robot.inverse_dynamics(q, v, v, {tip: force})
+
+
+@many
+@given(value=junk.values.filter(lambda x: not callable(x)))
+def test_coordinates_of_junk_are_refused(value):
+    robot = ROBOTS["chain"]
+    for custom in (
+        Custom(value),
+        Custom(np.eye(2), value),
+        Custom(lambda q: value, lambda q, v: value),
+    ):
+        with suppress(TorquedError):
+            robot.coriolis_matrix(np.zeros(2), np.zeros(2), coordinates=custom)
+
+
+@many
+@given(
+    load=st.sampled_from(sorted(OTHERS - {"family", "copy", "results_of"})),
+    option=st.sampled_from(["", "base", "gravity", "armature", "mimic"]),
+    value=junk.values,
+)
+def test_loading_junk_is_refused(load, option, value):
+    first: Any = {"from_xml": STONE, "named": "chain2"}.get(load, value)
+    options = {option: value} if option and load != "from_config" else {}
+    with suppress(TorquedError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        getattr(Robot, load)(first if options else value, **options)
+
+
+@many
+@given(
+    option=st.sampled_from(["kind", "dofs", "seed", "base", "gravity", "armature"]),
+    value=junk.values,
+)
+def test_family_of_junk_is_refused(option, value):
+    with suppress(TorquedError):
+        Robot.family(**{"kind": "chain", "dofs": 2, option: value})
+
+
+@pytest.mark.parametrize("dofs", [0, MOST_DOFS + 1, 10**30])
+def test_family_has_a_size_that_can_be_built(dofs):
+    with pytest.raises(TorquedError, match=r"^dofs is"):
+        Robot.family("chain", dofs)
