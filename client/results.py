@@ -134,6 +134,7 @@ class Stats(Result):
     uptime: float  # s
     requests: int
     refused: int
+    unsent: int  # replies that nobody took
     servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
     sessions: list[dict[str, Any]]
     realtime: dict[str, str]

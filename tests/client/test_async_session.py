@@ -151,6 +151,7 @@ def test_closing_ends_the_session_however_it_is_done(daemon, state):
 def test_silence_ends_in_a_timeout(daemon, state):
     async def program(client):
         session = await client.session("gravity")
+        await session.receive(PATIENCE)  # by now it is connected
         await client.call("close", session=session.number)
         while not (await session.receive(PATIENCE)).is_last:
             pass
