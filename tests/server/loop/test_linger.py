@@ -50,7 +50,9 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
             late.send(codec.request(k, "dynamics", {"q": q, "want": ["Gamma"]}))
         while client.stats().requests < before + REPLIES:
             time.sleep(0.01)
-        client.hello()  # answered after them, so they have been answered
+        while client.stats().worker["done"] < REPLIES:  # which computes what takes long
+            time.sleep(0.01)
+        client.hello()  # answered after them, so they have been sent
         daemon.signal(signal.SIGTERM)
         with daemon.client() as other:
             other.timeout, other.retries = 0.1, 0
