@@ -1,9 +1,9 @@
 """A daemon in a thread of the test's own process, for faults that only a changed program has."""
 
 import threading
-import time
 
-from daemons import LONGEST_STOP
+from daemons import LONGEST_START, LONGEST_STOP
+from eventually import eventually
 
 from torqued.client import Client
 from torqued.server.daemon import Daemon
@@ -26,9 +26,7 @@ class InThread:
 
     def __enter__(self):
         with Client(self.endpoint, timeout=5.0) as client:
-            while not client.ping().ready:
-                assert self.thread.is_alive()
-                time.sleep(0.02)
+            eventually(lambda: client.ping().ready, LONGEST_START)
         return self
 
     def client(self):

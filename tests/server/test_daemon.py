@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess
+from eventually import eventually
 from in_thread import InThread
 
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
@@ -212,8 +213,7 @@ def test_telemetry_is_the_statistics(client):
     with client.telemetry() as telemetry:
         published = telemetry.receive(PATIENCE / 1000)
         assert published.as_dict().keys() == client.stats().as_dict().keys()
-        while (newer := telemetry.latest()) is None:
-            time.sleep(0.01)
+        newer = eventually(telemetry.latest)
         assert newer.servo["tick"] > published.servo["tick"]
 
 
@@ -236,8 +236,9 @@ def test_async_client_has_many_requests_under_way(daemon, robot):
             assert (await client.hello()).nv == 20
             async with client.telemetry() as telemetry:
                 assert (await telemetry.receive(PATIENCE / 1000)).name == "chain20"
-                while (latest := telemetry.latest()) is None:
-                    await asyncio.sleep(0.01)
+                async with asyncio.timeout(PATIENCE / 1000):
+                    while (latest := telemetry.latest()) is None:
+                        await asyncio.sleep(0.01)
                 assert latest.ready
             with pytest.raises(errors.FieldError):
                 await client.dynamics([0.0])
@@ -356,6 +357,12 @@ def test_daemon_under_nohup_does_not_end_with_its_terminal(another):
     assert process.stop() == 0
 
 
+def last_of(session):
+    """The next output where that is the session's last, else None."""
+    output = session.receive(PATIENCE / 1000)
+    return output if output.is_last else None
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_give_sessions_a_last_frame_and_remove_files(another, number):
     process = another("--robot", "chain2").start()
@@ -364,15 +371,7 @@ def test_signals_give_sessions_a_last_frame_and_remove_files(another, number):
         client.timeout = 0.2  # nobody answers when the session is closed
         assert session.step(np.full(2, 0.3), np.zeros(2)).tau.any()
         process.signal(number)
-        output = None
-        while True:
-            try:
-                output = session.receive(PATIENCE / 1000)
-            except TimeoutError:
-                break
-            if output.status_names == ["FALLBACK", "LAST"]:
-                break
-        assert output is not None
+        output = eventually(lambda: last_of(session), pause=0.0)
         assert output.status_names == ["FALLBACK", "LAST"]
         assert not output.tau.any()
         assert process.wait() == 0
@@ -436,8 +435,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     try:
         with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
             assert client.ping().ready is False
-            while not client.stats().kernels["total"]:
-                assert threaded.thread.is_alive()
+            eventually(lambda: client.stats().kernels["total"])
             kernels = client.stats().kernels
             assert kernels == {"kernel": "coriolis_matrix", "done": 3, "total": 39}
             assert progress(kernels) == ("not ready yet, 3 of 39 kernels are; now coriolis_matrix")

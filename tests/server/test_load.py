@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess
+from eventually import eventually
 from in_thread import InThread
 
 from torqued.client import Client, codec, errors
@@ -115,8 +116,7 @@ def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
         dealer.linger = 0
         dealer.connect(threaded.endpoint)
         dealer.send(codec.request(1, "contact_dynamics", fields))
-        while client.stats().worker["state"] != "busy":
-            assert threaded.thread.is_alive()
+        eventually(lambda: client.stats().worker["state"] == "busy")
         assert client.hello().nv == 5
         threaded.stop()
         assert dealer.poll(PATIENCE)

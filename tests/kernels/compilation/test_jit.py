@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
+from eventually import eventually
 
 from torqued.kernels.compilation import jit, self_test
 from torqued.kernels.compilation.entries import COMPILED
@@ -210,8 +210,11 @@ class TestHelper:
         first.kill()
         first.wait()
         first.stdout.close()
-        while second.exists() and "Z" not in (second / "stat").read_text().rsplit(")")[1]:
-            time.sleep(0.05)  # ended where the pipe to it has
+
+        def has_ended():
+            return not second.exists() or "Z" in (second / "stat").read_text().rsplit(")")[1]
+
+        eventually(has_ended)  # where the pipe to it has
 
 
 class TestEntries:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
@@ -81,9 +82,12 @@ def running(place):
             env=environment,
         )
         started.append(process)
-        while len(running_in(folder)) < processes:
+
+        def has_started():
             assert process.poll() is None, process.stderr.read()
-            time.sleep(0.02)
+            return len(running_in(folder)) >= processes
+
+        eventually(has_started)
         return process, folder
 
     yield start

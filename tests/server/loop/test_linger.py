@@ -1,6 +1,7 @@
 """A daemon that stops waits a while for clients that read late."""
 
 import signal
+import struct
 import sys
 import time
 
@@ -8,9 +9,12 @@ import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess
+from eventually import eventually
 
 from torqued.client import TimeoutError, codec
 from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.frames import PAYLOAD
+from torqued.common.status import FALLBACK, LAST
 
 pytestmark = pytest.mark.slow
 
@@ -48,16 +52,15 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
         before = client.stats().requests
         for k in range(REPLIES):
             late.send(codec.request(k, "dynamics", {"q": q, "want": ["Gamma"]}))
-        while client.stats().requests < before + REPLIES:
-            time.sleep(0.01)
-        while client.stats().worker["done"] < REPLIES:  # which computes what takes long
-            time.sleep(0.01)
+        eventually(lambda: client.stats().requests >= before + REPLIES)
+        # The worker computes what takes long.
+        eventually(lambda: client.stats().worker["done"] >= REPLIES)
         client.hello()  # answered after them, so they have been sent
         daemon.signal(signal.SIGTERM)
         with daemon.client() as other:
             other.timeout, other.retries = 0.1, 0
             with pytest.raises(TimeoutError):
-                while True:
+                for _ in range(10_000):
                     other.ping()
         time.sleep(0.5)  # late
         assert daemon.process.poll() is None  # it waits for the one who has not read
@@ -75,3 +78,29 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
         assert daemon.wait() == 0
         client.timeout = 0.1
     assert daemon.files() == []
+
+
+def test_reader_whose_queue_is_full_gets_the_last_frame(daemon):
+    """One that queues and does not read: frames are dropped until the daemon stops."""
+    with daemon.client() as client, zmq.Context() as context, context.socket(zmq.DEALER) as lazy:
+        opened = client.call("open", law="stream", want=["M"])
+        lazy.linger = 0
+        lazy.rcvhwm = 1
+        lazy.routing_id = opened.owner.encode()
+        lazy.connect(opened.endpoint)
+
+        def is_full():
+            (found,) = client.call("sessions", client.control_endpoint).sessions
+            return found["outputs"] > 0 and found["dropped"] > 100
+
+        eventually(is_full)
+        daemon.signal(signal.SIGTERM)
+        status = 0
+        for _ in range(10_000):
+            assert lazy.poll(LINGER)
+            (status,) = struct.unpack_from("<Q", lazy.recv(), PAYLOAD + 24)
+            if status & LAST:
+                break
+        assert status == FALLBACK | LAST
+        assert daemon.wait() == 0
+        client.timeout = 0.1

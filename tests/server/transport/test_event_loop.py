@@ -4,6 +4,7 @@ import os
 import threading
 
 import pytest
+from eventually import eventually
 
 from torqued.server.transport.event_loop import EventLoop
 
@@ -24,8 +25,12 @@ def test_tasks_run_in_the_thread_that_waits_and_in_order(events):
 
     other = threading.Thread(target=hand_over)
     other.start()
-    while len(ran) < 100:
+
+    def all_ran():
         events.wait(1000)
+        return len(ran) == 100
+
+    eventually(all_ran)
     other.join()
     assert ran == [(k, threading.get_ident()) for k in range(100)]
 

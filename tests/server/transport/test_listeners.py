@@ -2,10 +2,10 @@
 
 import os
 import resource
-import time
 
 import pytest
 import zmq
+from eventually import eventually
 
 from torqued.client.errors import RequestError
 from torqued.server.transport import listeners as module
@@ -22,13 +22,6 @@ from torqued.server.transport.listeners import (
 PATIENCE = 20.0
 #: ms in which nothing may come from somebody who cannot connect.
 SILENCE = 300
-
-
-def eventually(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import zmq
 from daemons import free_port
+from eventually import eventually
 from zmq.utils.monitor import recv_monitor_message
 
 from torqued.client.endpoints import host_and_port
@@ -74,13 +75,6 @@ def socket(context):
     yield make
     for each in made:
         each.close(linger=0)
-
-
-def eventually(condition):
-    deadline = time.monotonic() + PATIENCE / 1000
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.01)
 
 
 def file_of(endpoint):

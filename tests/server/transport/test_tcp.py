@@ -4,12 +4,12 @@ import asyncio
 import random
 import socket as plain
 import subprocess
-import time
 
 import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess, free_port
+from eventually import eventually
 from zmq.utils.monitor import recv_monitor_message
 
 from torqued.client import AccessError, AsyncClient, Client, TimeoutError, errors
@@ -24,13 +24,6 @@ pytestmark = pytest.mark.slow
 #: Seconds until something has to happen that does happen: an end of waiting, not a measure.
 PATIENCE = 20.0
 STATE = (np.zeros(2), np.zeros(2))
-
-
-def eventually(condition):
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen"
-        time.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

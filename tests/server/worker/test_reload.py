@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 from daemons import DaemonProcess
+from eventually import eventually
 from in_thread import InThread
 
 from torqued.client import Client, errors
@@ -141,8 +142,7 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
             client.reload(timeout=0.2)  # given up, but under way
         session = other.session("gravity")
         os.kill(pid, signal.SIGCONT)
-        while client.stats().worker["state"] != "idle":
-            pass
+        eventually(lambda: client.stats().worker["state"] == "idle")
         assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
         assert client.hello().nv == 2
 
@@ -152,12 +152,15 @@ def test_abandoned_session_does_not_stand_in_the_way(make, file):
     with daemon.client() as gone, daemon.client() as client:
         gone.session("gravity")
         file.write_text(urdf(3))
-        while True:
+
+        def is_reloaded():
             try:
-                assert client.reload().nv == 3
-                break
+                return client.reload().nv == 3
             except errors.OperationError as error:
                 assert error.code == "in_use"
+                return False
+
+        eventually(is_reloaded)
         assert client.call("sessions", client.control_endpoint).sessions == []
 
 

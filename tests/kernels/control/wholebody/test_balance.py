@@ -5,7 +5,7 @@ import pytest
 from agreement import assert_agree
 from wholebody_cases import FEET, biped, random_state
 
-from torqued.common.status import SOLVER
+from torqued.common.status import CLAMPED, SOLVER
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.wholebody.balance import Balance
 
@@ -134,3 +134,19 @@ def test_numbers_that_make_no_sense_are_not_passed_on(place):
     for name in control.outputs:
         if name != "violated":
             assert np.isfinite(answer[name]).all(), name
+
+
+def test_torques_that_are_cut_to_their_limits_are_told():
+    """Contact forces are found without the joints' limits: cutting is the law's business."""
+    robot, control, q, v = case(2)
+    free = control.torque(q, v, control.hold(q))
+    assert free["status"] == 0
+    most = 0.5 * np.abs(free["tau"][6:]).max()
+    limited = Balance(
+        robot,
+        [contact | {"friction": 5.0} for contact in FEET],
+        {"torque": np.full(robot.nv, most)},
+    )
+    cut = limited.torque(q, v, limited.hold(q))
+    assert cut["status"] == CLAMPED
+    assert np.allclose(cut["tau"][6:], np.clip(free["tau"][6:], -most, most))
