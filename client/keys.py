@@ -104,8 +104,13 @@ def read_key(key: str | Path, wanted: str) -> dict[str, str]:
 
 
 def _shown(key: str) -> str:
-    """A path as it is; of what may be a mistyped secret, or is too long, the beginning."""
-    if 30 < len(key) < 50 and "/" not in key[:1]:
+    """A path as it is; of what may be a mistyped secret, or is too long, the beginning.
+
+    A secret may have "/" anywhere: what is as long as one is a path only where its folder exists.
+    """
+    folder = os.path.dirname(key)
+    is_path = folder.strip("/.") != "" and os.path.isdir(folder)
+    if 30 < len(key) < 50 and not is_path:
         return f"{key[:4]!r} …"
     return repr(key) if len(key) <= 200 else f"{key[:60]!r} … ({len(key)} long)"
 

@@ -72,10 +72,21 @@ def test_key_file_that_lacks_something_says_what(file, keys, words):
         find_keys(ENDPOINT, file(**keys), None)
 
 
-def test_mistyped_secret_is_not_shown():
+@pytest.mark.parametrize("begin", ["", "/", "./", "/a/", "a/b/"])
+def test_mistyped_secret_is_not_shown(begin):
+    secret = (begin + SECRET)[:39]
     with pytest.raises(TorquedError, match="neither a file nor a key") as caught:
-        find_keys(ENDPOINT, SECRET[:-1], SERVER)
-    assert SECRET[5:-1] not in str(caught.value)
+        find_keys(ENDPOINT, secret, SERVER)
+    assert secret[5:] not in str(caught.value)
+
+
+def test_long_path_in_a_folder_that_exists_is_shown(tmp_path):
+    path = f"{tmp_path}/".ljust(45, "k")
+    with pytest.raises(TorquedError, match=path):
+        find_keys(ENDPOINT, path, SERVER)
+
+
+def test_what_is_no_key_is_named():
     with pytest.raises(TorquedError, match=r"'/no/such\.key' is neither"):
         find_keys(ENDPOINT, "/no/such.key", SERVER)
     with pytest.raises(TorquedError, match=r"\(5000 long\) is neither a file"):
