@@ -20,10 +20,9 @@ from typing import Any, Self
 
 import zmq
 
-from torqued.client import codec
-from torqued.client import endpoints as places
+from torqued.client import codec, endpoints
 from torqued.client.addresses import endpoint_for
-from torqued.client.context_manager import Closing
+from torqued.client.context_manager import ContextManager
 from torqued.client.discovery import those_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import Keys, connect, find_keys
@@ -35,7 +34,7 @@ from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
 
-class Client(Methods, Closing):
+class Client(Methods, ContextManager):
     """One daemon, as seen from another process. Not to be shared between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
@@ -90,7 +89,7 @@ class Client(Methods, Closing):
     @property
     def control_endpoint(self) -> str:
         """Where introspection goes: beside the request socket."""
-        return places.control_endpoint(self.endpoint)
+        return endpoints.control_endpoint(self.endpoint)
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
@@ -168,7 +167,7 @@ class Client(Methods, Closing):
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
         require_open(self)
-        return Telemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
+        return Telemetry(self._context, endpoints.telemetry_endpoint(self.endpoint), self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.
