@@ -16,7 +16,7 @@ import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import zmq
 
@@ -65,11 +65,6 @@ class Client(Methods, ContextManager):
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._identities = itertools.count(1)
         self._sessions: list[Session] = []
-
-    @classmethod
-    def of(cls, name: str, timeout: float = 1.0, retries: int = 2) -> Self:
-        """The daemon of that name on this machine; `Client(name)` is the same."""
-        return cls(name, timeout, retries)
 
     def __repr__(self) -> str:
         return f"<Client of {self.endpoint}{', closed' if self.closed else ''}>"
