@@ -20,8 +20,7 @@ from typing import Any, Self
 
 import zmq.asyncio
 
-from torqued.client import codec
-from torqued.client import endpoints as places
+from torqued.client import codec, endpoints
 from torqued.client.addresses import endpoint_for
 from torqued.client.async_session import AsyncSession
 from torqued.client.async_telemetry import AsyncTelemetry
@@ -84,7 +83,7 @@ class AsyncClient(Methods):
     @property
     def control_endpoint(self) -> str:
         """Where introspection goes: beside the request socket."""
-        return places.control_endpoint(self.endpoint)
+        return endpoints.control_endpoint(self.endpoint)
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
@@ -138,7 +137,9 @@ class AsyncClient(Methods):
     def telemetry(self) -> AsyncTelemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
         require_open(self)
-        return AsyncTelemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
+        return AsyncTelemetry(
+            self._context, endpoints.telemetry_endpoint(self.endpoint), self._keys
+        )
 
     def session(self, law: str = "stream", **fields: Any) -> Opening:
         """A session with the loop, options as in `Client.session`.

@@ -16,14 +16,13 @@ import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import zmq
 
-from torqued.client import codec
-from torqued.client import endpoints as places
+from torqued.client import codec, endpoints
 from torqued.client.addresses import endpoint_for
-from torqued.client.context_manager import Closing
+from torqued.client.context_manager import ContextManager
 from torqued.client.discovery import those_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import Keys, connect, find_keys
@@ -35,7 +34,7 @@ from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
 
-class Client(Methods, Closing):
+class Client(Methods, ContextManager):
     """One daemon, as seen from another process. Not to be shared between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
@@ -67,11 +66,6 @@ class Client(Methods, Closing):
         self._identities = itertools.count(1)
         self._sessions: list[Session] = []
 
-    @classmethod
-    def of(cls, name: str, timeout: float = 1.0, retries: int = 2) -> Self:
-        """The daemon of that name on this machine; `Client(name)` is the same."""
-        return cls(name, timeout, retries)
-
     def __repr__(self) -> str:
         return f"<Client of {self.endpoint}{', closed' if self.closed else ''}>"
 
@@ -90,7 +84,7 @@ class Client(Methods, Closing):
     @property
     def control_endpoint(self) -> str:
         """Where introspection goes: beside the request socket."""
-        return places.control_endpoint(self.endpoint)
+        return endpoints.control_endpoint(self.endpoint)
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
@@ -168,7 +162,7 @@ class Client(Methods, Closing):
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
         require_open(self)
-        return Telemetry(self._context, places.telemetry_endpoint(self.endpoint), self._keys)
+        return Telemetry(self._context, endpoints.telemetry_endpoint(self.endpoint), self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.

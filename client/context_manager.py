@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 
-class Closing(ABC):
+class ContextManager(ABC):
     """Closes itself when its `with` block ends, whatever ends it."""
 
     def __enter__(self) -> Self:

@@ -9,7 +9,7 @@ from typing import Any
 
 import zmq
 
-from torqued.client.context_manager import Closing
+from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import Output, SessionFrames
@@ -18,7 +18,7 @@ from torqued.client.session_socket import connect_session, has_same_clock
 __all__ = ["Output", "Session"]
 
 
-class Session(SessionFrames, Closing):
+class Session(SessionFrames, ContextManager):
     """An open session; closes itself at the end of a `with` block.
 
     The newest wins in both directions: a state that was not sent when the next one comes is

@@ -7,14 +7,14 @@ from typing import Any
 import zmq
 
 from torqued.client import codec
-from torqued.client.context_manager import Closing
+from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
 from torqued.client.results import Stats
 from torqued.common.errors import TorquedError
 
 
-class Telemetry(Closing):
+class Telemetry(ContextManager):
     """A subscription; closes itself at the end of a `with` block.
 
     Its words are a session's: `receive` waits for the next, `latest` does not.

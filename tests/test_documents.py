@@ -207,12 +207,33 @@ def anchor(title):
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
-def test_files_named_in_readme_exist():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    for path in re.findall(
-        r"\b(?:configs|docker|docs|examples|kernels|client|server)/[\w./@]*\w", text
-    ):
+FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests"
+#: Named, and made by whoever needs them.
+MADE_BY_USERS = {"docker/robots/keys", "allowed.toml"}
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda d: d.name)
+def test_every_file_that_is_named_exists(document):
+    text = document.read_text(encoding="utf-8")
+    for path in set(re.findall(rf"\b(?:{FOLDERS})/[\w./@]*\w", text)) - MADE_BY_USERS:
         assert (ROOT / path).exists(), path
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_file_that_is_named_without_its_folder_exists(document):
+    text = document.read_text(encoding="utf-8")
+    known = {path.name for folder in FOLDERS.split("|") for path in (ROOT / folder).rglob("*")}
+    known |= {path.name for path in ROOT.iterdir()}
+    named = set(re.findall(r"(?<![\w/.@-])\w+\.(?:py|md|toml|mjs)\b", text))
+    assert named - MADE_BY_USERS <= known, named - known
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_module_that_is_named_exists(document):
+    text = document.read_text(encoding="utf-8")
+    for module in re.findall(rf"\btorqued\.((?:{FOLDERS})(?:\.[a-z_]+)*)\b", text):
+        path = ROOT.joinpath(*module.split("."))
+        assert path.is_dir() or path.with_suffix(".py").exists(), module
 
 
 def test_every_status_bit_and_code_of_the_operations_page_is_the_protocols():

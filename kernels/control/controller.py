@@ -112,7 +112,7 @@ class Controller:
 
     def _fill_record(self) -> None:
         record, prepared = self.record[0], self.prepared
-        record.law, record.own = address_of(self.law.entry), prepared.own
+        record.law, record.law_memory = address_of(self.law.entry), prepared.law_memory
         record.observer = address_of("observe") if len(self.data.observer) else 0
         record.address = self.record.ctypes.data
         record.remembered = prepared.remembered

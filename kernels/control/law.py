@@ -1,6 +1,6 @@
 """What a law tells Python about itself, and how compiled laws reach state, tree and results.
 
-A law's results are its torque, and what its passivity can be watched by:
+A law's results are its torque, and what its passivity can be checked by:
 
     d storage / dt = − dissipation + reference_power + portᵀ τ_ext
 """
@@ -56,7 +56,7 @@ class Prepared:
     representation: int = 0
     iterations: int = 0  # most of a solver, where there is one
     iteration_time: float = 0.0  # ns that one takes, estimated
-    own: int = 0  # address of memory of the law's own
+    law_memory: int = 0  # address of memory that the law alone uses
     owner: Any = None  # who keeps that memory alive
 
 
@@ -71,7 +71,7 @@ class Law:
     is_torque: bool = True
 
 
-def watched(robot: Robot) -> dict[str, Shape]:
+def power_outputs(robot: Robot) -> dict[str, Shape]:
     """The outputs that every torque law has."""
     return {
         "tau": (robot.nv,),
@@ -213,7 +213,7 @@ def port(sizes, data):
 
 
 @kernel
-def watch(sizes, data, storage, dissipation, reference_power):
+def put_power(sizes, data, storage, dissipation, reference_power):
     """Put the numbers of the power balance behind the torque."""
     data.out[sizes.nv] = storage
     data.out[sizes.nv + 1] = dissipation

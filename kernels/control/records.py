@@ -10,7 +10,7 @@ CONTROL = np.dtype(
         ("address", "u8"),  # of this record
         ("law", "u8"),  # address of the law's compiled function
         ("observer", "u8"),  # the same for the observer; 0: none
-        ("own", "u8"),  # address of the law's own memory, where it has some
+        ("law_memory", "u8"),  # address of memory that the law alone uses; 0: none
         ("want", "i8"),  # quantities of a stream; quantities.py
         ("frames", "u8"),  # address of the frames that they are about
         ("frame_count", "i8"),

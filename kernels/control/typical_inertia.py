@@ -28,30 +28,30 @@ SMALLEST = 1e-4
 
 
 @dataclass(frozen=True)
-class Typical:
+class TypicalInertia:
     """Of one robot."""
 
-    inertia: Array  # (nv,) mean of M's diagonal
+    diagonal: Array  # (nv,) mean of M's diagonal
     #: How much faster than single joints the fastest combination of joints answers to gains in
-    #: proportion to `inertia`; the median over configurations.
+    #: proportion to `diagonal`; the median over configurations.
     spread: float
 
     def rate(self, wanted: float) -> float:
-        """1/s, the wanted rate of damping D = rate · inertia, or less where that is too fast."""
+        """1/s, the wanted rate of damping D = rate · diagonal, or less where that is too fast."""
         return min(wanted, FASTEST / self.spread)
 
 
-_KNOWN: WeakKeyDictionary[Robot, Typical] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[Robot, TypicalInertia] = WeakKeyDictionary()
 
 
-def typical(robot: Robot) -> Typical:
+def typical_inertia(robot: Robot) -> TypicalInertia:
     """Computed once for each robot."""
     if robot not in _KNOWN:
         matrices = [robot.mass_matrix(q) for q in configurations(robot)]
-        inertia = np.mean([np.diag(M) for M in matrices], axis=0)
-        scale = 1.0 / np.sqrt(inertia)
+        diagonal = np.mean([np.diag(M) for M in matrices], axis=0)
+        scale = 1.0 / np.sqrt(diagonal)
         spreads = [1.0 / np.linalg.eigvalsh(scale[:, None] * M * scale)[0] for M in matrices]
-        _KNOWN[robot] = Typical(inertia, float(np.median(spreads)))
+        _KNOWN[robot] = TypicalInertia(diagonal, float(np.median(spreads)))
     return _KNOWN[robot]
 
 

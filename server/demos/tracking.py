@@ -17,7 +17,7 @@ import numpy as np
 
 from torqued.client import Client
 from torqued.kernels import Robot
-from torqued.kernels.control.typical_inertia import typical
+from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
 from torqued.server.demos.lockstep import PERIOD, Log, Loop, energy_balance, run_together
@@ -96,7 +96,7 @@ def perform(
 ) -> dict[tuple[str, float], Log]:
     """Logs by law and load, with `error` (steps, nv) added."""
     model = with_payload(panda(), "panda_hand", MODELLED, HELD_AT)
-    inertia = typical(Robot.from_description(model)).inertia
+    inertia = typical_inertia(Robot.from_description(model)).diagonal
     motion = panda_sines(PANDA_READY)
     cases = [(law, MODELLED) for law in laws] + [(law, TRUE) for law in LOADED]
     with served(model) as client:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import secrets
 import threading
 import time
@@ -16,12 +15,11 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
-from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
+from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
 from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative, pack
-from torqued.kernels.control.units import unit_of
 from torqued.kernels.input_checks import mapping, numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
@@ -29,11 +27,11 @@ from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
 from torqued.server.loop.budget import check_budget, check_frame, measured_cost, share_of
 from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.session_frames import frame_buffer, frame_layout
+from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
 from torqued.server.loop.state_frames import LONGEST_ROUTE
 
-#: Frames that may wait in each direction beside what the operating system holds.
-QUEUE = 8
 #: s over which changed gains come into effect, and the longest that may be asked for.
 DEFAULT_RAMP = 0.1
 LONGEST_RAMP = 60.0
@@ -41,8 +39,6 @@ LONGEST_RAMP = 60.0
 LONGEST_FADE = 10.0
 #: ms that the last frame of a session has to leave.
 LAST_FRAME = 200
-#: Bytes by which messages of ZeroMQ's own handshakes may exceed a state frame.
-HANDSHAKE_BYTES = 1024
 #: Random bytes in a session's routing id, which is a secret.
 OWNER_BYTES = 12
 
@@ -378,50 +374,3 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
-
-
-def session_socket(context: zmq.Context[Any], state_bytes: int) -> zmq.Socket[bytes]:
-    """A socket for one session. Only the peer with the session's routing id is listened to."""
-    socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
-    socket.set_hwm(QUEUE)
-    socket.router_mandatory = True  # frames for a client that is gone are counted as dropped
-    socket.router_handover = True  # a client may connect anew
-    socket.maxmsgsize = state_bytes + HANDSHAKE_BYTES
-    socket.linger = 0
-    return socket
-
-
-def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) -> dict[str, Any]:
-    """Where everything is in a session's frames: name, shape, offset in bytes, unit."""
-    robot, references = controller.robot, controller.references
-    shapes = {name: value.shape for name, value in references.items()}
-    state = {"q": (robot.nq,), "v": (robot.nv,), **shapes}
-    parts = place_parts(state, PAYLOAD + STATE_HEAD.size)
-    return {
-        "state_bytes": state_bytes,
-        "output_bytes": output_bytes,
-        "state": parts[:2],
-        "references": [
-            part | {"default": value.copy()}
-            for part, value in zip(parts[2:], references.values(), strict=True)
-        ],
-        "outputs": place_parts(controller.outputs, PAYLOAD + OUTPUT_HEAD.size),
-    }
-
-
-def place_parts(shapes: Mapping[str, tuple[int, ...]], start: int) -> list[dict[str, Any]]:
-    """Arrays one behind the other, in order."""
-    parts = []
-    for name, shape in shapes.items():
-        part = {"name": name, "shape": list(shape), "offset": start, "unit": unit_of(name)}
-        parts.append(part)
-        start += 8 * math.prod(shape)
-    return parts
-
-
-def frame_buffer(payload: int) -> NDArray[np.uint8]:
-    """A whole frame with its prefix, aligned for 8-byte access."""
-    words = np.zeros(-(-(PAYLOAD + payload) // 8))
-    buffer = words.view(np.uint8)[: PAYLOAD + payload]
-    buffer[:PAYLOAD] = np.frombuffer(prefix(payload), np.uint8)
-    return buffer

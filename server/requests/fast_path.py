@@ -22,15 +22,15 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, texts
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.requests.fast_path_loop import (
-    DESK,
-    DESK_LAYOUT,
+    INBOX,
+    INBOX_LAYOUT,
     LONGEST_NUMBER,
     MESSAGE,
     PREFIX,
     REST,
     TEMPLATE,
     TEMPLATE_LAYOUT,
-    DeskSizes,
+    InboxSizes,
     TemplateSizes,
 )
 from torqued.server.transport.event_loop import Source
@@ -61,12 +61,12 @@ class FastPath:
         self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
         self._clock = np.zeros(2, np.int64)
         self._rate = rate
-        self._desk = np.zeros(1, DESK).view(np.recarray)
-        desk = self._desk[0]
-        desk.tolerance = QUATERNION_TOLERANCE
-        desk.rate_clients, desk.rate_full_at = rate.clients.ctypes.data, rate.full_at.ctypes.data
-        desk.rate_seed, desk.rate_each = rate.seed, rate.each
-        desk.clock = self._clock.ctypes.data
+        self._inbox = np.zeros(1, INBOX).view(np.recarray)
+        inbox = self._inbox[0]
+        inbox.tolerance = QUATERNION_TOLERANCE
+        inbox.rate_clients, inbox.rate_full_at = rate.clients.ctypes.data, rate.full_at.ctypes.data
+        inbox.rate_seed, inbox.rate_each = rate.seed, rate.each
+        inbox.clock = self._clock.ctypes.data
         self.watch(sockets)
         self.forget(robot)
 
@@ -75,8 +75,8 @@ class FastPath:
         watched = list(sources)
         mine = [source for source in watched if source in self._sockets]
         self._sources = [*mine, *(source for source in watched if source not in self._sockets)]
-        sizes = DeskSizes(items=len(self._sources), data=len(self._data))
-        self._memory = DESK_LAYOUT.allocate(sizes, given={"data": self._data})
+        sizes = InboxSizes(items=len(self._sources), data=len(self._data))
+        self._memory = INBOX_LAYOUT.allocate(sizes, given={"data": self._data})
         items = self._memory.arrays.items
         for item, source in zip(items, self._sources, strict=True):
             if isinstance(source, int):
@@ -85,8 +85,8 @@ class FastPath:
                 item["socket"] = source.underlying
         items["events"] = zmq.POLLIN
         self._ready = items["revents"]
-        desk = self._desk[0]
-        desk.arrays, desk.socket_count, desk.first = self._memory.address, len(mine), 0
+        inbox = self._inbox[0]
+        inbox.arrays, inbox.socket_count, inbox.first = self._memory.address, len(mine), 0
 
     def forget(self, robot: Robot) -> None:
         """Begin anew, with another robot."""
@@ -103,20 +103,20 @@ class FastPath:
     @property
     def answered(self) -> int:
         """Requests that compiled code has answered."""
-        return int(self._desk.answered[0])
+        return int(self._inbox.answered[0])
 
     def wait(self, milliseconds: int) -> list[Any]:
         """Sources that Python has to see to; none after that time, or now and then."""
-        desk = self._desk[0]
-        desk.timeout = milliseconds
+        inbox = self._inbox[0]
+        inbox.timeout = milliseconds
         handle = self.robot.work.handle
-        found = COMPILED.answer_known_requests(handle, self._desk, self._used)
-        ready = [self._sources[k] for k in self._ready.nonzero()[0] if k >= desk.socket_count]
+        found = COMPILED.answer_known_requests(handle, self._inbox, self._used)
+        ready = [self._sources[k] for k in self._ready.nonzero()[0] if k >= inbox.socket_count]
         if found != MESSAGE:
             return ready
-        socket = self._sources[desk.index]
+        socket = self._sources[inbox.index]
         arrays = self._memory.arrays
-        route, data = arrays.route[: desk.route_size], arrays.data[: desk.data_size]
+        route, data = arrays.route[: inbox.route_size], arrays.data[: inbox.data_size]
         assert not isinstance(socket, int)  # those come after the sockets
         self._taken = complete(socket, route.tobytes(), data.tobytes(), bool(arrays.more[0]))
         return [socket, *ready]

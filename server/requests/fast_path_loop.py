@@ -91,9 +91,9 @@ class TemplateArrays(NamedTuple):
     copies: Indices = array(int, "copies", 3)  # address of a result, offset in the rest, bytes
 
 
-DESK = np.dtype(
+INBOX = np.dtype(
     [
-        ("arrays", "u8"),  # address of its `DeskArrays`
+        ("arrays", "u8"),  # address of its `InboxArrays`
         ("socket_count", "i8"),  # for requests
         ("index", "i8"),  # of the one that had a message
         ("socket", "u8"),  # and its address
@@ -113,12 +113,12 @@ DESK = np.dtype(
 )
 
 
-class DeskSizes(NamedTuple):
+class InboxSizes(NamedTuple):
     items: int
     data: int
 
 
-class DeskArrays(NamedTuple):
+class InboxArrays(NamedTuple):
     """Where messages come in."""
 
     items: Records = array(POLL_ITEM, "items")  # sockets for requests, then all else waited for
@@ -127,10 +127,13 @@ class DeskArrays(NamedTuple):
     more: Indices = array(int, 2)  # whether there are more parts, and the bytes of that answer
 
 
-TEMPLATE_LAYOUT, DESK_LAYOUT = Layout(TemplateArrays, TemplateSizes), Layout(DeskArrays, DeskSizes)
-open_template, open_desk = TEMPLATE_LAYOUT.open, DESK_LAYOUT.open
+TEMPLATE_LAYOUT, INBOX_LAYOUT = (
+    Layout(TemplateArrays, TemplateSizes),
+    Layout(InboxArrays, InboxSizes),
+)
+open_template, open_inbox = TEMPLATE_LAYOUT.open, INBOX_LAYOUT.open
 
-DESKS = typeof(np.zeros(1, DESK).view(np.recarray))
+INBOXES = typeof(np.zeros(1, INBOX).view(np.recarray))
 TEMPLATES = typeof(np.zeros(1, TEMPLATE).view(np.recarray))
 
 
@@ -219,14 +222,14 @@ def take_state(template, message, start, tolerance):
 
 
 @kernel
-def is_within_rate(desk):
+def is_within_rate(inbox):
     """Count a request of whoever sent it; False where it has sent too many."""
-    clients = carray(pointer(desk.rate_clients), BUCKETS, np.uint64)
-    full_at = carray(pointer(desk.rate_full_at), BUCKETS, np.float64)
-    client = client_number(desk.rate_seed, open_desk(desk.arrays).route[: desk.route_size])
+    clients = carray(pointer(inbox.rate_clients), BUCKETS, np.uint64)
+    full_at = carray(pointer(inbox.rate_full_at), BUCKETS, np.float64)
+    client = client_number(inbox.rate_seed, open_inbox(inbox.arrays).route[: inbox.route_size])
     first = np.int64(client % np.uint64(BUCKETS))
-    seconds = 1e-9 * now(carray(pointer(desk.clock), 2, np.int64))
-    return take_token(clients, full_at, first, client, seconds, desk.rate_each)
+    seconds = 1e-9 * now(carray(pointer(inbox.clock), 2, np.int64))
+    return take_token(clients, full_at, first, client, seconds, inbox.rate_each)
 
 
 @kernel
@@ -257,10 +260,10 @@ def reply_to(template, message, width):
 
 
 @kernel
-def answered(work, desk, templates):
+def answered(work, inbox, templates):
     """Answer a message that fits a template; whether one did."""
-    arrays = open_desk(desk.arrays)
-    message = arrays.data[: max(0, desk.data_size)]
+    arrays = open_inbox(inbox.arrays)
+    message = arrays.data[: max(0, inbox.data_size)]
     if len(message) < PREFIX + LONGEST_NUMBER:
         return False
     width = number_size(message[PREFIX])
@@ -270,69 +273,69 @@ def answered(work, desk, templates):
     for k in range(len(templates)):
         template = templates[k]
         if template.request_size > 0 and fits(template, message, start):
-            if not is_within_rate(desk):
+            if not is_within_rate(inbox):
                 return False
-            if not take_state(template, message, start, desk.tolerance):
+            if not take_state(template, message, start, inbox.tolerance):
                 return False
             if not compute(work, template):
                 return False
             begin = reply_to(template, message, width)
             reply = open_template(template.arrays).reply[begin:]
             size = REST - begin + template.reply_size
-            return sent(desk, arrays.route.ctypes.data, reply.ctypes.data, size)
+            return sent(inbox, arrays.route.ctypes.data, reply.ctypes.data, size)
     return False
 
 
 @kernel
-def sent(desk, route, reply, size):
+def sent(inbox, route, reply, size):
     """Send a reply; False where its client does not take those before it, or is gone."""
-    socket = pointer(desk.socket)
-    if _zmq_send(socket, pointer(route), np.uint64(desk.route_size), SNDMORE | DONTWAIT) < 0:
+    socket = pointer(inbox.socket)
+    if _zmq_send(socket, pointer(route), np.uint64(inbox.route_size), SNDMORE | DONTWAIT) < 0:
         return False
     _zmq_send(socket, pointer(reply), np.uint64(size), DONTWAIT)  # the first part held its place
     return True
 
 
 @kernel
-def take_message(desk, arrays):
+def take_message(inbox, arrays):
     """The first two parts of a message, and whether there are more; False without a message."""
-    desk.route_size = receive(desk.socket, arrays.route.ctypes.data, len(arrays.route))
-    if desk.route_size < 0:
+    inbox.route_size = receive(inbox.socket, arrays.route.ctypes.data, len(arrays.route))
+    if inbox.route_size < 0:
         return False
-    desk.data_size = receive(desk.socket, arrays.data.ctypes.data, len(arrays.data))
+    inbox.data_size = receive(inbox.socket, arrays.data.ctypes.data, len(arrays.data))
     arrays.more[0], arrays.more[1] = 0, 4
     more, size = arrays.more[:1].ctypes.data, arrays.more[1:].ctypes.data
-    _zmq_getsockopt(pointer(desk.socket), RCVMORE, pointer(more), pointer(size))
+    _zmq_getsockopt(pointer(inbox.socket), RCVMORE, pointer(more), pointer(size))
     return True
 
 
-@entry(WORK, DESKS, TEMPLATES)
-def answer_known_requests(handle, desks, templates):
+@entry(WORK, INBOXES, TEMPLATES)
+def answer_known_requests(handle, inboxes, templates):
     """Answer known requests until another message comes (MESSAGE) or none for a while.
 
     Also comes back when something else that is waited for has come, and now and then. Poll items
     then tell what has.
     """
     work = open_work(handle)
-    desk = desks[0]
-    arrays = open_desk(desk.arrays)
+    inbox = inboxes[0]
+    arrays = open_inbox(inbox.arrays)
     items = arrays.items
     for _ in range(MOST_IN_A_ROW):
-        ready = _zmq_poll(pointer(items.ctypes.data), len(items), desk.timeout)
+        ready = _zmq_poll(pointer(items.ctypes.data), len(items), inbox.timeout)
         if ready <= 0:
             return NOTHING
-        for i in range(desk.socket_count):
-            k = (desk.first + i) % desk.socket_count
+        for i in range(inbox.socket_count):
+            k = (inbox.first + i) % inbox.socket_count
             if items[k].revents == 0:
                 continue
             ready -= 1
-            desk.index, desk.socket = k, items[k].socket
-            if not take_message(desk, arrays):
+            inbox.index, inbox.socket = k, items[k].socket
+            if not take_message(inbox, arrays):
                 continue
-            if arrays.more[0] or not answered(work, desk, templates):
-                desk.first = (k + 1) % desk.socket_count
+            if arrays.more[0] or not answered(work, inbox, templates):
+                inbox.first = (k + 1) % inbox.socket_count
                 return MESSAGE
-            desk.answered += 1
+            inbox.answered += 1
         if ready > 0:
             return NOTHING
     return NOTHING

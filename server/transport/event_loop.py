@@ -55,8 +55,8 @@ class EventLoop:
         self._poll: Poll = SocketPoll()
         self._actions: dict[Any, Action] = {}
         self._tasks: SimpleQueue[Action] = SimpleQueue()
-        self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        self.add(self._bell, self._run_tasks)
+        self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self.add(self._wakeup, self._run_tasks)
 
     def poll_with(self, poll: Poll) -> None:
         """Wait by other means from now on."""
@@ -90,11 +90,11 @@ class EventLoop:
 
     def wake(self) -> None:
         """Make the thread that waits look around."""
-        if self._bell >= 0:
-            os.eventfd_write(self._bell, 1)
+        if self._wakeup >= 0:
+            os.eventfd_write(self._wakeup, 1)
 
     def _run_tasks(self) -> None:
-        os.eventfd_read(self._bell)
+        os.eventfd_read(self._wakeup)
         self.finish()
 
     def finish(self) -> None:
@@ -105,5 +105,5 @@ class EventLoop:
 
     def close(self) -> None:
         """To be called when nobody hands anything over any more. A late signal does no harm."""
-        bell, self._bell = self._bell, -1
-        os.close(bell)
+        wakeup, self._wakeup = self._wakeup, -1
+        os.close(wakeup)

@@ -180,7 +180,7 @@ def test_endpoints_without_files_have_none_to_look_at(endpoint):
 def test_client_does_not_talk_to_a_strangers_daemon(fallback):
     fallback.mkdir(mode=0o755)
     os.chown(fallback, SOMEBODY, -1)
-    with Client.of("arm", timeout=0.1) as client, pytest.raises(TorquedError, match="belongs to"):
+    with Client("arm", timeout=0.1) as client, pytest.raises(TorquedError, match="belongs to"):
         client.hello()
 
 

@@ -31,11 +31,11 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
     project,
+    put_power,
     row,
     times,
-    watch,
-    watched,
 )
 from torqued.kernels.control.laws import passivity
 from torqued.kernels.control.laws.passivity import sliding_references
@@ -105,7 +105,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
         raise InputError(f"frame: {name!r} does not move", "frame", name)
     lower, upper = bounds(robot, fields, float(robot.model.bodies[frames[0].body].mass))
     memory = np.concatenate([np.zeros(PARAMETERS), lower, upper, np.zeros(PARAMETERS)])
-    outputs = {**watched(robot), "load": (PARAMETERS,)}
+    outputs = {**power_outputs(robot), "load": (PARAMETERS,)}
     packed = gains(robot, fields.get("gains", {}), fields)
     return Prepared(packed, joint_references(robot), outputs, memory, PARAMETERS, frames)
 
@@ -142,7 +142,7 @@ def adaptive_torque(handle, address):
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
-    watch(sizes, data, storage, inner(s, braking), 0.0)
+    put_power(sizes, data, storage, inner(s, braking), 0.0)
     copy(load, data.out[2 * n + 3 :])
     return 0
 

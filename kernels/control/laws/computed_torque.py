@@ -27,15 +27,15 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
     project_square,
+    put_power,
     q_ref,
     row,
     square,
     times,
     v_ref,
     velocity,
-    watch,
-    watched,
 )
 from torqued.kernels.control.laws.pd import DEFAULT_FREQUENCY, DEFAULT_RATIO
 from torqued.kernels.control.laws.pd_plus import feed_forward
@@ -59,7 +59,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     fixed_base(robot, "computed_torque")
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), watched(robot))
+    return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
 LAW = Law("computed_torque", prepare, gains)
@@ -91,5 +91,5 @@ def computed_torque(handle, address):
     project_square(data, M_free, M)
     if cholesky(M) == OK:
         cholesky_solve(M, y)
-    watch(sizes, data, storage, inner(rate, braking), 0.0)
+    put_power(sizes, data, storage, inner(rate, braking), 0.0)
     return 0

@@ -20,12 +20,12 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
     project,
+    put_power,
     row,
     times,
     velocity,
-    watch,
-    watched,
 )
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import place
@@ -43,7 +43,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
-    return Prepared(gains(robot, fields.get("gains", {}), fields), outputs=watched(robot))
+    return Prepared(gains(robot, fields.get("gains", {}), fields), outputs=power_outputs(robot))
 
 
 LAW = Law("gravity_torque", prepare, gains)
@@ -63,5 +63,5 @@ def gravity_torque(handle, address):
     copy(v, port(sizes, data))
     for k in range(sizes.nv):
         tau[k] -= braking[k]
-    watch(sizes, data, 0.5 * carry_error(work, data.v_free), inner(v, braking), 0.0)
+    put_power(sizes, data, 0.5 * carry_error(work, data.v_free), inner(v, braking), 0.0)
     return 0

@@ -35,14 +35,14 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
+    put_power,
     row,
     times,
     velocity,
-    watch,
-    watched,
 )
 from torqued.kernels.control.laws.task_space import fill_task, task_words
-from torqued.kernels.control.typical_inertia import frame_inertia, typical
+from torqued.kernels.control.typical_inertia import frame_inertia, typical_inertia
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.manifold import quaternion_product
@@ -83,9 +83,9 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """
     known(given, GAINS)
     inertia = np.maximum(frame_inertia(robot, checked_frame(robot, fields)), 1e-3)
-    usual = typical(robot)
-    joints = usual.inertia
-    frequency = usual.rate(2 * DEFAULT_RATIO * DEFAULT_POSTURE) / (2 * DEFAULT_RATIO)
+    typical = typical_inertia(robot)
+    joints = typical.diagonal
+    frequency = typical.rate(2 * DEFAULT_RATIO * DEFAULT_POSTURE) / (2 * DEFAULT_RATIO)
     stiffness = matrix(given, "stiffness", DEFAULT_STIFFNESS, 3)
     turning = matrix(given, "rotational_stiffness", DEFAULT_ROTATIONAL_STIFFNESS, 3)
     posture = matrix(given, "posture_stiffness", frequency**2 * joints, robot.nv, definite=False)
@@ -136,7 +136,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     references["position"] = pose[:3, 3]
     memory = np.zeros(task_words(robot.nv, robot.nv_free) + 2)
     memory[-2:] = first, rows
-    outputs = {**watched(robot), "error": (6,), "inertia": (6, 6)}
+    outputs = {**power_outputs(robot), "error": (6,), "inertia": (6, 6)}
     return Prepared(packed, references, outputs, memory, frames=frames)
 
 
@@ -266,7 +266,7 @@ def impedance_torque(handle, address):
     for r in range(m):
         for c in range(m):
             report[6 * (first + r) + first + c] = task.inertia[r, c]
-    watch(sizes, data, storage, dissipation, 0.0)
+    put_power(sizes, data, storage, dissipation, 0.0)
     return 0 if status == OK else SOLVER
 
 

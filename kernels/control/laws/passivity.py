@@ -27,16 +27,16 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
+    put_power,
     q_ref,
     row,
     times,
     v_ref,
     velocity,
-    watch,
-    watched,
 )
 from torqued.kernels.control.laws.pd_plus import feed_forward
-from torqued.kernels.control.typical_inertia import typical
+from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
@@ -58,14 +58,14 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 
 
 def default_damping(robot: Robot) -> Array:
-    usual = typical(robot)
-    return usual.rate(DEFAULT_BANDWIDTH) * usual.inertia
+    typical = typical_inertia(robot)
+    return typical.rate(DEFAULT_BANDWIDTH) * typical.diagonal
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     fixed_base(robot, "passivity")
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), watched(robot))
+    return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
 LAW = Law("passivity_torque", prepare, gains)
@@ -100,5 +100,5 @@ def passivity_torque(handle, address):
     for k in range(n):
         tau[k] -= braking[k]
     expand_v(data, s, data.s_free)
-    watch(sizes, data, 0.5 * carry_error(work, data.s_free), inner(s, braking), 0.0)
+    put_power(sizes, data, 0.5 * carry_error(work, data.s_free), inner(s, braking), 0.0)
     return 0

@@ -25,16 +25,16 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
     project,
+    put_power,
     q_ref,
     row,
     times,
     v_ref,
     velocity,
-    watch,
-    watched,
 )
-from torqued.kernels.control.typical_inertia import typical
+from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import place
 from torqued.kernels.dynamics.rnea import fill_gravity
@@ -54,9 +54,9 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     By default they suit each joint's typical inertia.
     """
     known(given, ("stiffness", "damping"))
-    usual = typical(robot)
-    inertia = usual.inertia
-    frequency = usual.rate(2 * DEFAULT_RATIO * DEFAULT_FREQUENCY) / (2 * DEFAULT_RATIO)
+    typical = typical_inertia(robot)
+    inertia = typical.diagonal
+    frequency = typical.rate(2 * DEFAULT_RATIO * DEFAULT_FREQUENCY) / (2 * DEFAULT_RATIO)
     stiffness = matrix(given, "stiffness", frequency**2 * inertia, robot.nv)
     damping = matrix(
         given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness) * inertia), robot.nv
@@ -69,7 +69,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     references = joint_references(robot)
     del references["a_ref"]
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, references, watched(robot))
+    return Prepared(packed, references, power_outputs(robot))
 
 
 LAW = Law("pd_torque", prepare, gains)
@@ -101,5 +101,5 @@ def pd_torque(handle, address):
     times(data.gains, n * n, v, rate)
     dissipation = inner(v, rate)
     copy(v, port(sizes, data))
-    watch(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
+    put_power(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
     return 0

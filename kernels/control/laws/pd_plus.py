@@ -23,14 +23,14 @@ from torqued.kernels.control.law import (
     law,
     open_control,
     port,
+    power_outputs,
     project,
+    put_power,
     q_ref,
     row,
     times,
     v_ref,
     velocity,
-    watch,
-    watched,
 )
 from torqued.kernels.control.laws.pd import gains
 from torqued.kernels.dynamics.kinematics import move, place
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     fixed_base(robot, "pd_plus")
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), watched(robot))
+    return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
 LAW = Law("pd_plus_torque", prepare, gains)
@@ -83,5 +83,5 @@ def pd_plus_torque(handle, address):
         tau[k] -= spring[k] + braking[k]
     expand_v(data, rate, data.s_free)
     storage = 0.5 * carry_error(work, data.s_free) + 0.5 * inner(e, spring)
-    watch(sizes, data, storage, inner(rate, braking), 0.0)
+    put_power(sizes, data, storage, inner(rate, braking), 0.0)
     return 0

@@ -71,7 +71,7 @@ def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields],
             control.outputs,
             iterations=control.iterations,
             iteration_time=control.iteration_time,
-            own=control.address,
+            law_memory=control.address,
             owner=control,
         )
 
@@ -102,25 +102,25 @@ BALANCE = Law("balance_session", preparing(make_balance), packing(make_balance),
 
 
 @kernel
-def bound_iterations(control, own):
+def bound_iterations(control, program):
     """Let the solver take no longer than the loop has time."""
     if control[0].iterations > 0:
-        limit_iterations(open_program(own).solver[0], control[0].iterations)
+        limit_iterations(open_program(program).solver[0], control[0].iterations)
 
 
 @law
 def whole_body_session(handle, address):
     """Returns status bits."""
     work, control, sizes, data = open_control(handle, address)
-    own = np.int64(control[0].own)
-    bound_iterations(control, own)
-    return whole_body_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)
+    program = np.int64(control[0].law_memory)
+    bound_iterations(control, program)
+    return whole_body_torque(work, program, data.state, sizes.nq, sizes.nv, data.gains, data.out)
 
 
 @law
 def balance_session(handle, address):
     """Returns status bits."""
     work, control, sizes, data = open_control(handle, address)
-    own = np.int64(control[0].own)
-    bound_iterations(control, own)
-    return balance_torque(work, own, data.state, sizes.nq, sizes.nv, data.gains, data.out)
+    program = np.int64(control[0].law_memory)
+    bound_iterations(control, program)
+    return balance_torque(work, program, data.state, sizes.nq, sizes.nv, data.gains, data.out)

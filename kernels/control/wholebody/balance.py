@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.control.typical_inertia import typical
+from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.control.wholebody import balance_law  # noqa: F401  (registers its entry)
 from torqued.kernels.control.wholebody.contacts import EDGES
 from torqued.kernels.control.wholebody.controller import ContactController
@@ -101,8 +101,8 @@ class Balance(ContactController):
         mass = robot.total_mass
         inertia = float(np.trace(robot.centroidal_matrix(robot.neutral())[:3, :3])) / 3.0
         # Not those of the neutral configuration, where a stretched arm turns about its own axis.
-        own = typical(robot).inertia.copy()
-        own[:6] = 0.0
+        joints = typical_inertia(robot).diagonal.copy()
+        joints[:6] = 0.0
         twice = 2.0 * DAMPING_RATIO
         return {
             "com.stiffness": mass * COM_RATE**2,  # N/m
@@ -111,8 +111,8 @@ class Balance(ContactController):
             "base.damping": twice * inertia * ORIENTATION_RATE,  # N m s/rad
             "moment_weight": 10.0,  # of 1 N m against 1 N
             "force_weight": 1e-4,
-            "posture.stiffness": own * POSTURE_RATE**2,
-            "posture.damping": twice * own * POSTURE_RATE,
+            "posture.stiffness": joints * POSTURE_RATE**2,
+            "posture.damping": twice * joints * POSTURE_RATE,
         }
 
     def hold(self, q: Any) -> dict[str, Array]:

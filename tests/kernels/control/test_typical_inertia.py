@@ -10,7 +10,7 @@ from torqued.kernels.control.typical_inertia import (
     SAMPLES,
     configurations,
     frame_inertia,
-    typical,
+    typical_inertia,
 )
 from torqued.kernels.model.catalog import find_urdf
 
@@ -43,12 +43,12 @@ def test_damping_suits_a_robot_that_is_stretched_out_at_zero():
     """The Panda's first joint turns a mast at q = 0, and a crane where it works."""
     robot = ROBOTS["panda"]()
     at_zero = robot.mass_matrix(robot.neutral())[0, 0]
-    assert typical(robot).inertia[0] > 5 * at_zero
+    assert typical_inertia(robot).diagonal[0] > 5 * at_zero
 
 
 def test_typical_values_are_computed_once():
     robot = ROBOTS["chain7"]()
-    assert typical(robot) is typical(robot)
+    assert typical_inertia(robot) is typical_inertia(robot)
 
 
 def test_frame_weighs_between_what_it_does_free_and_held():

@@ -14,7 +14,7 @@ from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, Fas
 from torqued.server.requests.operations import OPERATIONS
 
 
-class Desk:
+class Exchange:
     """A request socket with a client beside it, in one thread."""
 
     def __init__(self, robot, context, rate=1e6):
@@ -59,12 +59,12 @@ def expected(robot, data):
 
 
 @contextmanager
-def desk_of(robot, **options):
+def exchange_of(robot, **options):
     with zmq.Context() as context:
-        desk = Desk(robot, context, **options)
-        yield desk
-        desk.client.close(linger=0)
-        desk.server.close(linger=0)
+        exchange = Exchange(robot, context, **options)
+        yield exchange
+        exchange.client.close(linger=0)
+        exchange.server.close(linger=0)
 
 
 @pytest.fixture(scope="module")
@@ -73,9 +73,9 @@ def robots():
 
 
 @pytest.fixture(params=["chain", "biped"])
-def desk(robots, request):
-    with desk_of(robots[request.param]) as desk:
-        yield desk
+def exchange(robots, request):
+    with exchange_of(robots[request.param]) as exchange:
+        yield exchange
 
 
 def dynamics(identity, q, v=None, **fields):
@@ -99,77 +99,77 @@ def states(robot, count=3):
         {},
     ],
 )
-def test_second_request_of_a_kind_gets_the_same_bytes_from_compiled_code(desk, fields):
+def test_second_request_of_a_kind_gets_the_same_bytes_from_compiled_code(exchange, fields):
     if fields.get("frames") == "all":
-        fields = fields | {"frames": list(desk.robot.frame_names)}
+        fields = fields | {"frames": list(exchange.robot.frame_names)}
     answers = []
-    for identity, (q, v) in enumerate(states(desk.robot)):
+    for identity, (q, v) in enumerate(states(exchange.robot)):
         data = dynamics(identity, q, v, **fields)
-        reply, by_python = desk.ask(data)
-        assert reply == expected(desk.robot, data)
+        reply, by_python = exchange.ask(data)
+        assert reply == expected(exchange.robot, data)
         answers.append(by_python)
     assert answers == [True, False, False]
-    assert desk.fast_path.answered == 2
+    assert exchange.fast_path.answered == 2
 
 
 @pytest.mark.parametrize(
     "identity", [0, 127, 128, 255, 256, 65536, 2**32, 2**63, -1, -33, -(2**40)]
 )
-def test_id_of_any_size_comes_back(desk, identity):
-    (q, v), (q2, v2), _ = states(desk.robot)
-    desk.ask(dynamics(1, q, v, want=["M"]))
+def test_id_of_any_size_comes_back(exchange, identity):
+    (q, v), (q2, v2), _ = states(exchange.robot)
+    exchange.ask(dynamics(1, q, v, want=["M"]))
     data = dynamics(identity, q2, v2, want=["M"])
-    assert desk.ask(data) == (expected(desk.robot, data), False)
+    assert exchange.ask(data) == (expected(exchange.robot, data), False)
 
 
-def test_velocity_may_be_absent(desk):
-    (q, _), (q2, _), _ = states(desk.robot)
-    desk.ask(dynamics(1, q, want=["M", "g"]))
+def test_velocity_may_be_absent(exchange):
+    (q, _), (q2, _), _ = states(exchange.robot)
+    exchange.ask(dynamics(1, q, want=["M", "g"]))
     data = dynamics(2, q2, want=["M", "g"])
-    assert desk.ask(data) == (expected(desk.robot, data), False)
+    assert exchange.ask(data) == (expected(exchange.robot, data), False)
 
 
-def test_christoffel_symbols_do_not_remember_an_earlier_state(desk):
-    first, second, _ = states(desk.robot)
+def test_christoffel_symbols_do_not_remember_an_earlier_state(exchange):
+    first, second, _ = states(exchange.robot)
     for q, v in (first, second, first):
         data = dynamics(3, q, v, want=["Gamma"])
-        assert desk.ask(data)[0] == expected(desk.robot, data)
+        assert exchange.ask(data)[0] == expected(exchange.robot, data)
 
 
-def refused(desk, data):
+def refused(exchange, data):
     """Whether a request was left to Python."""
-    desk.client.send(data)
-    found = desk.left_to_python()
+    exchange.client.send(data)
+    found = exchange.left_to_python()
     return found is not None and found.data == data
 
 
-def test_numbers_that_must_be_refused_are_left_to_python(desk):
-    q, v = states(desk.robot)[0]
-    desk.ask(dynamics(1, q, v))
+def test_numbers_that_must_be_refused_are_left_to_python(exchange):
+    q, v = states(exchange.robot)[0]
+    exchange.ask(dynamics(1, q, v))
     for bad in (np.nan, np.inf, -np.inf):
         for k in (0, len(q) - 1):
             wrong = q.copy()
             wrong[k] = bad
-            assert refused(desk, dynamics(2, wrong, v))
+            assert refused(exchange, dynamics(2, wrong, v))
         wrong = v.copy()
         wrong[-1] = bad
-        assert refused(desk, dynamics(2, q, wrong))
-    assert not refused(desk, dynamics(2, q, v))
+        assert refused(exchange, dynamics(2, q, wrong))
+    assert not refused(exchange, dynamics(2, q, v))
 
 
 def test_quaternion_of_another_length_is_left_to_python(robots):
-    with desk_of(robots["biped"]) as desk:
-        q, v = states(desk.robot)[0]
-        desk.ask(dynamics(1, q, v))
+    with exchange_of(robots["biped"]) as exchange:
+        q, v = states(exchange.robot)[0]
+        exchange.ask(dynamics(1, q, v))
         wrong = q.copy()
         wrong[3:7] *= 1.001
-        assert refused(desk, dynamics(2, wrong, v))
+        assert refused(exchange, dynamics(2, wrong, v))
 
 
-def test_every_other_byte_has_to_be_the_same(desk):
-    q, v = states(desk.robot)[0]
+def test_every_other_byte_has_to_be_the_same(exchange):
+    q, v = states(exchange.robot)[0]
     data = dynamics(1, q, v, want=["M", "g"])
-    desk.ask(data)
+    exchange.ask(data)
     numbers = {
         k
         for array in (q, v)
@@ -178,10 +178,10 @@ def test_every_other_byte_has_to_be_the_same(desk):
     identity = 14
     for k in set(range(len(data))) - numbers - {identity}:
         changed = data[:k] + bytes([data[k] ^ 1]) + data[k + 1 :]
-        assert refused(desk, changed), k
+        assert refused(exchange, changed), k
     for changed in (data[:-1], data + b"\0", data[:14], b""):
-        assert refused(desk, changed)
-    assert not refused(desk, data)
+        assert refused(exchange, changed)
+    assert not refused(exchange, data)
 
 
 @pytest.mark.parametrize(
@@ -196,24 +196,26 @@ def test_every_other_byte_has_to_be_the_same(desk):
     ],
 )
 def test_other_forms_are_always_answered_by_python(robots, change):
-    with desk_of(robots["chain"]) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"]) as exchange:
+        q, v = states(exchange.robot)[0]
         message = {"protocol": 1, "id": 1, "op": "dynamics", "q": q, "v": v, "want": ["M"]}
         data = codec.encode(change(message))
-        assert [desk.ask(data) for _ in range(2)] == [(expected(desk.robot, data), True)] * 2
+        assert [exchange.ask(data) for _ in range(2)] == [
+            (expected(exchange.robot, data), True)
+        ] * 2
 
 
-def test_other_operations_are_always_answered_by_python(desk):
+def test_other_operations_are_always_answered_by_python(exchange):
     data = codec.request(1, "hello", {})
-    assert [desk.ask(data)[1] for _ in range(2)] == [True, True]
+    assert [exchange.ask(data)[1] for _ in range(2)] == [True, True]
 
 
 def test_large_replies_are_left_to_python():
-    with desk_of(Robot.family("chain", 40)) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(Robot.family("chain", 40)) as exchange:
+        q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v, want=["Gamma"])
-        assert len(expected(desk.robot, data)) > LARGEST_REPLY
-        assert [desk.ask(data)[1] for _ in range(2)] == [True, True]
+        assert len(expected(exchange.robot, data)) > LARGEST_REPLY
+        assert [exchange.ask(data)[1] for _ in range(2)] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -227,91 +229,91 @@ def test_large_replies_are_left_to_python():
     ],
 )
 def test_message_has_one_frame_or_an_empty_one_before_it(robots, frames, delimiters, data):
-    with desk_of(robots["chain"]) as desk:
-        desk.client.send_multipart(frames)
-        message = desk.left_to_python()
+    with exchange_of(robots["chain"]) as exchange:
+        exchange.client.send_multipart(frames)
+        message = exchange.left_to_python()
         assert (message.route[1:], message.data) == (delimiters, data)
-        assert desk.left_to_python() is None
+        assert exchange.left_to_python() is None
 
 
 def test_requests_beyond_the_rate_are_left_to_python(robots):
-    with desk_of(robots["chain"], rate=50.0) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"], rate=50.0) as exchange:
+        q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v)
-        desk.ask(data)
-        counts = [refused(desk, data) or (desk.client.recv() and False) for _ in range(200)]
+        exchange.ask(data)
+        counts = [refused(exchange, data) or (exchange.client.recv() and False) for _ in range(200)]
         assert counts.count(False) >= 50  # and as many more as the time allows for
         assert any(counts)
 
 
-def test_results_that_are_not_finite_are_left_to_python(desk):
-    q, v = states(desk.robot)[0]
+def test_results_that_are_not_finite_are_left_to_python(exchange):
+    q, v = states(exchange.robot)[0]
     for want in (["bias"], ["C", "bias"], ["energy"]):
-        desk.ask(dynamics(1, q, v, want=want))
-        assert refused(desk, dynamics(2, q, np.full_like(v, 1e200), want=want))
-        assert not refused(desk, dynamics(3, q, v, want=want))
+        exchange.ask(dynamics(1, q, v, want=want))
+        assert refused(exchange, dynamics(2, q, np.full_like(v, 1e200), want=want))
+        assert not refused(exchange, dynamics(3, q, v, want=want))
 
 
 def test_replies_that_nobody_takes_are_left_to_python(robots):
-    with desk_of(robots["chain"]) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"]) as exchange:
+        q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v)
-        desk.ask(data)
-        left = [refused(desk, data) for _ in range(100)]
+        exchange.ask(data)
+        left = [refused(exchange, data) for _ in range(100)]
         taken = left.index(True)
         assert 10 < taken <= 20  # as many as the queues of both sides hold
         assert all(left[taken:])
 
 
 def test_nothing_is_answered_while_it_is_paused(robots):
-    with desk_of(robots["chain"]) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"]) as exchange:
+        q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v)
-        desk.ask(data)
-        desk.fast_path.pause(True)
-        assert refused(desk, data)
-        desk.fast_path.pause(False)
-        assert not refused(desk, data)
+        exchange.ask(data)
+        exchange.fast_path.pause(True)
+        assert refused(exchange, data)
+        exchange.fast_path.pause(False)
+        assert not refused(exchange, data)
 
 
 def test_oldest_is_forgotten_for_a_new_one(robots):
-    with desk_of(robots["chain"]) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"]) as exchange:
+        q, v = states(exchange.robot)[0]
         names = [w for w in WANTS if w not in ("J", "Jdot_v", "pose")]
         kinds = [[a, b] for a in names for b in names if a != b][: MOST_TEMPLATES + 1]
         for want in kinds:
-            assert desk.ask(dynamics(1, q, v, want=want))[1]
-        assert not desk.ask(dynamics(1, q, v, want=kinds[-1]))[1]
-        assert desk.ask(dynamics(1, q, v, want=kinds[0]))[1]
+            assert exchange.ask(dynamics(1, q, v, want=want))[1]
+        assert not exchange.ask(dynamics(1, q, v, want=kinds[-1]))[1]
+        assert exchange.ask(dynamics(1, q, v, want=kinds[0]))[1]
 
 
 def test_another_robot_has_no_templates(robots):
-    with desk_of(robots["chain"]) as desk:
-        q, v = states(desk.robot)[0]
+    with exchange_of(robots["chain"]) as exchange:
+        q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v)
-        assert [desk.ask(data)[1] for _ in range(2)] == [True, False]
-        desk.robot = Robot.family("chain", 5, seed=1)
-        desk.fast_path.forget(desk.robot)
-        assert [desk.ask(data) for _ in range(2)] == [
-            (expected(desk.robot, data), True),
-            (expected(desk.robot, data), False),
+        assert [exchange.ask(data)[1] for _ in range(2)] == [True, False]
+        exchange.robot = Robot.family("chain", 5, seed=1)
+        exchange.fast_path.forget(exchange.robot)
+        assert [exchange.ask(data) for _ in range(2)] == [
+            (expected(exchange.robot, data), True),
+            (expected(exchange.robot, data), False),
         ]
 
 
 def test_other_sockets_end_a_wait(robots):
-    with desk_of(robots["chain"]) as desk, zmq.Context() as context:
+    with exchange_of(robots["chain"]) as exchange, zmq.Context() as context:
         ours, theirs = context.socket(zmq.PAIR), context.socket(zmq.PAIR)
         try:
             ours.bind("inproc://other")
             theirs.connect("inproc://other")
-            desk.fast_path.watch([ours, desk.server])
+            exchange.fast_path.watch([ours, exchange.server])
             theirs.send(b"x")
-            assert desk.fast_path.wait(60_000) == [ours]
-            desk.client.send(b"y")
-            while len(found := desk.fast_path.wait(60_000)) < 2:
+            assert exchange.fast_path.wait(60_000) == [ours]
+            exchange.client.send(b"y")
+            while len(found := exchange.fast_path.wait(60_000)) < 2:
                 assert ours in found
-            assert found == [desk.server, ours]
-            assert desk.fast_path.receive(desk.server).data == b"y"
+            assert found == [exchange.server, ours]
+            assert exchange.fast_path.receive(exchange.server).data == b"y"
         finally:
             ours.close(linger=0)
             theirs.close(linger=0)
