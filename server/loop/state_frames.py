@@ -20,7 +20,7 @@ from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.syscalls import has_more, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
-MOST_FRAMES = 256
+MOST_FRAMES = 64
 #: The same for parts of messages. A frame has two with its sender's routing id; ZeroMQ takes
 #: messages of millions.
 MOST_PARTS = 2 * MOST_FRAMES
