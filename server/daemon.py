@@ -46,8 +46,8 @@ log = logging.getLogger("torqued")
 TELEMETRY_PERIOD = 0.1
 #: Milliseconds that last replies and frames have to leave when the daemon stops.
 LINGER = 200
-#: Milliseconds between looks at things that wake nobody; the second while clients have replies to
-#: take that did not fit into their connections.
+#: Milliseconds between looks at things that wake nobody; the second while clients have replies or
+#: last frames to take that did not fit into their connections.
 LOOK_AROUND = 100
 TRY_AGAIN = 5
 
@@ -200,7 +200,8 @@ class Daemon:
         """Serve until told to stop."""
         try:
             while not self.stopping.is_set():
-                self.events.wait(TRY_AGAIN if self._flush() else LOOK_AROUND)
+                waiting = [self._flush(), self.servo.last_frames.flush()]
+                self.events.wait(TRY_AGAIN if any(waiting) else LOOK_AROUND)
                 if self.access_changed.is_set():
                     self._end_revoked()
         finally:

@@ -145,6 +145,13 @@ class Controller:
         self, q: Any, v: Any, elapsed: float = 0.0, references: Mapping[str, Any] = EMPTY
     ) -> int:
         """One tick in this process: fills `data.out` and returns status bits."""
+        self.take_state(q, v, elapsed, references)
+        return self.compute()
+
+    def take_state(
+        self, q: Any, v: Any, elapsed: float = 0.0, references: Mapping[str, Any] = EMPTY
+    ) -> None:
+        """Check a state and lay it out for compiled code."""
         robot, data = self.robot, self.data
         for name in references:
             if name not in self.references:
@@ -158,7 +165,10 @@ class Controller:
         parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
         np.concatenate([part.ravel() for part in parts], out=data.state)
         self.record[0].elapsed = number("elapsed", elapsed)
-        return int(COMPILED.evaluate_once(robot.work.handle, self.record))
+
+    def compute(self) -> int:
+        """Evaluate the law for the state that was taken: nothing but compiled code."""
+        return int(COMPILED.evaluate_once(self.robot.work.handle, self.record))
 
     def split(self, flat: NDArray[np.float64]) -> dict[str, Array]:
         """Outputs by name."""

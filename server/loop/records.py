@@ -49,6 +49,8 @@ SESSION = np.dtype(
         ("route", "u8"),  # buffer for the routing id of whoever sent a message
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
+        ("parts", "i8"),  # of messages, that may still be read in this tick
+        ("unfinished", "i8"),  # 1: a message has parts that are still to be passed over
         ("prefix", "i8"),  # the eight bytes that a state frame begins with
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),

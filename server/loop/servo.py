@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import secrets
 import threading
 import time
@@ -25,7 +24,15 @@ from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
-from torqued.server.loop.budget import check_budget, check_frame, measured_cost, share_of
+from torqued.server.loop.budget import (
+    PER_BYTE,
+    check_budget,
+    check_frame,
+    measured_cost,
+    share_of,
+    time_left,
+)
+from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.loop.session_frames import frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
@@ -66,7 +73,8 @@ class Session:
     controller: Controller
     safety: Safety
     damping: float  # N m s/rad, of the fallback
-    cost: float  # s that a tick takes
+    cost: float  # s that a tick takes, its frames included
+    share: int  # ns that computing may take in each tick
     owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
@@ -90,6 +98,7 @@ class Servo:
         self.most_per_client = most_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
         self.sessions: dict[int, Session] = {}  # by number
+        self.last_frames = LastFrames()
         self.thread: threading.Thread | None = None
         #: Asks for realtime settings, in the loop's own thread; and what was granted.
         self.settings: Callable[[], dict[str, str]] = dict
@@ -132,6 +141,7 @@ class Servo:
         for session in self.sessions.values():
             self._close_socket(session, linger)
         self.sessions.clear()
+        self.last_frames.finish()
 
     def require_unused(self) -> None:
         """Refuse as `in_use` where a session depends on the robot; abandoned ones are ended."""
@@ -165,8 +175,8 @@ class Servo:
         check_frame("state", len(receive))
         check_frame("output", len(send))
         slot = self._free_slot(caller)
-        cost = measured_cost(Controller(self.robot, law, **settings))
-        check_budget(cost, (other.cost for other in self.sessions.values()), self.period)
+        transfer = PER_BYTE * (len(receive) + len(send))
+        compute = self._checked_cost(Controller(self.robot, law, **settings), transfer)
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
         socket = session_socket(self.context, len(receive))
@@ -181,7 +191,8 @@ class Servo:
             controller=controller,
             safety=safety,
             damping=damping,
-            cost=cost,
+            cost=compute + transfer,
+            share=share_of(compute),
             owner=np.frombuffer(owner.encode(), np.uint8),
             receive=receive,
             send=send,
@@ -200,6 +211,16 @@ class Servo:
             "hold": safety.hold,
             "fade": safety.fade,
         }
+
+    def _checked_cost(self, trial: Controller, transfer: float) -> float:
+        """s that computing a tick takes; refused where the loop has no time for it, or its frames.
+
+        `transfer` is what these take, s.
+        """
+        others = [other.cost for other in self.sessions.values()]
+        compute = measured_cost(trial, time_left(others, self.period) - transfer)
+        check_budget(compute + transfer, others, self.period)
+        return compute
 
     def _fallback(self, fields: Mapping[str, Any], controller: Controller) -> tuple[Safety, float]:
         """What the session asked for in place of the daemon's own times, and its damping."""
@@ -270,7 +291,7 @@ class Servo:
         record.stale_after = round(session.safety.stale_after * 1e9)
         record.hold = round(session.safety.hold * 1e9)
         record.fade = round(session.safety.fade * 1e9)
-        record.damping, record.share = session.damping, share_of(session.cost)
+        record.damping, record.share = session.damping, session.share
         move(record, OPEN)
 
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -327,15 +348,12 @@ class Servo:
         session.caller.transport.end_session(session.number)
 
     def _close_socket(self, session: Session, milliseconds: int) -> None:
-        """Close a session's socket; its last frame has that long to leave.
-
-        A client that has stood still has a full queue, which the loop cannot wait for.
-        """
-        if not self.shared.sessions[session.slot].last_sent:
-            session.socket.sndtimeo = milliseconds
-            with contextlib.suppress(zmq.ZMQError):  # it is gone, or does not read
-                session.socket.send_multipart([session.owner.tobytes(), session.send.tobytes()])
-        session.socket.close(linger=milliseconds)
+        """Close a session's socket; its last frame has that long to leave."""
+        if self.shared.sessions[session.slot].last_sent:
+            session.socket.close(linger=milliseconds)
+        else:
+            owner, frame = session.owner.tobytes(), session.send.tobytes()
+            self.last_frames.add(session.socket, owner, frame, milliseconds)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""

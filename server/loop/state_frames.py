@@ -20,7 +20,10 @@ from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.syscalls import has_more, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
-MOST_FRAMES = 256
+MOST_FRAMES = 64
+#: The same for parts of messages. A frame has two with its sender's routing id; ZeroMQ takes
+#: messages of millions.
+MOST_PARTS = 2 * MOST_FRAMES
 #: s between two states; what is longer, or runs backwards, counts as one tick.
 LONGEST_STEP = 0.1
 #: Bytes of a routing id at the most.
@@ -39,6 +42,9 @@ HEAD = STATE_HEAD.size // 8
 @kernel
 def next_message(session, more):
     """Receive one message. Returns (NONE, FOREIGN or FRAME, its bytes)."""
+    if not pass_over_rest(session, more):
+        return NONE, 0
+    session.parts -= 2
     route_size = receive(session.socket, session.route, LONGEST_ROUTE)
     if route_size < 0:
         return NONE, 0
@@ -52,10 +58,22 @@ def next_message(session, more):
             if route[k] != owner[k]:
                 kind = FOREIGN
     size = receive(session.socket, session.receive, session.receive_size)
-    while has_more(session.socket, more):  # a frame has one part
-        receive(session.socket, session.receive, session.receive_size)
+    if has_more(session.socket, more):  # a frame has one part
+        session.unfinished = 1
         size = 0
     return kind, size
+
+
+@kernel
+def pass_over_rest(session, more):
+    """Drop what is left of a message of many parts; whether that is all gone, in this tick."""
+    while session.unfinished and session.parts > 0:
+        if has_more(session.socket, more):
+            receive(session.socket, session.receive, session.receive_size)
+            session.parts -= 1
+        else:
+            session.unfinished = 0
+    return session.unfinished == 0
 
 
 @kernel
@@ -63,7 +81,8 @@ def newest_state(session, control, data, loop):
     """Take the newest good state. Returns status bits."""
     status = 0
     control.elapsed = 0.0
-    for _ in range(MOST_FRAMES):
+    session.parts = MOST_PARTS
+    while session.parts > 0:
         kind, size = next_message(session, loop.more)
         if kind == NONE:
             break
@@ -150,5 +169,10 @@ def compare_clocks(session, stamp, time):
 
 @kernel
 def age_of(session, time):
-    """ns, of the newest state at a time in ns."""
-    return np.int64(max(0.0, time * 1e-9 - session.stamp - session.offset) * 1e9)
+    """ns, of the newest state at a time in ns.
+
+    Whatever the sender's stamps are (in ns, they are too large to tell seconds apart), a state is
+    at least as old as the time since it came.
+    """
+    measured = np.int64(max(0.0, time * 1e-9 - session.stamp - session.offset) * 1e9)
+    return max(measured, time - session.received)

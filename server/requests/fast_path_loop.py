@@ -27,6 +27,7 @@ from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.access.rate_limits import BUCKETS, client_number, take_token
 from torqued.server.loop.syscalls import now, receive
+from torqued.server.transport.framing import MOST_AT_ONCE
 
 _zmq_poll: Any = types.ExternalFunction(
     "zmq_poll", types.int32(types.voidptr, types.int32, types.int64)
@@ -297,15 +298,31 @@ def sent(inbox, route, reply, size):
 
 
 @kernel
+def goes_on(inbox, arrays):
+    """Whether the message has parts that have not been received; keeps the answer in `more`."""
+    arrays.more[0], arrays.more[1] = 0, 4
+    more, size = arrays.more[:1].ctypes.data, arrays.more[1:].ctypes.data
+    _zmq_getsockopt(pointer(inbox.socket), RCVMORE, pointer(more), pointer(size))
+    return arrays.more[0] != 0
+
+
+@kernel
 def take_message(inbox, arrays):
-    """The first two parts of a message, and whether there are more; False without a message."""
+    """The first two parts of a message, and whether there are more; False without a message.
+
+    Drops what is left of the message before; False, too, where that is very much.
+    """
+    dropped = 0
+    while goes_on(inbox, arrays):
+        if dropped == MOST_AT_ONCE:
+            return False
+        receive(inbox.socket, arrays.data.ctypes.data, 0)
+        dropped += 1
     inbox.route_size = receive(inbox.socket, arrays.route.ctypes.data, len(arrays.route))
     if inbox.route_size < 0:
         return False
     inbox.data_size = receive(inbox.socket, arrays.data.ctypes.data, len(arrays.data))
-    arrays.more[0], arrays.more[1] = 0, 4
-    more, size = arrays.more[:1].ctypes.data, arrays.more[1:].ctypes.data
-    _zmq_getsockopt(pointer(inbox.socket), RCVMORE, pointer(more), pointer(size))
+    goes_on(inbox, arrays)
     return True
 
 

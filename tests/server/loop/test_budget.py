@@ -79,6 +79,32 @@ def test_cost_is_that_of_the_dearest_state():
     assert 0.0 < budget.measured_cost(cheap) < budget.measured_cost(dear)
 
 
+def test_trial_ends_with_the_first_state_that_takes_too_long(monkeypatch):
+    tried = []
+    monkeypatch.setattr(budget, "_seconds", lambda *_: tried.append(0.02) or 0.02)
+    controller = Controller(Robot.family("chain", 3), "gravity")
+    assert budget.measured_cost(controller, enough=1e-3) == 0.02
+    assert len(tried) == 2  # once more, as the first may have been unlucky
+    tried.clear()
+    assert budget.measured_cost(controller, enough=1.0) == 0.02
+    assert len(tried) == budget.STATES * budget.TIMES
+
+
+def test_large_frames_cost_time_too(tmp_path):
+    """Sessions that compute little and send 246 kB in each tick: at most two, as 1 ns a byte."""
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    robot = Robot.family("chain", 20)
+    options = {"want": ["J"], "frames": [robot.frame_names[0]] * 256}
+    with (
+        InThread(robot, folder) as daemon,
+        daemon.client() as client,
+        pytest.raises(errors.OperationError, match="ask for less, close another session"),
+    ):
+        for _ in range(3):
+            client.call("open", law="stream", **options)
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

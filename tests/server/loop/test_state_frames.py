@@ -156,6 +156,17 @@ def test_duplicate_lower_and_replayed_states_are_ignored_and_counted(client, raw
     assert session.until(lambda output: output.sequence == 6).status & INVALID == 0
 
 
+def test_states_with_stamps_in_nanoseconds_grow_old_when_no_more_come(raw, state):
+    """Such stamps are so large that a float cannot tell a minute from the next."""
+    session = raw(law="gravity")
+    for sequence in range(1, 6):
+        session.send(sequence, *state, stamp=float(time.time_ns()))
+        session.until(lambda output, s=sequence: output.sequence == s)
+    stale = session.until(lambda output: output.status & STALE)
+    assert stale.age > STALE_AFTER
+    session.until(lambda output: not output.values[: len(state[1])].any())
+
+
 def test_stamp_that_runs_backwards_is_refused(client, raw, state):
     session = raw(law="gravity")
     session.send(1, *state, stamp=time.monotonic())
@@ -223,16 +234,70 @@ def test_messages_of_others_have_no_effect(client, raw, state):
         assert stranger.poll(50) == 0
 
 
+class TestManyParts:
+    """Messages of more parts than a tick has time for, from a socket that counts what is read."""
+
+    @pytest.fixture
+    def session(self, monkeypatch):
+        session = SimpleNamespace(
+            socket=None, route=None, receive=None, receive_size=0, owner_size=10
+        )
+        session.unfinished, session.foreign, session.reads = 0, 0, 0
+        session.waiting = []  # parts of each message
+
+        def receive(*_):
+            if not session.waiting:
+                return -1
+            session.reads += 1
+            session.waiting[0] -= 1
+            session.more = session.waiting[0] > 0
+            if not session.more:
+                session.waiting.pop(0)
+            return 5  # as long as no owner's routing id
+
+        monkeypatch.setattr(state_frames, "receive", receive)
+        monkeypatch.setattr(state_frames, "has_more", lambda *_: session.more)
+        for name in ("next_message", "pass_over_rest"):
+            monkeypatch.setattr(state_frames, name, getattr(state_frames, name).py_func)
+        return session
+
+    def tick(self, session):
+        """Parts that one tick reads."""
+        session.reads, session.refusal = 0, 0
+        loop, control = SimpleNamespace(more=None), SimpleNamespace()
+        state_frames.newest_state.py_func(session, control, None, loop)
+        return session.reads
+
+    def test_one_message_is_read_over_many_ticks(self, session):
+        most = state_frames.MOST_PARTS
+        session.waiting = [10 * most]
+        for _ in range(9):
+            assert self.tick(session) == most
+        session.waiting.append(2)  # comes behind it
+        assert self.tick(session) == most
+        assert session.foreign == 1
+        assert self.tick(session) == 2
+        assert (session.foreign, session.unfinished) == (2, 0)
+
+    def test_many_messages_of_many_parts_share_what_a_tick_has(self, session):
+        most = state_frames.MOST_PARTS
+        session.waiting = [most // 4] * 40
+        assert [self.tick(session) for _ in range(10)] == [most] * 10
+        assert session.foreign == 40
+
+
 class TestClocks:
     """compare_clocks and age_of, without waiting for any clock."""
 
     def run(self, times, same_clock=True):
         """Ages in s of states that came at (stamp, time)."""
-        session = SimpleNamespace(sequence=-1, stamp=0.0, offset=0.0, same_clock=int(same_clock))
+        session = SimpleNamespace(
+            sequence=-1, stamp=0.0, offset=0.0, received=0, same_clock=int(same_clock)
+        )
         ages = []
         for k, (stamp, now) in enumerate(times):
             state_frames.compare_clocks.py_func(session, stamp, now)
-            session.sequence, session.stamp = k, stamp
+            session.sequence, session.stamp, session.received = k, stamp, now * 1e9
             ages.append(1e-9 * state_frames.age_of.py_func(session, now * 1e9))
         return ages
 
