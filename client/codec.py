@@ -190,7 +190,8 @@ def decode(data: bytes, most_members: int = LARGEST_MESSAGE) -> dict[str, Any]:
     except MessageError:
         raise
     except Exception as problem:  # msgpack raises many kinds, and what a hook raises
-        raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
+        reason = str(problem) or "a byte that begins no value"  # FormatError says nothing
+        raise MessageError("bad_message", f"not a msgpack message: {reason}") from problem
     if type(message) is not dict:
         raise MessageError("bad_message", f"{type(message).__name__}, expected a map")
     inside = [value for value in message.values() if type(value) in NESTING]

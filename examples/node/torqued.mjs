@@ -128,7 +128,7 @@ for (let sequence = 1; sequence <= 100; sequence++) {
   do {
     [output] = await dealer.receive();
     output = readOutput(output, session.outputs);
-  } while (output.seen < sequence);
+  } while (output.seen < sequence && !output.status.includes("LAST"));
 }
 const error = Math.max(...output.tau.map((x, k) => Math.abs(x - (g.values[k] - 2 * v[k]))));
 console.log(`state ${output.sequence}, status [${output.status}], |tau - (g - d v)| ${error}`);

@@ -17,7 +17,7 @@ from torqued.common.status import INVALID, NONFINITE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.syscalls import has_more, receive
+from torqued.server.loop.syscalls import has_more, now, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
 MOST_FRAMES = 64
@@ -90,6 +90,7 @@ def newest_state(session, control, data, loop):
             session.foreign += 1
         elif size != session.receive_size:
             session.bad_states += 1
+            status = INVALID
         else:
             status = take_state(session, control, data, loop)
     return status | session.refusal
@@ -119,7 +120,7 @@ def take_state(session, control, data, loop):
     if session.refusal:
         session.bad_states += 1
         return session.refusal
-    compare_clocks(session, stamp, loop.time * 1e-9)
+    compare_clocks(session, stamp, loop.time * 1e-9, now(loop.clock) * 1e-9)
     if session.sequence >= 0:
         # Laws with memory go by the robot's time: a late or lost tick costs them nothing.
         passed = at - session.at
@@ -147,19 +148,20 @@ def fault_of(values, quaternions):
 
 
 @kernel
-def compare_clocks(session, stamp, time):
-    """Learn by how much our clock and the sender's differ, from a state that came at `time`.
+def compare_clocks(session, stamp, time, receipt):
+    """Learn by how much our clock and the sender's differ, from a state that was received at
+    `receipt` in the tick that began at `time`.
 
     Where both are the same clock there is nothing to learn, and an age is exact. Otherwise the
     state that came fastest so far counts as having taken no time at all.
     """
     difference = time - stamp
     if session.sequence < 0:
-        near = session.same_clock != 0 and 0.0 <= difference < SAME_CLOCK
+        near = session.same_clock != 0 and 0.0 <= receipt - stamp < SAME_CLOCK
         session.same_clock = 1 if near else 0
         session.offset = 0.0 if near else difference
     elif session.same_clock != 0:
-        if difference < 0.0:  # it was measured in our future
+        if stamp > receipt:  # measured in our future; since the tick began is not
             session.same_clock = 0
             session.offset = difference
     else:

@@ -145,6 +145,11 @@ def test_what_breaks_a_rule_is_a_bad_message(data):
     assert caught.value.code == "bad_message"
 
 
+def test_refusal_of_a_byte_that_msgpack_does_not_use_says_so():
+    with pytest.raises(errors.MessageError, match="not a msgpack message: a byte that begins no"):
+        codec.decode(b"\xc1\xff")
+
+
 def test_too_long_a_message_is_refused_unread():
     with pytest.raises(errors.MessageError) as caught:
         codec.decode(bytes(codec.LARGEST_MESSAGE + 1))

@@ -167,6 +167,18 @@ def test_states_with_stamps_in_nanoseconds_grow_old_when_no_more_come(raw, state
     session.until(lambda output: not output.values[: len(state[1])].any())
 
 
+@pytest.mark.parametrize("frame", [b"", b"short", bytes(1000)])
+def test_frame_of_a_wrong_size_is_told_to_its_sender(raw, state, frame):
+    session = raw(law="gravity")
+    session.send(1, *state)
+    session.until(lambda output: output.sequence == 1)
+    session.socket.send(frame)
+    told = session.until(lambda output: output.status & INVALID)
+    assert (told.sequence, told.seen) == (1, 1)
+    session.send(2, *state)
+    assert session.until(lambda output: output.sequence == 2).status & INVALID == 0
+
+
 def test_stamp_that_runs_backwards_is_refused(client, raw, state):
     session = raw(law="gravity")
     session.send(1, *state, stamp=time.monotonic())
@@ -289,20 +301,27 @@ class TestManyParts:
 class TestClocks:
     """compare_clocks and age_of, without waiting for any clock."""
 
-    def run(self, times, same_clock=True):
-        """Ages in s of states that came at (stamp, time)."""
+    def run(self, times, same_clock=True, reading=0.0):
+        """Ages in s of states (stamp, time) that are received `reading` s after that time."""
         session = SimpleNamespace(
             sequence=-1, stamp=0.0, offset=0.0, received=0, same_clock=int(same_clock)
         )
         ages = []
         for k, (stamp, now) in enumerate(times):
-            state_frames.compare_clocks.py_func(session, stamp, now)
+            state_frames.compare_clocks.py_func(session, stamp, now, now + reading)
             session.sequence, session.stamp, session.received = k, stamp, now * 1e9
             ages.append(1e-9 * state_frames.age_of.py_func(session, now * 1e9))
         return ages
 
     def test_same_clock_gives_exact_ages_from_the_first_state_on(self):
         assert self.run([(100.0, 105.0), (105.1, 105.101)]) == pytest.approx([5.0, 0.001])
+
+    def test_state_measured_while_its_tick_reads_is_of_the_same_clock(self):
+        """Be it the first state or a later one: a backlog's ages are exact afterwards."""
+        later = [(99.9, 100.0), (100.10002, 100.1), (100.2, 160.2)]
+        for times in (later, later[1:]):
+            ages = self.run(times, reading=5e-5)
+            assert ages[-2:] == pytest.approx([0.0, 60.0], abs=1e-9)
 
     def test_other_clock_counts_from_the_fastest_arrival(self):
         ages = self.run([(0.0, 5000.010), (0.1, 5000.102), (0.2, 5000.203), (0.3, 5005.302)])
