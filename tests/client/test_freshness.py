@@ -49,24 +49,21 @@ def session(daemon):
 Q, V = np.full(4, 0.3), np.zeros(4)
 
 
-def test_client_that_pauses_gets_the_newest_output_and_no_old_one(session):
+def test_client_that_pauses_gets_the_newest_output_and_not_the_next(session):
     session.step(Q, V, timeout=PATIENCE)
     first = session.receive(PATIENCE)
     time.sleep(1.0)
-    after = session.receive(PATIENCE)
-    assert time.monotonic() - after.time < 0.5
-    assert after.tick > first.tick + 300
+    assert session.receive(PATIENCE).tick > first.tick + 1
 
 
-def test_client_that_reads_at_half_the_rate_is_never_behind(session):
+def test_client_that_reads_too_slowly_skips_outputs(session):
+    """In a queue each would follow the one before it."""
     session.step(Q, V, timeout=PATIENCE)
-    ages = []
-    for _ in range(300):
-        time.sleep(0.002)
-        output = session.receive(PATIENCE)
-        ages.append(time.monotonic() - output.time)
-    assert np.median(ages) < session.oldest_output
-    assert ages[-1] < 0.5  # and they do not grow
+    ticks = []
+    for _ in range(100):
+        time.sleep(0.004)
+        ticks.append(session.receive(PATIENCE).tick)
+    assert max(np.diff(ticks)) > 1
 
 
 def test_output_that_is_too_old_is_passed_over_and_counted(session):
