@@ -65,8 +65,9 @@ class AsyncSession(SessionFrames):
             return
         self.closed = True
         try:
-            with contextlib.suppress(TimeoutError, FieldError, AccessError):
-                await self._call("close", session=self.number)
+            if self._last is None:
+                with contextlib.suppress(TimeoutError, FieldError, AccessError):
+                    await self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)
 
@@ -95,7 +96,7 @@ class AsyncSession(SessionFrames):
         with contextlib.suppress(zmq.Again):
             while True:
                 newest = at_once(self._socket.recv(zmq.DONTWAIT))
-        output = self._parse(newest) if newest is not None else None
+        output = self._parse(newest) if newest is not None else self._last
         return output if output is not None and self._is_fresh(output) else None
 
     async def receive(self, timeout: float = 1.0) -> Output:
@@ -107,6 +108,8 @@ class AsyncSession(SessionFrames):
             raise no_output(timeout) from None
 
     async def _fresh(self) -> Output:
+        if self._last is not None:
+            return self._last
         while not self._is_fresh(output := self._parse(await self._socket.recv())):
             pass
         return output
@@ -124,6 +127,8 @@ class AsyncSession(SessionFrames):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
+        if self._last is not None:
+            return self._last
         sequence = self.send(q, v, *references, at=at, **named)
         try:
             async with asyncio.timeout(timeout):

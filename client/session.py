@@ -23,7 +23,8 @@ class Session(SessionFrames, ContextManager):
 
     The newest wins in both directions: a state that was not sent when the next one comes is
     dropped, and so is an output that was not read. Outputs older than `oldest_output` s when they
-    are read are passed over and counted in `late`.
+    are read are passed over and counted in `late`. Once the session has ended, its last output,
+    of zero torque, is what is returned, at once.
     """
 
     def __init__(
@@ -50,8 +51,9 @@ class Session(SessionFrames, ContextManager):
             return
         self.closed = True
         try:
-            with contextlib.suppress(TimeoutError, FieldError, AccessError):
-                self._call("close", session=self.number)
+            if self._last is None:
+                with contextlib.suppress(TimeoutError, FieldError, AccessError):
+                    self._call("close", session=self.number)
         finally:
             self._socket.close(linger=0)
 
@@ -80,11 +82,13 @@ class Session(SessionFrames, ContextManager):
         with contextlib.suppress(zmq.Again):
             while True:
                 newest = self._socket.recv(zmq.DONTWAIT)
-        output = self._parse(newest) if newest is not None else None
+        output = self._parse(newest) if newest is not None else self._last
         return output if output is not None and self._is_fresh(output) else None
 
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
+        if self._last is not None:
+            return self._last
         deadline = time.monotonic() + timeout
         while True:
             left = deadline - time.monotonic()
@@ -109,6 +113,8 @@ class Session(SessionFrames, ContextManager):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
+        if self._last is not None:
+            return self._last
         sequence = self.send(q, v, *references, at=at, **named)
         deadline = time.monotonic() + timeout
         while True:

@@ -85,6 +85,7 @@ class SessionFrames:
         self._output_parts = opened["outputs"]
         self._output_bytes = int(opened["output_bytes"])
         self._freshness = Freshness(same_clock)
+        self._last: Output | None = None  # once the session has ended: all that it has to say
 
     def __repr__(self) -> str:
         gains = ", ".join(self.gains) or "none"
@@ -139,9 +140,12 @@ class SessionFrames:
         values = {part["name"]: part_of(data, part) for part in self._output_parts}
         tick, sequence, seen, status, *times = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
         age, compute, made, deadline, stamp = times
-        return Output(
+        output = Output(
             tick, sequence, seen, status, age, compute, made, deadline, stamp, values=values
         )
+        if output.is_last:
+            self._last = output
+        return output
 
     def _is_fresh(self, output: Output) -> bool:
         """Whether an output may still be used; the last one of a session always."""

@@ -1,6 +1,7 @@
 """Sessions in asyncio, with the loop of a daemon in a process of its own."""
 
 import asyncio
+import signal
 
 import numpy as np
 import pytest
@@ -45,6 +46,19 @@ def run(daemon, program):
 
 async def open_sessions(client):
     return (await client.call("sessions", client.control_endpoint)).sessions
+
+
+def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon, state):
+    async def program(client):
+        async with await client.session("gravity") as session:
+            await session.step(*state, timeout=PATIENCE)
+            await client.call("close", session=session.number)
+            last = await session.step(*state, timeout=PATIENCE)
+            assert last.is_last
+            again = [await session.step(*state), await session.receive(), session.latest()]
+            assert all(output is last for output in again)
+
+    run(daemon, program)
 
 
 def test_step_is_awaited_and_gives_the_output_of_its_state(daemon, robot, state):
@@ -152,13 +166,14 @@ def test_silence_ends_in_a_timeout(daemon, state):
     async def program(client):
         session = await client.session("gravity")
         await session.receive(PATIENCE)  # by now it is connected
-        await client.call("close", session=session.number)
-        while not (await session.receive(PATIENCE)).is_last:
-            pass
-        with pytest.raises(TimeoutError, match="no output for state 1 within"):
-            await session.step(*state, timeout=0.1)
-        with pytest.raises(TimeoutError, match="no fresh output within"):
-            await session.receive(0.05)
+        daemon.signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(TimeoutError, match="no output for state 1 within"):
+                await session.step(*state, timeout=0.1)
+            with pytest.raises(TimeoutError, match="no fresh output within"):
+                await session.receive(0.05)
+        finally:
+            daemon.signal(signal.SIGCONT)
 
     run(daemon, program)
 
