@@ -12,28 +12,25 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import zmq.asyncio
 
-from torqued.client import codec, endpoints
-from torqued.client.addresses import endpoint_for
+from torqued.client import codec
 from torqued.client.async_session import AsyncSession
 from torqued.client.async_telemetry import AsyncTelemetry
-from torqued.client.client import connected, no_reply, of_my_version, patience, require_open
+from torqued.client.base_client import BaseClient, no_reply, of_my_version
+from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
-from torqued.client.keys import find_keys
-from torqued.client.methods import Methods
-from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.operations import LONG, Request
 from torqued.client.results import Result
 from torqued.common.errors import TorquedError
 
 
-class AsyncClient(Methods):
+class AsyncClient(BaseClient, AsyncContextManager):
     """One daemon, as seen from a program in asyncio. Arguments and retries as `Client` has them."""
 
     def __init__(
@@ -44,29 +41,10 @@ class AsyncClient(Methods):
         key: str | Path | None = None,
         server_key: str | Path | None = None,
     ) -> None:
-        self.endpoint = endpoint_for(daemon)
-        self._keys = find_keys(self.endpoint, key, server_key)
-        self.timeout = timeout
-        self.retries = retries
-        self.closed = False
+        super().__init__(daemon, timeout, retries, key, server_key)
         self._context = zmq.asyncio.Context()
-        self._identities = itertools.count(1)
         self._connections: dict[str, Connection] = {}
         self._sessions: list[AsyncSession] = []
-
-    def __repr__(self) -> str:
-        return f"<AsyncClient of {self.endpoint}{', closed' if self.closed else ''}>"
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     async def close(self) -> None:
         """Close all sessions and connections; requests under way get `asyncio.CancelledError`."""
@@ -79,11 +57,6 @@ class AsyncClient(Methods):
             await connection.close()
         self._connections.clear()
         self._context.term()
-
-    @property
-    def control_endpoint(self) -> str:
-        """Where introspection goes: beside the request socket."""
-        return endpoints.control_endpoint(self.endpoint)
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
@@ -109,15 +82,14 @@ class AsyncClient(Methods):
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        if endpoint is None:
-            endpoint = self.control_endpoint if operation in CONTROL else self.endpoint
+        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG:
             await self._find(operation)
-        timeout = patience(operation, self.timeout) if timeout is None else timeout
-        attempts = 1 if operation in ONCE else self.retries + 1
+        timeout = self._patience(operation) if timeout is None else timeout
+        attempts = self._attempts(operation)
         for _ in range(attempts):
             if endpoint not in self._connections:
-                socket = connected(self, self._context, endpoint, self._keys)
+                socket = self._new_socket(self._context, endpoint)
                 self._connections[endpoint] = Connection(socket)
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
@@ -136,10 +108,8 @@ class AsyncClient(Methods):
 
     def telemetry(self) -> AsyncTelemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
-        require_open(self)
-        return AsyncTelemetry(
-            self._context, endpoints.telemetry_endpoint(self.endpoint), self._keys
-        )
+        self._require_open()
+        return AsyncTelemetry(self._context, self.telemetry_endpoint, self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Opening:
         """A session with the loop, options as in `Client.session`.
@@ -153,14 +123,9 @@ class AsyncClient(Methods):
         """`hello` goes first, as in `Client.session`."""
         await self.hello()
         opened = await self.call("open", law=law, **fields)
-
         try:
             session = AsyncSession(
-                self._context,
-                opened.as_dict(),
-                self.call,
-                self.endpoint,
-                self._keys,
+                self._context, opened.as_dict(), self.call, self.endpoint, self._keys
             )
         except BaseException:
             with contextlib.suppress(TorquedError):

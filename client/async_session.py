@@ -14,22 +14,21 @@ import asyncio
 import builtins
 import contextlib
 from collections.abc import Awaitable, Callable, Mapping
-from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import zmq
 import zmq.asyncio
 
+from torqued.client.base_session import BaseSession, no_output
+from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session import no_output, not_taken
-from torqued.client.session_frames import Output, SessionFrames
-from torqued.client.session_socket import connect_session, has_same_clock
+from torqued.client.session_frames import Output
 
 T = TypeVar("T")
 
 
-class AsyncSession(SessionFrames):
+class AsyncSession(BaseSession, AsyncContextManager):
     """An open session; closes itself at the end of an `async with` block."""
 
     def __init__(
@@ -40,21 +39,11 @@ class AsyncSession(SessionFrames):
         request: str = "",
         keys: Keys | None = None,
     ) -> None:
-        super().__init__(opened, has_same_clock(request))
+        super().__init__(context, opened, request, keys)
         self._call = call
-        self.closed = False
-        self._socket = connect_session(context.socket(zmq.DEALER), opened, request, keys)
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
+    def _at_once(self, call: Any) -> Any:
+        return at_once(call)
 
     async def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
@@ -75,29 +64,6 @@ class AsyncSession(SessionFrames):
         """Change gains, gradually over so many seconds; those not given stay as they are."""
         reply = await self._call("tune", session=self.number, gains=dict(gains), over=over)
         self.gains = dict(reply["gains"])
-
-    def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
-        """Send a state without waiting; returns its sequence number.
-
-        References follow in their order, or by name; those not given stay as they were. `at` is
-        the robot's time in s where that is not the clock's, as in a simulation: laws that learn
-        and observers go by it.
-        """
-        frame = self._pack(q, v, references, named, at)
-        try:
-            at_once(self._socket.send(frame, zmq.DONTWAIT))
-        except zmq.Again:
-            raise not_taken() from None
-        return self._sequence
-
-    def latest(self) -> Output | None:
-        """The newest output that has come, or None where that is none, or too old."""
-        newest = None
-        with contextlib.suppress(zmq.Again):
-            while True:
-                newest = at_once(self._socket.recv(zmq.DONTWAIT))
-        output = self._parse(newest) if newest is not None else self._last
-        return output if output is not None and self._is_fresh(output) else None
 
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""

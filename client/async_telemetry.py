@@ -4,35 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import builtins
-from types import TracebackType
-from typing import Self
 
 import zmq.asyncio
 
 from torqued.client.async_session import at_once
+from torqued.client.context_manager import AsyncContextManager
 from torqued.client.keys import Keys
 from torqued.client.results import Stats
 from torqued.client.telemetry import nothing_published, require_open, stats_in, subscribed
 
 
-class AsyncTelemetry:
+class AsyncTelemetry(AsyncContextManager):
     """A subscription; closes itself at the end of an `async with` block."""
 
     def __init__(
         self, context: zmq.asyncio.Context, endpoint: str, keys: Keys | None = None
     ) -> None:
         self._socket: zmq.asyncio.Socket = subscribed(context.socket(zmq.SUB), endpoint, keys)
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the subscription."""

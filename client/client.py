@@ -12,7 +12,6 @@ in results.py.
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,21 +19,18 @@ from typing import Any
 
 import zmq
 
-from torqued.client import codec, endpoints
-from torqued.client.addresses import endpoint_for
+from torqued.client import codec
+from torqued.client.base_client import BaseClient, no_reply, of_my_version
 from torqued.client.context_manager import ContextManager
-from torqued.client.discovery import those_running
-from torqued.client.errors import TimeoutError, VersionError
-from torqued.client.keys import Keys, connect, find_keys
-from torqued.client.methods import Methods
-from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.errors import TimeoutError
+from torqued.client.operations import LONG, Request
 from torqued.client.results import Result
 from torqued.client.session import Session
 from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
 
-class Client(Methods, ContextManager):
+class Client(BaseClient, ContextManager):
     """One daemon, as seen from another process. Not to be shared between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
@@ -55,19 +51,11 @@ class Client(Methods, ContextManager):
         key: str | Path | None = None,
         server_key: str | Path | None = None,
     ) -> None:
-        self.endpoint = endpoint_for(daemon)
-        self._keys = find_keys(self.endpoint, key, server_key)
-        self.timeout = timeout
-        self.retries = retries
-        self.closed = False
+        super().__init__(daemon, timeout, retries, key, server_key)
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
-        self._identities = itertools.count(1)
         self._sessions: list[Session] = []
-
-    def __repr__(self) -> str:
-        return f"<Client of {self.endpoint}{', closed' if self.closed else ''}>"
 
     def close(self) -> None:
         """Close all sessions and connections."""
@@ -80,11 +68,6 @@ class Client(Methods, ContextManager):
             socket.close(linger=0)
         self._sockets.clear()
         self._context.term()
-
-    @property
-    def control_endpoint(self) -> str:
-        """Where introspection goes: beside the request socket."""
-        return endpoints.control_endpoint(self.endpoint)
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
@@ -109,12 +92,11 @@ class Client(Methods, ContextManager):
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        if endpoint is None:
-            endpoint = self.control_endpoint if operation in CONTROL else self.endpoint
+        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG:
             self._find(operation)
-        timeout = patience(operation, self.timeout) if timeout is None else timeout
-        attempts = 1 if operation in ONCE else self.retries + 1
+        timeout = self._patience(operation) if timeout is None else timeout
+        attempts = self._attempts(operation)
         for _ in range(attempts):
             reply = self._exchange(endpoint, operation, fields, timeout)
             if reply is not None:
@@ -152,7 +134,7 @@ class Client(Methods, ContextManager):
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
-            self._sockets[endpoint] = connected(self, self._context, endpoint, self._keys)
+            self._sockets[endpoint] = self._new_socket(self._context, endpoint)
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
@@ -161,8 +143,8 @@ class Client(Methods, ContextManager):
 
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
-        require_open(self)
-        return Telemetry(self._context, endpoints.telemetry_endpoint(self.endpoint), self._keys)
+        self._require_open()
+        return Telemetry(self._context, self.telemetry_endpoint, self._keys)
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.
@@ -174,68 +156,14 @@ class Client(Methods, ContextManager):
         """
         self.hello()
         opened = self.call("open", law=law, **fields)
-
         try:
-            session = Session(
-                self._context,
-                opened.as_dict(),
-                self.call,
-                self.endpoint,
-                self._keys,
-            )
+            session = Session(self._context, opened.as_dict(), self.call, self.endpoint, self._keys)
         except BaseException:
             with contextlib.suppress(TorquedError):
                 self.call("close", session=opened.session)
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
-
-
-def require_open(client: Any) -> None:
-    """Refuse to use a client that has been closed."""
-    if client.closed:
-        raise TorquedError(f"{client!r} cannot be used any more: make another one")
-
-
-def connected(client: Any, context: Any, endpoint: str, keys: Keys | None) -> Any:
-    """A socket for requests to an endpoint."""
-    require_open(client)
-    socket = context.socket(zmq.DEALER)
-    socket.linger = 0
-    try:
-        connect(socket, endpoint, keys)
-    except TorquedError:
-        socket.close()
-        raise
-    return socket
-
-
-def patience(operation: str, timeout: float) -> float:
-    """Seconds to wait for a reply, where the caller does not say."""
-    return max(timeout, LONG.get(operation, 0.0))
-
-
-def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
-    """The reply, if it is of the protocol version that this client speaks."""
-    version = reply.get("protocol")
-    if version != codec.PROTOCOL_VERSION:
-        raise VersionError(
-            f"the daemon at {endpoint} speaks protocol version {version}, "
-            f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
-        )
-    return reply
-
-
-def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
-    """The error after the last attempt."""
-    times = "" if attempts == 1 else f", {attempts} times"
-    message = f"{operation}: no reply from {endpoint} within {timeout} s{times}"
-    if endpoint.startswith("tcp://"):
-        hint = "is the daemon running? Over TCP it is also silent to keys that it does not allow."
-    else:
-        folder = Path(endpoint.removeprefix("ipc://")).parent
-        hint = f"is the daemon running? ({those_running(folder)})"
-    return TimeoutError(f"{message}; {hint}")
 
 
 def milliseconds(seconds: float) -> int:

@@ -1,8 +1,9 @@
-"""Things that are closed at the end of a `with` block."""
+"""Things that are closed at the end of a `with` or an `async with` block."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Awaitable
 from types import TracebackType
 from typing import Self
 
@@ -24,3 +25,24 @@ class ContextManager(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give back what was taken."""
+
+
+class AsyncContextManager(ABC):
+    """Closes itself when its `async with` block ends, whatever ends it."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        closing = self.close()
+        if closing is not None:
+            await closing
+
+    @abstractmethod
+    def close(self) -> Awaitable[None] | None:
+        """Give back what was taken; to be awaited where that takes a request."""

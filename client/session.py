@@ -9,16 +9,16 @@ from typing import Any
 
 import zmq
 
+from torqued.client.base_session import BaseSession, no_output
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import Output, SessionFrames
-from torqued.client.session_socket import connect_session, has_same_clock
+from torqued.client.session_frames import Output
 
 __all__ = ["Output", "Session"]
 
 
-class Session(SessionFrames, ContextManager):
+class Session(BaseSession, ContextManager):
     """An open session; closes itself at the end of a `with` block.
 
     The newest wins in both directions: a state that was not sent when the next one comes is
@@ -35,11 +35,8 @@ class Session(SessionFrames, ContextManager):
         request: str = "",
         keys: Keys | None = None,
     ) -> None:
-        super().__init__(opened, has_same_clock(request))
+        super().__init__(context, opened, request, keys)
         self._call = call
-        self.closed = False
-        socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-        self._socket = connect_session(socket, opened, request, keys)
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
@@ -61,29 +58,6 @@ class Session(SessionFrames, ContextManager):
         """Change gains, gradually over so many seconds; those not given stay as they are."""
         reply = self._call("tune", session=self.number, gains=dict(gains), over=over)
         self.gains = dict(reply["gains"])
-
-    def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
-        """Send a state without waiting; returns its sequence number.
-
-        References follow in their order, or by name; those not given stay as they were. `at` is
-        the robot's time in s where that is not the clock's, as in a simulation: laws that learn
-        and observers go by it.
-        """
-        frame = self._pack(q, v, references, named, at)
-        try:
-            self._socket.send(frame, zmq.DONTWAIT)
-        except zmq.Again:
-            raise not_taken() from None
-        return self._sequence
-
-    def latest(self) -> Output | None:
-        """The newest output that has come, or None where that is none, or too old."""
-        newest = None
-        with contextlib.suppress(zmq.Again):
-            while True:
-                newest = self._socket.recv(zmq.DONTWAIT)
-        output = self._parse(newest) if newest is not None else self._last
-        return output if output is not None and self._is_fresh(output) else None
 
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
@@ -123,13 +97,3 @@ class Session(SessionFrames, ContextManager):
                 return output
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no output for state {sequence} within {timeout} s")
-
-
-def not_taken() -> TimeoutError:
-    """The error of a state that could not be sent."""
-    return TimeoutError("the daemon does not take states; is it running?")
-
-
-def no_output(timeout: float) -> TimeoutError:
-    """The error after waiting for an output."""
-    return TimeoutError(f"no fresh output within {timeout} s; is the daemon running?")

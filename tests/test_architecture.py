@@ -10,6 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+SOURCES = ("common", "client", "kernels", "server", "benchmarks")
+
 #: Package → what no module of it may import, directly or inside a function.
 FORBIDDEN = {
     "common": {
@@ -152,8 +154,9 @@ def cycle_in(graph: dict[str, set[str]]) -> list[str]:
     return next((circle for module in sorted(graph) if (circle := visit(module, []))), [])
 
 
-def test_modules_of_kernels_do_not_import_each_other_in_a_circle():
-    sources = {name: path.read_text() for name, path in modules_of("kernels").items()}
+@pytest.mark.parametrize("folder", SOURCES)
+def test_modules_do_not_import_each_other_in_a_circle(folder):
+    sources = {name: path.read_text() for name, path in modules_of(folder).items()}
     assert cycle_in(import_graph(sources)) == []
 
 
@@ -201,3 +204,18 @@ def test_looking_up_a_robot_does_not_load_the_kernels():
 def test_controllers_are_imported_from_the_package_of_control():
     loaded = loaded_by("from torqued.kernels.control import Balance, Controller, WholeBody")
     assert loaded.isdisjoint({"zmq", "msgpack", "torqued.client", "torqued.server"})
+
+
+def rooms(*folders: str) -> set[str]:
+    """Folders that have modules in them."""
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+    return {str(path.parent.relative_to(ROOT)) for path in found if path.name != "__init__.py"}
+
+
+def test_every_room_has_its_test_room_and_no_test_room_is_without_one():
+    tested = {
+        str(path.parent.relative_to(ROOT / "tests")) for path in (ROOT / "tests").rglob("test_*.py")
+    }
+    assert rooms(*SOURCES) - tested == set()
+    apart = {".", "oracles", "docker", "examples"}  # of no package
+    assert tested - apart - rooms(*SOURCES) == set()

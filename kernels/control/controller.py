@@ -124,7 +124,8 @@ class Controller:
 
     def tuned(self, changes: Mapping[str, Any]) -> Gains:
         """All gains by name with some changed, checked; others stay as they were."""
-        merged = {**mapping(self.fields, "gains"), **changes}
+        # Those in effect, not those given: a default may depend on a gain that changes.
+        merged = {**self.gains, **changes}
         gains = self.law.gains(self.robot, merged, self.fields)
         self.fields = {**self.fields, "gains": merged}
         self.gains = gains

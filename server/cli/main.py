@@ -90,8 +90,12 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
+#: Options that take a key, and how long that is.
+KEY_OPTIONS, KEY_LENGTH = ("--public", "--server-key", "--key"), 40
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(with_keys(sys.argv[1:] if argv is None else argv))
     try:
         return run(COMMANDS[args.command], args)
     except ModuleNotFoundError as error:
@@ -108,6 +112,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader, such as `head`, has gone; the interpreter must not flush into its pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def with_keys(argv: Sequence[str]) -> list[str]:
+    """Arguments whose keys cannot be taken for options: one in 85 begins with "-"."""
+    joined: list[str] = []
+    for word in argv:
+        if joined and joined[-1] in KEY_OPTIONS and len(word) == KEY_LENGTH:
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def run(command: Command, args: argparse.Namespace) -> int:

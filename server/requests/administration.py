@@ -16,7 +16,6 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.errors import InputError
 from torqued.server.access.rights import Caller
-from torqued.server.requests.operation import REQUEST
 from torqued.server.requests.replies import Deferred
 from torqued.server.worker.reload import Reload
 
@@ -36,8 +35,6 @@ CONVENTIONS = (
 
 
 def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    from torqued.server.requests.operations import names_on  # the table has this function in it
-
     robot = daemon.robot
     return {
         "name": robot.name,
@@ -51,7 +48,7 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "gravity": robot.gravity_vector,
         "warnings": list(robot.warnings),
         "conventions": CONVENTIONS,
-        "operations": list(names_on(REQUEST)),
+        "operations": list(daemon.request_dispatch.names),
         "endpoints": caller.transport.reached_by(),
         "rights": caller.right,
         "rate": daemon.servo.statistics()["rate"],

@@ -110,13 +110,4 @@ def control(robot: Robot, fields: Fields) -> dict[str, Any]:
     if not controller.law.is_torque:
         raise InputError("law: a stream is no law; `dynamics` has its quantities", "law")
     references = mapping(fields, "references")
-    for name in references:  # before they become arguments: q, v and elapsed are others
-        if name not in controller.references:
-            listed = ", ".join(controller.references) or "none"
-            raise InputError(
-                f"references: {name!r} is unknown, law {controller.name!r} takes: {listed}",
-                "references",
-                name,
-                listed,
-            )
     return vars(controller.torque(fields["q"], fields["v"], **references))

@@ -109,9 +109,10 @@ def test_plain_installation_answers_the_servers_commands_with_the_extra_to_insta
     assert done.stderr.endswith("install the 'server' extra: pip install 'torqued[server]'\n")
 
 
-def test_plain_installation_makes_keys(tmp_path):
+@pytest.mark.parametrize("begin", ["", "-", "--"])
+def test_plain_installation_makes_keys(tmp_path, begin):
     """A client's machine makes its own key, and only the public half travels."""
-    server = zmq.curve_keypair()[0].decode()
+    server = (begin + zmq.curve_keypair()[0].decode())[:40]
     done = plain_installation("keys", "new", "arm", "--server-key", server, "--keys", str(tmp_path))
     assert (done.returncode, done.stderr) == (0, "")
     assert "torqued keys allow arm --rights read --public" in done.stdout

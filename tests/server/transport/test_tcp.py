@@ -3,7 +3,6 @@
 import asyncio
 import random
 import socket as plain
-import subprocess
 
 import numpy as np
 import pytest
@@ -195,13 +194,13 @@ def test_only_the_key_that_opened_a_session_can_join_it(connect, keys, daemon):
     opened = client.call("open", law="gravity")
     endpoint = reachable(opened.endpoint, daemon.tcp)
     own, key = pair_of(keys, "controller"), opened.server_key
-    assert not shakes_hands(endpoint, pair_of(keys, "other"), key, zmq.DEALER)
-    assert not shakes_hands(endpoint, pair_of(keys, "admin"), key, zmq.DEALER)
-    assert not shakes_hands(endpoint, KeyPair.new(), key, zmq.DEALER)
-    assert not shakes_hands(endpoint, None, None, zmq.DEALER)
+    assert not shakes_hands(endpoint, pair_of(keys, "other"), key)
+    assert not shakes_hands(endpoint, pair_of(keys, "admin"), key)
+    assert not shakes_hands(endpoint, KeyPair.new(), key)
+    assert not shakes_hands(endpoint, None, None)
     # Nor an old connection of its own, to another session that had this port.
-    assert not shakes_hands(endpoint, own, keys.server().public, zmq.DEALER)
-    assert shakes_hands(endpoint, own, key, zmq.DEALER)
+    assert not shakes_hands(endpoint, own, keys.server().public)
+    assert shakes_hands(endpoint, own, key)
     client.call("close", session=opened.session)
 
 
@@ -281,8 +280,8 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
     for _ in range(200):
         assert socket.poll(PATIENCE * 1000)
         socket.recv_multipart()
-    for count, length in enumerate((0, 1, 8, 3 * len(session._frame)), start=1):
-        session._socket.send(rng.randbytes(length))
+    for count, length in enumerate((0, 1, 8, 3 * len(session._frame)), 1):
+        session._socket.send(rng.randbytes(length))  # the next one would take its place
         eventually(lambda count=count: sessions_of(local)[0]["bad_states"] == count)
     output = session.step(*STATE, timeout=PATIENCE)
     assert output.sequence == 2
@@ -313,58 +312,6 @@ def test_commands_take_an_endpoint_and_keys(daemon, keys, capsys, monkeypatch):
     monkeypatch.setenv("TORQUED_KEY", str(keys.folder / "admin.key"))
     assert main(["call", "hello", *where, "--json"]) == 0
     assert '"rights": "administrate"' in capsys.readouterr().out
-
-
-def run_serve(tmp_path, *options, **environment):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    process = DaemonProcess(folder, "arm", "--robot", "chain2", *options, **environment)
-    return subprocess.run(
-        process.command, capture_output=True, text=True, timeout=120, env=process.environment
-    )
-
-
-def test_tcp_without_keys_is_refused_and_says_what_to_do(tmp_path):
-    done = run_serve(
-        tmp_path, "--listen", f"tcp://127.0.0.1:{free_port()}", TORQUED_KEYS=str(tmp_path / "keys")
-    )
-    assert done.returncode == 2
-    assert "torqued keys new NAME --rights command" in done.stderr
-    assert "--plain-tcp" in done.stderr
-
-
-def test_taken_port_is_refused_and_nothing_stays_behind(tmp_path):
-    with plain.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        listen = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        done = run_serve(tmp_path, "--listen", listen, "--plain-tcp")
-    assert done.returncode == 2
-    assert f"cannot bind {listen}: Address already in use" in done.stderr
-    assert list((tmp_path / "sockets").iterdir()) == []
-
-
-def test_plain_tcp_works_with_its_flag_and_a_warning(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    port = free_port(6)
-    options = ("--robot", "chain2", "--listen", f"tcp://127.0.0.1:{port}", "--plain-tcp")
-    ports = f"{port + 3}-{port + 5}"
-    daemon = DaemonProcess(folder, "arm", *options, TORQUED_SESSION_PORTS=ports).start()
-    try:
-        assert "whoever reaches this port can command the robot" in daemon.log.read_text()
-        with Client(f"tcp://127.0.0.1:{port}", timeout=5.0) as client:
-            assert client.hello().rights == "administrate"
-            used = []
-            for _ in range(3):  # a port that was just given back is used again last
-                with client.session("gravity") as session:
-                    assert session.step(*STATE, timeout=PATIENCE).sequence == 1
-                    used.append(sessions_of(client)[0]["endpoint"])
-            assert used == [f"tcp://*:{port + k}" for k in (3, 4, 5)]
-            with client.telemetry() as telemetry:
-                assert telemetry.receive(PATIENCE)["ready"]
-    finally:
-        assert daemon.stop() == 0
 
 
 def test_limits_are_per_client(tmp_path, keys):

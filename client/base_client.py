@@ -1,0 +1,100 @@
+"""What `Client` and `AsyncClient` have in common: all of a request that does not wait."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from torqued.client import codec, endpoints
+from torqued.client.addresses import endpoint_for
+from torqued.client.discovery import those_running
+from torqued.client.errors import TimeoutError, VersionError
+from torqued.client.keys import connect, find_keys
+from torqued.client.methods import Methods
+from torqued.client.operations import CONTROL, LONG, ONCE
+from torqued.common.errors import TorquedError
+
+
+class BaseClient(Methods):
+    """Where a daemon is, and how patient its client."""
+
+    def __init__(
+        self,
+        daemon: str,
+        timeout: float,
+        retries: int,
+        key: str | Path | None,
+        server_key: str | Path | None,
+    ) -> None:
+        self.endpoint = endpoint_for(daemon)
+        self._keys = find_keys(self.endpoint, key, server_key)
+        self.timeout = timeout
+        self.retries = retries
+        self.closed = False
+        self._identities = itertools.count(1)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.endpoint}{', closed' if self.closed else ''}>"
+
+    @property
+    def control_endpoint(self) -> str:
+        """Where introspection goes: beside the request socket."""
+        return endpoints.control_endpoint(self.endpoint)
+
+    @property
+    def telemetry_endpoint(self) -> str:
+        """Where the daemon publishes statistics."""
+        return endpoints.telemetry_endpoint(self.endpoint)
+
+    def _endpoint_of(self, operation: str) -> str:
+        return self.control_endpoint if operation in CONTROL else self.endpoint
+
+    def _patience(self, operation: str) -> float:
+        """Seconds to wait for a reply, where the caller does not say."""
+        return max(self.timeout, LONG.get(operation, 0.0))
+
+    def _attempts(self, operation: str) -> int:
+        return 1 if operation in ONCE else self.retries + 1
+
+    def _require_open(self) -> None:
+        """Refuse to use a client that has been closed."""
+        if self.closed:
+            raise TorquedError(f"{self!r} cannot be used any more: make another one")
+
+    def _new_socket(self, context: Any, endpoint: str) -> Any:
+        """A socket for requests to an endpoint."""
+        self._require_open()
+        socket = context.socket(zmq.DEALER)
+        socket.linger = 0
+        try:
+            connect(socket, endpoint, self._keys)
+        except TorquedError:
+            socket.close()
+            raise
+        return socket
+
+
+def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
+    """The reply, if it is of the protocol version that this client speaks."""
+    version = reply.get("protocol")
+    if version != codec.PROTOCOL_VERSION:
+        raise VersionError(
+            f"the daemon at {endpoint} speaks protocol version {version}, "
+            f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
+        )
+    return reply
+
+
+def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
+    """The error after the last attempt."""
+    times = "" if attempts == 1 else f", {attempts} times"
+    message = f"{operation}: no reply from {endpoint} within {timeout} s{times}"
+    if endpoint.startswith("tcp://"):
+        hint = "is the daemon running? Over TCP it is also silent to keys that it does not allow."
+    else:
+        folder = Path(endpoint.removeprefix("ipc://")).parent
+        hint = f"is the daemon running? ({those_running(folder)})"
+    return TimeoutError(f"{message}; {hint}")
