@@ -42,7 +42,7 @@ class LastFrames:
     def flush(self) -> bool:
         """Send what clients can take by now; whether some are left."""
         self._waiting = [item for item in self._waiting if not settle(item)]
-        return bool(self._waiting)
+        return self.is_waiting
 
     def finish(self) -> None:
         """Wait until all have been sent or given up."""
