@@ -33,6 +33,11 @@ class LastFrames:
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some have neither been sent nor given up."""
+        return bool(self._waiting)
+
     def add(self, socket: zmq.Socket[bytes], owner: bytes, frame: bytes, milliseconds: int) -> None:
         """Send a frame within so many ms if its client takes it, and close the socket."""
         until = time.monotonic() + 1e-3 * milliseconds
