@@ -33,6 +33,11 @@ class LastFrames:
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether some have neither been sent nor given up."""
+        return bool(self._waiting)
+
     def add(self, socket: zmq.Socket[bytes], owner: bytes, frame: bytes, milliseconds: int) -> None:
         """Send a frame within so many ms if its client takes it, and close the socket."""
         until = time.monotonic() + 1e-3 * milliseconds
@@ -42,7 +47,7 @@ class LastFrames:
     def flush(self) -> bool:
         """Send what clients can take by now; whether some are left."""
         self._waiting = [item for item in self._waiting if not settle(item)]
-        return bool(self._waiting)
+        return self.is_waiting
 
     def finish(self) -> None:
         """Wait until all have been sent or given up."""

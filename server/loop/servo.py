@@ -218,7 +218,7 @@ class Servo:
         `transfer` is what these take, s.
         """
         others = [other.cost for other in self.sessions.values()]
-        compute = measured_cost(trial, time_left(others, self.period) - transfer)
+        compute = measured_cost(trial, enough=time_left(others, self.period) - transfer)
         check_budget(compute + transfer, others, self.period)
         return compute
 

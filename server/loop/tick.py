@@ -88,8 +88,8 @@ def compute(handle, loop, session, control, data):
         return OVERRUN
     if control.most_iterations > 0:
         left = loop.deadline + loop.period - now(loop.clock)
-        allowed = int(SOLVER_SHARE * left / control.iteration_time)
-        control.iterations = max(LEAST_ITERATIONS, min(control.most_iterations, allowed))
+        allowed = max(LEAST_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
+        control.iterations = min(control.most_iterations, allowed)
     begin = processor_time(loop.clock)
     status = evaluate(handle, control, data)
     spent = processor_time(loop.clock) - begin

@@ -172,12 +172,20 @@ class Endpoints:
     def remove_sockets(self) -> None:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
         for endpoint in (self.request, self.control, self.telemetry, self.worker):
-            Path(endpoint.removeprefix("ipc://")).unlink(missing_ok=True)
+            remove_socket(Path(endpoint.removeprefix("ipc://")))
         for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
             for path in self.folder.glob(f"{self.name}.{pattern}"):
-                path.unlink(missing_ok=True)
+                remove_socket(path)
 
     def remove(self) -> None:
         """Take away socket files and then the lock: until the end nobody else has any."""
         self.remove_sockets()
         (self.folder / f"{self.name}.lock").unlink(missing_ok=True)
+
+
+def remove_socket(path: Path) -> None:
+    """Take away a socket file, if there is one."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:  # a folder, for one
+        raise EndpointError(f"{path} is in the way of a socket: {error.strerror}") from None

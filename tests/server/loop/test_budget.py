@@ -11,6 +11,7 @@ from torqued.common.status import FALLBACK, OVERRUN
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.server.loop import budget
+from torqued.server.loop.tick import LEAST_ITERATIONS
 
 PATIENCE = 20.0
 PERIOD = 1e-3
@@ -88,6 +89,19 @@ def test_trial_ends_with_the_first_state_that_takes_too_long(monkeypatch):
     tried.clear()
     assert budget.measured_cost(controller, enough=1.0) == 0.02
     assert len(tried) == budget.STATES * budget.TIMES
+
+
+@pytest.mark.parametrize("iterations", [5, 200])
+def test_solver_is_tried_with_the_iterations_that_it_always_has(monkeypatch, iterations):
+    """In most random states a humanoid cannot stand: what looking for a way takes says nothing."""
+    robot = Robot.family("biped", 8, base="floating")
+    options = {"tasks": [{"kind": "posture"}], "contacts": points(16), "iterations": iterations}
+    controller = Controller(robot, "wholebody", **options)
+    seen = set()
+    record = controller.record[0]
+    monkeypatch.setattr(budget, "_seconds", lambda _: seen.add(int(record.iterations)) or 1e-4)
+    budget.measured_cost(controller)
+    assert seen == {min(iterations, LEAST_ITERATIONS)}
 
 
 def test_large_frames_cost_time_too(tmp_path):

@@ -186,3 +186,9 @@ def test_lock_file_that_its_owner_is_taking_away_is_not_a_lock(folder, monkeypat
     assert seen == [False, True]
     assert real(os.fstat(lock.fileno()), path.stat())
     lock.close()
+
+
+def test_folder_where_a_socket_should_be_is_an_error_with_its_name(tmp_path):
+    (tmp_path / "arm.sock").mkdir()
+    with pytest.raises(EndpointError, match=r"arm\.sock is in the way of a socket: Is a directory"):
+        Endpoints(tmp_path, "arm").remove_sockets()
