@@ -156,17 +156,6 @@ def test_duplicate_lower_and_replayed_states_are_ignored_and_counted(client, raw
     assert session.until(lambda output: output.sequence == 6).status & INVALID == 0
 
 
-def test_states_with_stamps_in_nanoseconds_grow_old_when_no_more_come(raw, state):
-    """Such stamps are so large that a float cannot tell a minute from the next."""
-    session = raw(law="gravity")
-    for sequence in range(1, 6):
-        session.send(sequence, *state, stamp=float(time.time_ns()))
-        session.until(lambda output, s=sequence: output.sequence == s)
-    stale = session.until(lambda output: output.status & STALE)
-    assert stale.age > STALE_AFTER
-    session.until(lambda output: not output.values[: len(state[1])].any())
-
-
 @pytest.mark.parametrize("frame", [b"", b"short", bytes(1000)])
 def test_frame_of_a_wrong_size_is_told_to_its_sender(raw, state, frame):
     session = raw(law="gravity")
