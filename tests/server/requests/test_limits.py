@@ -165,4 +165,4 @@ def test_references_are_no_arguments(daemon):
     for name in ("q", "v", "elapsed", "self"):
         fields = {"law": "pd", "q": np.zeros(5), "v": np.zeros(5), "references": {name: [0.0] * 5}}
         error = daemon.ask("control", **fields)["error"]
-        assert (error["code"], error["field"]) == ("bad_field", "references")
+        assert (error["code"], error["field"]) == ("bad_field", f"references.{name}")
