@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import zmq
 
@@ -35,6 +35,11 @@ class BaseClient(Methods):
         self.retries = retries
         self.closed = False
         self._identities = itertools.count(1)
+
+    @classmethod
+    def of(cls, name: str, **options: Any) -> Self:
+        """The daemon of that name on this machine: `Client(name)` in a word that says so."""
+        return cls(name, **options)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.endpoint}{', closed' if self.closed else ''}>"

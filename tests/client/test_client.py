@@ -249,3 +249,10 @@ def test_import_loads_neither_numba_nor_pydantic_nor_asyncio():
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert {"numba", "pydantic", "zmq.asyncio"}.isdisjoint(done.stdout.split())
+
+
+def test_a_daemon_by_its_name_is_the_one_of_its_endpoint():
+    with Client.of("panda", timeout=0.5) as named, Client("panda") as same:
+        assert named.endpoint == same.endpoint
+        assert named.endpoint.endswith("/panda.sock")
+        assert named.timeout == 0.5
