@@ -181,7 +181,7 @@ class Connection:
         while True:
             data = await self._socket.recv()
             with contextlib.suppress(MessageError):  # whoever waits for it runs out of time
-                reply = codec.decode(data)
+                reply = codec.decode_reply(data)
                 identity = reply.get("id")
                 waiting = self._waiting.get(identity) if isinstance(identity, int) else None
                 if waiting is not None and not waiting.done():

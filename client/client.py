@@ -122,14 +122,16 @@ class Client(BaseClient, ContextManager):
         socket.send(codec.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
         try:
-            reply = codec.decode(socket.recv())  # waits that long; to poll first would take longer
+            reply = codec.decode_reply(
+                socket.recv()
+            )  # waits that long; to poll first would take longer
         except zmq.Again:
             return None
         while reply.get("id") not in (identity, None):  # to a request that was given up
             left = deadline - time.monotonic()
             if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
-            reply = codec.decode(socket.recv())
+            reply = codec.decode_reply(socket.recv())
         return reply
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:

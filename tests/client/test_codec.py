@@ -196,3 +196,17 @@ def test_error_of_a_newer_daemon_is_a_request_error():
 def test_refusal_is_short_however_large_the_value():
     error = errors.error("bad_field", "x" * 10**6, field="q", value=["y" * 10**6] * 3)
     assert len(codec.encode(error.to_map())) < 10_000
+
+
+@given(data=st.binary(max_size=60))
+def test_any_bytes_as_a_reply_give_a_map_or_one_kind_of_error(data):
+    try:
+        assert type(codec.decode_reply(data)) is dict
+    except errors.MessageError:
+        pass
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_replies_are_read_as_requests_are(name):
+    golden = bytes.fromhex(MESSAGES[name][-1])
+    assert same(codec.decode_reply(golden), codec.decode(golden))
