@@ -200,10 +200,8 @@ def test_refusal_is_short_however_large_the_value():
 
 @given(data=st.binary(max_size=60))
 def test_any_bytes_as_a_reply_give_a_map_or_one_kind_of_error(data):
-    try:
+    with contextlib.suppress(errors.MessageError):
         assert type(codec.decode_reply(data)) is dict
-    except errors.MessageError:
-        pass
 
 
 @pytest.mark.parametrize("name", MESSAGES)
