@@ -32,7 +32,7 @@ from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_unt
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MOST_CREDIT, MOST_DEBT = 10, 100
-#: Part of the time until the next deadline that a solver may take at its first try; it may try
+#: Part of what is left of a period since the tick began that a solver may take at its first try; it may try
 #: twice. And the iterations that it always has.
 SOLVER_SHARE, LEAST_ITERATIONS = 0.4, 20
 
@@ -87,7 +87,7 @@ def compute(handle, loop, session, control, data):
         session.overruns += 1
         return OVERRUN
     if control.most_iterations > 0:
-        left = loop.deadline + loop.period - now(loop.clock)
+        left = loop.period - (now(loop.clock) - loop.time)  # of a tick that woke up late, too
         allowed = max(LEAST_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
         control.iterations = min(control.most_iterations, allowed)
     begin = processor_time(loop.clock)

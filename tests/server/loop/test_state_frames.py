@@ -335,7 +335,7 @@ class TestClocks:
     def test_stamps_too_large_to_tell_seconds_apart_make_nothing_younger(self):
         """In ns since 1970: floats of that size are 256 apart."""
         session = SimpleNamespace(sequence=-1, stamp=1.8e18, same_clock=1, received=5000 * 10**9)
-        state_frames.compare_clocks.py_func(session, session.stamp, 5000.0)
+        state_frames.compare_clocks.py_func(session, session.stamp, 5000.0, 5000.0)
         for seconds in (0, 1, 30, 1000):
             now = session.received + seconds * 10**9
             assert state_frames.age_of.py_func(session, now) >= seconds * 10**9

@@ -252,7 +252,7 @@ def test_contacts_without_a_contact_are_refused(robot, state, name):
 def test_what_is_no_reference_of_a_law_is_refused(name):
     robot = Robot.family("chain", 2)
     fields = {"law": "pd", "q": np.zeros(2), "v": np.zeros(2), "references": {name: np.zeros(2)}}
-    with pytest.raises(errors.FieldError, match=f"references: '{name}' is unknown"):
+    with pytest.raises(errors.FieldError, match=f"reference '{name}' is unknown"):
         request(robot, "control", **fields)
 
 
