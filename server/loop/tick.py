@@ -31,9 +31,9 @@ from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_unt
 #: Where the values of an output frame begin.
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
-MOST_CREDIT, MOST_DEBT = 10, 100
-#: Part of what is left of a period since the tick began that a solver may take at its first try; it may try
-#: twice. And the iterations that it always has.
+MOST_CREDIT, MOST_DEBT = 20, 100
+#: Part of what is left of a period since the tick began that a solver may take at its first try;
+#: it may try twice. And the iterations that it always has.
 SOLVER_SHARE, LEAST_ITERATIONS = 0.4, 20
 
 
@@ -92,7 +92,8 @@ def compute(handle, loop, session, control, data):
         control.iterations = min(control.most_iterations, allowed)
     begin = processor_time(loop.clock)
     status = evaluate(handle, control, data)
-    spent = processor_time(loop.clock) - begin
+    # A virtual processor that is taken away for long counts as one period: no single tick demotes.
+    spent = min(processor_time(loop.clock) - begin, loop.period)
     session.credit = max(session.credit - spent, -MOST_DEBT * session.share)
     return status
 
