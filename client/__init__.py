@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torqued.client.arm import Arm
 from torqued.client.client import Client
 from torqued.client.errors import (
     AccessError,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AccessError",
+    "Arm",
     "AsyncClient",
     "AsyncSession",
     "Client",

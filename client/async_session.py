@@ -24,6 +24,7 @@ from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import Output
+from torqued.client.targets import move_fields
 
 T = TypeVar("T")
 
@@ -64,6 +65,21 @@ class AsyncSession(BaseSession, AsyncContextManager):
         """Change gains, gradually over so many seconds; those not given stay as they are."""
         reply = await self._call("tune", session=self.number, gains=dict(gains), over=over)
         self.gains = dict(reply["gains"])
+
+    async def hold(self) -> None:
+        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
+        await self._call("hold", session=self.number)
+
+    async def resume(self) -> None:
+        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
+        self._forget_references()
+        await self._call("resume", session=self.number)
+
+    async def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
+        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold; as in `Session`."""
+        references = self._targets(target, **options)
+        reply = await self._call("move", **move_fields(self.number, references, seconds))
+        return float(reply["seconds"])
 
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""

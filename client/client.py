@@ -20,6 +20,7 @@ from typing import Any
 import zmq
 
 from torqued.client import codec
+from torqued.client.arm import Arm, only_torque_session
 from torqued.client.base_client import BaseClient, no_reply, of_my_version
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
@@ -147,6 +148,30 @@ class Client(BaseClient, ContextManager):
         """A subscription to what the daemon publishes about itself; to be closed before this."""
         self._require_open()
         return Telemetry(self._context, self.telemetry_endpoint, self._keys)
+
+    def arm(
+        self, session: int | None = None, *, take_over: bool = False, lease: float = 1.0
+    ) -> Arm:
+        """Command the robot that a driver, in another process, has a session open for.
+
+        `session` is its number where several give torques. Nobody else commands it meanwhile,
+        unless with `take_over`; silent for `lease` s, the robot holds.
+        """
+        if session is None:
+            session = only_torque_session(self.sessions())
+        keys = self._keys
+        own = Client(
+            self.endpoint,
+            self.timeout,
+            self.retries,
+            keys.secret.decode() if keys else None,
+            keys.server.decode() if keys else None,
+        )
+        try:
+            return Arm(own, session, take_over, lease)
+        except BaseException:
+            own.close()
+            raise
 
     def session(self, law: str = "stream", **fields: Any) -> Session:
         """A session with the loop: a control law's torque, or a stream of quantities.

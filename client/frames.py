@@ -31,6 +31,7 @@ OUTPUT_FIELDS = (
     ("time", "f64", "s, when the tick began, by the daemon's CLOCK_MONOTONIC"),
     ("deadline", "f64", "s, when it should have begun: ticks are whole periods apart"),
     ("stamp", "f64", "s, of the state that was used, as its sender wrote it"),
+    ("success_rate", "f64", "share of the last 100 ticks that had a torque of the law"),
 )
 
 _KINDS = {"u64": "Q", "i64": "q", "f64": "d"}

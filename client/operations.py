@@ -20,13 +20,15 @@ T = TypeVar("T")
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again
 #: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "reload"})
+ONCE = frozenset({"open", "close", "batch", "reload", "move", "take"})
 
 #: Seconds that operations may take which are long work; others take the client's `timeout`.
 LONG = {"batch": 60.0, "reload": 60.0}
 
 #: Operations of the control socket, which never wait behind work.
-CONTROL = frozenset({"ping", "stats", "sessions", "reload", "log_level", "shutdown"})
+CONTROL = frozenset(
+    {"ping", "stats", "stop", "recover", "sessions", "reload", "log_level", "shutdown"}
+)
 
 #: Fields of a batch with one row per state.
 STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
@@ -195,6 +197,69 @@ def sessions() -> Request[list[dict[str, Any]]]:
     return Request("sessions", {}, _only("sessions"))
 
 
+def take(
+    session: int, take_over: bool | None = None, lease: float | None = None
+) -> Request[results.SessionState]:
+    """Become the commander of a session, which then holds; `take_over`: in place of another.
+
+    A commander that asks for nothing for `lease` s (default 1) counts as dead: the session holds.
+    """
+    fields: dict[str, Any] = {"session": session}
+    _put(fields, take_over=take_over, lease=lease)
+    return Request("take", fields, results.SessionState)
+
+
+def give(session: int) -> Request[None]:
+    """Command a session no longer; it holds."""
+    return Request("give", {"session": session}, lambda fields: None)
+
+
+def hold(session: int) -> Request[None]:
+    """Bring a session's references to rest and keep them there, whatever its states say."""
+    return Request("hold", {"session": session}, lambda fields: None)
+
+
+def move(
+    session: int, references: Mapping[str, Any], seconds: float | None = None
+) -> Request[float]:
+    """Move to references, by name, in `seconds` (default: as fast as limits allow); then hold.
+
+    The seconds that it takes.
+    """
+    given = {name: as_array(value) for name, value in references.items()}
+    fields: dict[str, Any] = {"session": session, "references": given}
+    _put(fields, seconds=seconds)
+    return Request("move", fields, _only("seconds"))
+
+
+def command(session: int, references: Mapping[str, Any]) -> Request[None]:
+    """Have a session follow references, by name, in place of those of its states."""
+    given = {name: as_array(value) for name, value in references.items()}
+    fields = {"session": session, "references": given}
+    return Request("command", fields, lambda fields: None)
+
+
+def resume(session: int) -> Request[None]:
+    """Leave the fallback and all orders: hold the present state, then follow what states bring."""
+    return Request("resume", {"session": session}, lambda fields: None)
+
+
+def look(session: int) -> Request[results.SessionState]:
+    """A session's newest state, its references in effect and what it is doing."""
+    return Request("look", {"session": session}, results.SessionState)
+
+
+def stop(session: int | None = None) -> Request[None]:
+    """Give all sessions to their fallbacks until `recover`, or one of them until `resume`."""
+    fields = {} if session is None else {"session": session}
+    return Request("stop", fields, lambda fields: None)
+
+
+def recover() -> Request[None]:
+    """End a stop; each session stays in its fallback until it is resumed."""
+    return Request("recover", {}, lambda fields: None)
+
+
 def reload(*, timeout: float | None = None) -> Request[results.Reloaded]:
     """Have the daemon load its robot anew; refused while sessions are open."""
     return Request("reload", {}, results.Reloaded, timeout)
@@ -216,6 +281,7 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
         *(kinematics, contact_dynamics, impact, integrate, control, batch),
+        *(take, give, hold, move, command, resume, look, stop, recover),
         *(ping, stats, sessions, reload, log_level, shutdown),
     )
 }

@@ -151,3 +151,17 @@ class Reloaded(Result):
     nv: int
     warnings: list[str]
     restart: list[str]  # settings that have changed too, and need a restart
+
+
+class SessionState(Result):
+    """What a session is doing."""
+
+    session: int
+    law: str
+    mode: str  # waiting, holding, following, moving, fallback, stopped
+    q: Array  # (nq,) of the newest state
+    v: Array  # (nv,)
+    references: dict[str, Array]  # in effect
+    status: list[str]  # of the newest output
+    remaining: float  # s, of a movement
+    commander: str  # empty where there is none

@@ -14,6 +14,7 @@ from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import Output
+from torqued.client.targets import move_fields
 
 __all__ = ["Output", "Session"]
 
@@ -58,6 +59,26 @@ class Session(BaseSession, ContextManager):
         """Change gains, gradually over so many seconds; those not given stay as they are."""
         reply = self._call("tune", session=self.number, gains=dict(gains), over=over)
         self.gains = dict(reply["gains"])
+
+    def hold(self) -> None:
+        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
+        self._call("hold", session=self.number)
+
+    def resume(self) -> None:
+        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
+        self._forget_references()
+        self._call("resume", session=self.number)
+
+    def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
+        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
+
+        Within `seconds`, by default as fast as the limits of references allow; returns how long it
+        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
+        `motion` names which one is meant where a law moves several frames.
+        """
+        references = self._targets(target, **options)
+        reply = self._call("move", **move_fields(self.number, references, seconds))
+        return float(reply["seconds"])
 
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""

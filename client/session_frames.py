@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torqued.client.errors import MessageError
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.client.freshness import Freshness
+from torqued.client.targets import targets
 from torqued.common.status import LAST, status_names
 
 Array = NDArray[np.float64]
@@ -35,6 +36,7 @@ class Output:
     time: float  # s, the daemon's monotonic clock at the tick
     deadline: float  # s, when the tick should have begun
     stamp: float  # s, when that state was measured, by the sender's own clock
+    success_rate: float  # share of the last 100 ticks that had a torque of the law
     values: Mapping[str, Array] = field(default_factory=dict)
 
     def __getattr__(self, name: str) -> Array:
@@ -81,7 +83,9 @@ class SessionFrames:
             for part in (*opened["state"], *opened["references"])
         }
         for part in opened["references"]:
-            self._put(part["name"], part["default"])
+            # What is held until it is given is NaN on the wire.
+            self._places[part["name"]][...] = part.get("default", math.nan)
+        self._held = [part["name"] for part in opened["references"] if part.get("held")]
         self._output_parts = opened["outputs"]
         self._output_bytes = int(opened["output_bytes"])
         self._freshness = Freshness(same_clock)
@@ -132,6 +136,15 @@ class SessionFrames:
         )
         return self._frame
 
+    def _forget_references(self) -> None:
+        """From the next state on nothing is given: what is there is held."""
+        for name in self._held:
+            self._places[name][...] = math.nan
+
+    def _targets(self, target: Any, motion: str = "") -> dict[str, Array]:
+        """References for a movement to a target: joint positions or a pose."""
+        return targets(target, self.references, motion)
+
     def _parse(self, data: bytes) -> Output:
         if len(data) != self._output_bytes:
             raise MessageError(
@@ -139,10 +152,7 @@ class SessionFrames:
             )
         values = {part["name"]: part_of(data, part) for part in self._output_parts}
         tick, sequence, seen, status, *times = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
-        age, compute, made, deadline, stamp = times
-        output = Output(
-            tick, sequence, seen, status, age, compute, made, deadline, stamp, values=values
-        )
+        output = Output(tick, sequence, seen, status, *times, values)
         if output.is_last:
             self._last = output
         return output

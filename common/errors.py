@@ -6,8 +6,8 @@
     ├── ModelError                    a robot description that cannot be used, with all faults
     ├── RequestError                  the daemon refused a request; `code` says why
     │   ├── MessageError              bad_message, wrong_version, too_large: not a request at all
-    │   ├── OperationError            unknown_operation, not_ready, busy, in_use, stopping,
-    │   │                             rate_limited: not now, or not here
+    │   ├── OperationError            unknown_operation, not_ready, busy, in_use, stopped,
+    │   │                             stopping, rate_limited: not now, or not here
     │   ├── AccessError               denied: this client has no right to it
     │   ├── FieldError                missing_field, unknown_field, bad_field; an InputError too
     │   ├── ComputationError          singular; a NumericalError too
@@ -189,6 +189,7 @@ CODES: dict[str, type[RequestError]] = {
     "not_ready": OperationError,
     "busy": OperationError,
     "in_use": OperationError,
+    "stopped": OperationError,
     "stopping": OperationError,
     "rate_limited": OperationError,
     "denied": AccessError,

@@ -28,7 +28,7 @@ from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
 from torqued.server.access.rate_limits import Limits
-from torqued.server.loop.servo import Safety
+from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import default_folder
 
 
@@ -122,6 +122,8 @@ class Config(BaseModel):
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
     abandoned: float = Field(10.0, ge=0.1)  # s
+    fallback: Literal["brake", "hold", "gravity", "zero"] = "brake"  # while states come
+    without_states: Literal["gravity", "zero"] = "zero"  # what a torque fades to
     group: str | None = None  # whose members may connect locally, beside the user
     listen: str | None = None  # tcp://INTERFACE:PORT, beside the local sockets
     plain_tcp: bool = False  # without keys
@@ -168,7 +170,14 @@ class Config(BaseModel):
     @property
     def safety(self) -> Safety:
         stale_after = self.stale_ticks / self.rate
-        return Safety(stale_after, self.hold, self.fade, self.abandoned)
+        return Safety(
+            stale_after,
+            self.hold,
+            self.fade,
+            self.abandoned,
+            self.fallback,
+            self.without_states,
+        )
 
     @property
     def socket_folder(self) -> Path:

@@ -26,7 +26,8 @@ from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
 from torqued.server.loop.realtime import realtime
-from torqued.server.loop.servo import Safety, Servo
+from torqued.server.loop.servo import Servo
+from torqued.server.loop.session import Safety
 from torqued.server.requests.administration import statistics
 from torqued.server.requests.dispatch import Dispatcher
 from torqued.server.requests.fast_path import FastPath

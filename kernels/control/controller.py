@@ -19,11 +19,14 @@ from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
+from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
 from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
+from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.result_checks import not_finite
 
@@ -31,14 +34,22 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: What every law takes beside its own options.
-COMMON = ("gains", "effort_limit", "rate_limit", "observer")
+COMMON = (
+    *("gains", "effort_limit", "rate_limit", "observer"),
+    *("reference_limits", "walls", "low_pass"),
+)
 #: What a session takes beside that: how long a torque is held and fades when there is no other.
-SESSION_OPTIONS = ("hold", "fade", "fallback_damping")
+SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
+
+#: 1/s: torques of a session may change by so many times their limits in a second.
+DEFAULT_RATE = 50.0
+#: Hz, of the low-pass of torques: it takes chatter out and delays them by 0.6 ms.
+DEFAULT_LOW_PASS = 250.0
 
 
 class Controller:
@@ -59,12 +70,16 @@ class Controller:
         prepared = self.law.prepare(robot, fields)
         self.prepared = prepared
         self.gains = prepared.gains  # those in effect, by name
-        self.references = prepared.references
+        given = prepared.motions
+        self.motions = joint_motions(prepared.references) if given is None else given
+        self.references = self._not_given(prepared.references)
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
         observer = observer_array(robot, fields.get("observer"))
         if len(observer):
             self.outputs |= observer_outputs(robot)
         packed = pack(prepared.gains)
+        references = sum(value.size for value in self.references.values())
+        has_walls, planes = parse_walls(robot, fields.get("walls"))
         sizes = Sizes(
             robot.nq,
             robot.nv,
@@ -72,13 +87,18 @@ class Controller:
             robot.nv_free,
             torques=robot.nv if self.law.is_torque else 0,
             unactuated=6 if robot.model.base == "floating" else 0,
-            state=robot.nq + robot.nv + sum(value.size for value in self.references.values()),
+            state=robot.nq + robot.nv + references,
             gains=len(packed),
             memory=len(prepared.memory),
             out=sum(math.prod(shape) for shape in self.outputs.values()),
             observer=len(observer),
             kept=prepared.remembered + len(observer),
             quaternions=len(robot.quaternions),
+            references=references,
+            motions=len(self.motions),
+            motion=motion_words(self.motions, robot.nq, robot.nv),
+            planes=len(planes),
+            walls=robot.nv + len(planes),
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
@@ -86,10 +106,38 @@ class Controller:
         self.data.memory[:] = prepared.memory
         self.data.observer[:] = observer
         self.data.quaternions[:] = [start for _, start in robot.quaternions]
+        self.data.planes[:] = planes
         self._fill_limits(fields)
         self._fill_mimics()
+        self._fill_references(prepared.references)
         self.record = np.zeros(1, CONTROL).view(np.recarray)
         self._fill_record()
+        self.record.has_walls = has_walls and self.law.is_torque
+        self.record.low_pass = low_pass(fields)
+        self.record.limited = fields.get("reference_limits") is not False
+
+    def _not_given(self, references: Mapping[str, Array]) -> dict[str, Array]:
+        """References at first: what moves is NaN, not given; values have their defaults."""
+        moving = {name for motion in self.motions for name in motion.names}
+        return {
+            name: np.full(value.shape, np.nan) if name in moving else value.copy()
+            for name, value in references.items()
+        }
+
+    def _fill_references(self, defaults: Mapping[str, Array]) -> None:
+        data, nq, nv = self.data, self.robot.nq, self.robot.nv
+        fill_motions(data.motions, self.motions, self.references, nq, nv)
+        moving = {name for motion in self.motions for name in motion.names}
+        at = 0
+        for k, (name, value) in enumerate(defaults.items()):
+            part = slice(at, at + value.size)
+            data.reference[part] = k
+            data.is_value[part] = name not in moving
+            data.latched[part] = value.ravel()
+            data.command[part] = self.references[name].ravel()
+            at += value.size
+        fill_reference_limits(self.robot, self.fields.get("reference_limits"), data)
+        data.least_inertia[:] = joint_limits(self.robot).inertia
 
     def _fill_limits(self, fields: Mapping[str, Any]) -> None:
         robot, data = self.robot, self.data
@@ -99,7 +147,7 @@ class Controller:
         if fields.get("effort_limit") is not None:
             limits = np.minimum(limits, not_negative(fields, "effort_limit", robot.nv))
         data.effort[:] = limits
-        data.rate[:] = np.inf
+        data.rate[:] = DEFAULT_RATE * limits
         if fields.get("rate_limit") is not None:
             data.rate[:] = not_negative(fields, "rate_limit", robot.nv)
 
@@ -134,10 +182,26 @@ class Controller:
     def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
 
-        References that are not given keep the values of the last call, at first their defaults.
-        `elapsed` s since the last call is for laws that learn and for the observer.
+        What was never given a reference holds the state of the first call; references that are not
+        given again keep their values. `elapsed` s since the last call is for laws that learn and
+        for the observer. Nothing but the law and the limits of torques: `step` has the rest.
         """
         status = self.evaluate(q, v, elapsed, references)
+        return self._result(status)
+
+    def step(self, q: Any, v: Any, dt: float, /, **references: Any) -> SimpleNamespace:
+        """What a session would send, dt s after the last: as `torque`, with limited references,
+        walls, the low-pass and the limits of torque rates."""
+        self.take_state(q, v, number("dt", dt), references)
+        handle = self.robot.work.handle
+        return self._result(int(COMPILED.step_once(handle, self.record, float(dt))))
+
+    def hold(self) -> None:
+        """Forget all references: the state of the next call is held."""
+        self.references = self._not_given(self.references)
+        self.record.started = 0
+
+    def _result(self, status: int) -> SimpleNamespace:
         if status & NONFINITE:
             raise not_finite(f"law {self.name!r}")
         return SimpleNamespace(**self.split(self.data.out.copy()), status=status_names(status))
@@ -163,8 +227,9 @@ class Controller:
         for name, value in references.items():
             shape = self.references[name].shape
             self.references[name] = numbers(f"references.{name}", value, shape)
-        parts = [q, numbers("v", v, (robot.nv,)), *self.references.values()]
-        np.concatenate([part.ravel() for part in parts], out=data.state)
+        np.concatenate([q, numbers("v", v, (robot.nv,))], out=data.state[: robot.nq + robot.nv])
+        if self.references:
+            np.concatenate([part.ravel() for part in self.references.values()], out=data.command)
         self.record[0].elapsed = number("elapsed", elapsed)
 
     def compute(self) -> int:
@@ -179,6 +244,12 @@ class Controller:
             out[name] = flat[start : start + size].reshape(shape)
             start += size
         return out
+
+
+def low_pass(fields: Mapping[str, Any]) -> float:
+    """Hz; 0 for none."""
+    given = fields.get("low_pass")
+    return DEFAULT_LOW_PASS if given is None else float(not_negative(fields, "low_pass"))
 
 
 def pack(gains: Gains) -> Array:

@@ -1,4 +1,8 @@
-"""One result of a controller: observer, law, limits. What the loop runs at each tick."""
+"""One result of a controller, as the loop computes it at each tick.
+
+references → observer → law → walls → low-pass → limits → oscillation
+references/  observer.py laws/  walls.py                   oscillation.py
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,20 @@ from llvmlite import ir
 from numba import typeof, types
 from numba.extending import intrinsic
 
-from torqued.common.status import CLAMPED, NONFINITE, SOLVER
+from torqued.common.status import CLAMPED, NONFINITE, SOLVER, WALL
 from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.oscillation import watch_oscillation
 from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.references.follow import follow
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.walls import hold_walls
 from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.workspace import open_work
 
 #: s since the last torque of a controller that is asked once: no limit of rates applies.
 NEVER = 1e9
+#: Relative to the effort limit: what is nearer than that to its goal has reached it.
+REACHED = 1e-9
 
 CONTROLS = typeof(np.zeros(1, CONTROL).view(np.recarray))
 
@@ -75,26 +85,75 @@ def restore_memory(control, data):
 
 
 @kernel
-def limit(sizes, data, period):
-    """Cut torques to their limits and to the limits of their rates. Returns status bits."""
+def guard(work, control, sizes, data, dt, has_state):
+    """What keeps any torque safe: walls, low-pass, limits. Returns status bits."""
+    status = 0
+    if has_state and (control.has_walls != 0 or len(data.planes) > 0):
+        status |= hold_walls(work, control, sizes, data, dt)
+    for k in range(sizes.torques):
+        if not math.isfinite(data.out[k]):  # a state so large that walls or fallback overflow
+            data.out[k] = 0.0
+            status |= NONFINITE
+    smooth_torques(control, sizes, data, dt)
+    status |= limit(control, sizes, data, dt)
+    control.cut = status & (CLAMPED | WALL)
+    return status | watch_oscillation(sizes, data, dt)
+
+
+@kernel
+def smooth_torques(control, sizes, data, dt):
+    """A first-order low-pass, which begins at the first torque."""
+    share = 1.0
+    if control.low_pass > 0.0 and control.begun != 0:
+        share = 1.0 - math.exp(-2.0 * math.pi * control.low_pass * dt)
+    for k in range(sizes.unactuated, sizes.torques):
+        x = data.out[k]
+        step = share * (x - data.smooth[k])
+        if share < 1.0 and abs(x - data.smooth[k]) > REACHED * data.effort[k]:
+            x = data.smooth[k] + step
+        data.smooth[k] = data.out[k] = x
+
+
+@kernel
+def limit(control, sizes, data, dt):
+    """Cut torques to their limits and to the limits of their rates. Returns status bits.
+
+    The first torque has none before it from which it could be too far.
+    """
     status = 0
     for k in range(sizes.unactuated):
         data.out[k] = 0.0
     for k in range(sizes.unactuated, sizes.torques):
         x = data.out[k]
-        step = data.rate[k] * period
-        x = min(max(x, data.last[k] - step), data.last[k] + step)
+        if control.begun != 0:
+            step = data.rate[k] * dt
+            x = min(max(x, data.last[k] - step), data.last[k] + step)
         x = min(max(x, -data.effort[k]), data.effort[k])
         if x != data.out[k]:
             status = CLAMPED
-        data.out[k] = x
-        data.last[k] = x
+        data.out[k] = data.smooth[k] = data.last[k] = x
+    control.begun = 1
     return status
 
 
 @entry(WORK, CONTROLS)
 def evaluate_once(handle, controls):
-    """One result outside of the loop. Returns status bits."""
+    """One result of the law outside of the loop, within its limits. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
-    return evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    follow(open_work(handle), control, sizes, data, 0.0)
+    return evaluate(handle, control, data) | limit(control, sizes, data, NEVER)
+
+
+@entry(WORK, CONTROLS, types.float64)
+def step_once(handle, controls, dt):
+    """What a session would send dt s after the last time: all that a tick does but the fallback.
+
+    Returns status bits.
+    """
+    control = controls[0]
+    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    status = follow(work, control, sizes, data, dt) | evaluate(handle, control, data)
+    if sizes.torques > 0:
+        status |= guard(work, control, sizes, data, dt, True)
+    return status

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.dynamics.manifold import fill_difference
 from torqued.kernels.dynamics.mimic import (
@@ -47,7 +48,7 @@ class Prepared:
     """A law for one robot, checked and laid out for compiled code."""
 
     gains: Gains  # by name, in the order in which compiled code has them
-    references: dict[str, Array] = field(default_factory=dict)  # by name, with default values
+    references: dict[str, Array] = field(default_factory=dict)  # by name; values with defaults
     outputs: dict[str, Shape] = field(default_factory=dict)  # by name, in order
     memory: Array = field(default_factory=lambda: np.zeros(0))
     remembered: int = 0  # how much of `memory` carries over from tick to tick; the rest is scratch
@@ -58,6 +59,8 @@ class Prepared:
     iteration_time: float = 0.0  # ns that one takes, estimated
     law_memory: int = 0  # address of memory that the law alone uses
     owner: Any = None  # who keeps that memory alive
+    #: Which references belong together; those are held until they are given. None: those of joints.
+    motions: tuple[Motion, ...] | None = None
 
 
 @dataclass(frozen=True)

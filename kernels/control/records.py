@@ -21,6 +21,18 @@ CONTROL = np.dtype(
         ("iteration_time", "f8"),  # ns that one takes, estimated
         ("iterations", "i8"),  # allowed in this tick, for lack of time; 0: all
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
+        # references; references/follow.py
+        ("source", "i8"),  # FROM_STATES, or FROM_ORDERS of a commander
+        ("limited", "i8"),  # 1: references that are given are limited
+        ("started", "i8"),  # 1: what the first state had is held
+        ("move_time", "f8"),  # s since a planned movement began
+        ("move_seconds", "f8"),  # s that it takes; 0: there is none
+        # what comes after the law
+        ("has_walls", "i8"),  # 1: joints have walls
+        ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
+        ("low_pass", "f8"),  # Hz, of torques; 0: none
+        ("begun", "i8"),  # 1: there is a torque before this one
+        ("cut", "i8"),  # status bits CLAMPED and WALL of the tick before
     ],
     align=True,
 )

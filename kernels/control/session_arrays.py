@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.primitives.arrays import Floats, Indices, Layout, array
+from torqued.kernels.control.plane import PLANE
+from torqued.kernels.control.references.motions import MOTION
+from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 
 
 class Sizes(NamedTuple):
@@ -24,12 +26,17 @@ class Sizes(NamedTuple):
     observer: int
     kept: int
     quaternions: int
+    references: int
+    motions: int
+    motion: int
+    planes: int
+    walls: int  # rows that they may have: joints' and planes'
 
 
 class SessionArrays(NamedTuple):
     """What a law reads and writes."""
 
-    state: Floats = array(float, "state")  # q, v, references: as in the state frame
+    state: Floats = array(float, "state")  # q, v and the references in effect
     gains: Floats = array(float, "gains")  # as the law wants them
     target: Floats = array(float, "gains")  # where they are going
     wanted: Floats = array(float, "gains")  # where they are to go next: Python's, until it says so
@@ -57,6 +64,37 @@ class SessionArrays(NamedTuple):
     v_index: Indices = array(int, "nv_free")
     leaders: Indices = array(int, "nv")  # where a robot's own velocities are among the free ones
     quaternions: Indices = array(int, "quaternions")  # where they begin in q
+    # references; references/follow.py
+    command: Floats = array(float, "references")  # as given with the newest state; NaN: not given
+    latched: Floats = array(float, "references")  # what is held where nothing is commanded
+    ordered: Floats = array(float, "references")  # by a commander: Python's, until it says so
+    reference: Indices = array(int, "references")  # which array each number belongs to
+    is_value: Indices = array(int, "references")  # 1: of no motion
+    motions: Records = array(MOTION, "motions")
+    motion: Floats = array(float, "motion")  # what motions keep
+    frame_limits: Floats = array(float, 4)  # rad/s, m/s, then times of these 1/s and 1/s²
+    # joints with one coordinate; joint_limits.py
+    coordinate: Indices = array(int, "nv")  # place in q, -1: none
+    wraps: Indices = array(int, "nv")  # 1: turns without end
+    lower: Floats = array(float, "nv")  # limits
+    upper: Floats = array(float, "nv")
+    speed: Floats = array(float, "nv")
+    acceleration: Floats = array(float, "nv")
+    jerk: Floats = array(float, "nv")
+    least_inertia: Floats = array(float, "nv")
+    # what comes after the law
+    planes: Records = array(PLANE, "planes")
+    wall_row: Floats = array(float, "walls", "nv")  # walls.py
+    wall_answer: Floats = array(float, "walls", "nv")
+    wall_A: Floats = array(float, "walls", "walls")
+    wall_low: Floats = array(float, "walls")
+    wall_high: Floats = array(float, "walls")
+    wall_now: Floats = array(float, "walls")
+    wall_push: Floats = array(float, "walls")
+    wall_jacobian: Floats = array(float, 6, "nv_free")
+    smooth: Floats = array(float, "torques")  # low-passed
+    swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
+    hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
 
 
 SESSION = Layout(SessionArrays, Sizes)

@@ -17,6 +17,8 @@ MOST_SESSIONS = 16
 
 #: Bins of the histograms: bin k counts values in [2^(k/16), 2^((k+1)/16)) µs, 4 % wide.
 BINS = 384
+#: Ticks that the success rate is taken over.
+WINDOW = 100
 BINS_PER_OCTAVE = 16
 
 LOOP = np.dtype(
@@ -29,6 +31,7 @@ LOOP = np.dtype(
         ("longest", "i8"),  # ns, longest compute time of a tick so far
         ("deadline", "i8"),  # ns, of this tick
         ("time", "i8"),  # ns, when this tick began
+        ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
         ("lateness", "i8", (BINS,)),  # histogram, per tick
@@ -69,7 +72,20 @@ SESSION = np.dtype(
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
-        ("damping", "f8"),  # N m s/rad, of the brake that it fades into while states come
+        ("damping", "f8"),  # N m s/rad, of a brake beside it while states come
+        ("fallback", "i8"),  # BRAKE, HOLD, GRAVITY, ZERO; kernels/control/fallback.py
+        ("blind", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
+        ("fallen", "i8"),  # 1: the fallback has the robot, until an order to resume
+        ("resuming", "i8"),  # 1: with the next fresh state it is the law's again
+        ("holding", "i8"),  # 1: it has come to rest and is held
+        ("braked", "f8"),  # s since braking began
+        # orders: Python writes `order_number` after all else, the loop answers in `order_taken`
+        ("order", "i8"),  # NO_ORDER …; orders.py
+        ("order_seconds", "f8"),  # of a movement
+        ("order_number", "i8"),
+        ("order_taken", "i8"),
+        ("halt", "i8"),  # Python sets 1: the fallback is to take the robot; the loop answers by 0
+        ("lease", "i8"),  # ns, until when a commander counts as alive; 0: there is none
         # changed gains: Python writes `tuning` after the wanted gains and the ramp, the loop takes
         # them over at its next tick and answers in `tuned`
         ("tuning", "i8"),
@@ -89,6 +105,12 @@ SESSION = np.dtype(
         ("stale", "i8"),  # ticks with a stale state
         ("clamped", "i8"),  # ticks with a clamped torque
         ("overruns", "i8"),  # ticks that were not computed, for lack of time
+        ("fallbacks", "i8"),  # times that the fallback has taken the robot
+        ("walls", "i8"),  # ticks in which a wall changed the torque
+        ("lost_commanders", "i8"),  # commanders that fell silent
+        ("window", "i8", (WINDOW,)),  # 1 for ticks with a torque of the law, one after the other
+        ("window_sum", "i8"),  # of all of them
+        ("ticks", "i8"),  # since the first state
         ("status", "i8"),  # bits of the newest output
     ],
     align=True,
@@ -105,6 +127,9 @@ COUNTERS = (
     "stale",
     "clamped",
     "overruns",
+    "fallbacks",
+    "walls",
+    "lost_commanders",
 )
 
 

@@ -6,19 +6,18 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import zmq
-from numpy.typing import NDArray
 
 from torqued.client import errors
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
 from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative, pack
+from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
+from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.input_checks import mapping, numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
@@ -33,52 +32,20 @@ from torqued.server.loop.budget import (
     time_left,
 )
 from torqued.server.loop.last_frames import LastFrames
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.orders import Orders
+from torqued.server.loop.records import MOST_SESSIONS, WINDOW
+from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
-from torqued.server.loop.state_frames import LONGEST_ROUTE
 
 #: s over which changed gains come into effect, and the longest that may be asked for.
 DEFAULT_RAMP = 0.1
 LONGEST_RAMP = 60.0
-#: s: the longest time that a session may ask for to hold or to fade a torque.
-LONGEST_FADE = 10.0
 #: ms that the last frame of a session has to leave.
 LAST_FRAME = 200
 #: Random bytes in a session's routing id, which is a secret.
 OWNER_BYTES = 12
-
-
-@dataclass
-class Safety:
-    """What happens when states stop coming, in seconds."""
-
-    stale_after: float = 0.003
-    hold: float = 0.02  # the last torque is held
-    fade: float = 0.1  # and fades out
-    abandoned: float = 10.0  # from then on another client may have the session's place
-
-
-@dataclass
-class Session:
-    """Python's side of a session: what keeps its memory alive."""
-
-    number: int  # how clients name it
-    slot: int  # where the servo has it
-    opened: int  # ns, monotonic
-    endpoint: str
-    caller: Caller  # who opened it
-    socket: zmq.Socket[bytes]
-    controller: Controller
-    safety: Safety
-    damping: float  # N m s/rad, of the fallback
-    cost: float  # s that a tick takes, its frames included
-    share: int  # ns that computing may take in each tick
-    owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
-    receive: NDArray[np.uint8]
-    send: NDArray[np.uint8]
-    route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(LONGEST_ROUTE, np.uint8))
 
 
 class Servo:
@@ -99,6 +66,7 @@ class Servo:
         self.shared = records.shared_memory(round(1e9 / rate))
         self.sessions: dict[int, Session] = {}  # by number
         self.last_frames = LastFrames()
+        self.orders = Orders(self)
         self.thread: threading.Thread | None = None
         #: Asks for realtime settings, in the loop's own thread; and what was granted.
         self.settings: Callable[[], dict[str, str]] = dict
@@ -169,7 +137,7 @@ class Servo:
         }
         law = text(fields, "law", "")
         controller = Controller(self.robot, law, **settings)
-        safety, damping = self._fallback(fields, controller)
+        safety = chosen_safety(self.safety, fields, controller)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
         check_frame("state", len(receive))
@@ -190,7 +158,6 @@ class Servo:
             socket=socket,
             controller=controller,
             safety=safety,
-            damping=damping,
             cost=compute + transfer,
             share=share_of(compute),
             owner=np.frombuffer(owner.encode(), np.uint8),
@@ -210,6 +177,9 @@ class Servo:
             "stale_after": safety.stale_after,
             "hold": safety.hold,
             "fade": safety.fade,
+            "fallback": safety.fallback,
+            "without_states": safety.without_states,
+            "command_endpoint": caller.transport.reached_by()["request"],
         }
 
     def _checked_cost(self, trial: Controller, transfer: float) -> float:
@@ -221,24 +191,6 @@ class Servo:
         compute = measured_cost(trial, enough=time_left(others, self.period) - transfer)
         check_budget(compute + transfer, others, self.period)
         return compute
-
-    def _fallback(self, fields: Mapping[str, Any], controller: Controller) -> tuple[Safety, float]:
-        """What the session asked for in place of the daemon's own times, and its damping."""
-        given = {name: fields[name] for name in SESSION_OPTIONS if fields.get(name) is not None}
-        if given and not controller.law.is_torque:
-            name = next(iter(given))
-            raise InputError(f"{name}: a stream has no torque to fall back from", name)
-        checked = {name: float(not_negative(given, name)) for name in given}
-        for name in ("hold", "fade"):
-            if checked.get(name, 0.0) > LONGEST_FADE:
-                raise InputError(
-                    f"{name} is {checked[name]}, expected 0 … {LONGEST_FADE:g} s",
-                    name,
-                    checked[name],
-                    f"0 … {LONGEST_FADE:g} s",
-                )
-        damping = checked.pop("fallback_damping", 0.0)
-        return replace(self.safety, **checked), damping
 
     @property
     def period(self) -> float:
@@ -291,29 +243,38 @@ class Servo:
         record.stale_after = round(session.safety.stale_after * 1e9)
         record.hold = round(session.safety.hold * 1e9)
         record.fade = round(session.safety.fade * 1e9)
-        record.damping, record.share = session.damping, session.share
+        record.damping, record.share = session.safety.fallback_damping, session.share
+        record.fallback = KINDS[session.safety.fallback]
+        record.blind = KINDS[session.safety.without_states]
         move(record, OPEN)
 
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
-        session = self._session(fields, caller)
+        session = self.orders.commanded(fields, caller)
         over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
         if not 0.0 <= over <= LONGEST_RAMP:
             raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
         gains = session.controller.tuned(mapping(fields, "gains"))
         record = self.shared.sessions[session.slot]
-        while record.tuned != record.tuning and self._runs():
+        while record.tuned != record.tuning and self.runs():
             time.sleep(1e-4)  # the loop has not taken over those of the last time
         session.controller.data.wanted[:] = pack(gains)
         record.wanted_ramp = max(1, round(over / self.period))
         record.tuning += 1  # from here on `wanted` is the loop's, until it answers
         return {"session": session.number, "over": over, "gains": gains}
 
-    def _runs(self) -> bool:
+    def runs(self) -> bool:
+        """Whether the loop is there to answer."""
         return self.thread is not None and self.thread.is_alive()
 
     def _session(self, fields: Mapping[str, Any], caller: Caller) -> Session:
         """The open session that a request names; of the caller's own, or of an administrator."""
+        session = self.named_session(fields)
+        check_owner(caller, session.caller, session.number)
+        return session
+
+    def named_session(self, fields: Mapping[str, Any]) -> Session:
+        """The open session that a request names."""
         number = fields["session"]
         session = self.sessions.get(number) if type(number) is int else None
         if session is None:
@@ -321,7 +282,6 @@ class Servo:
             raise InputError(
                 f"session: {number!r} is not open, open are: {opened}", "session", number, opened
             )
-        check_owner(caller, session.caller, session.number)
         return session
 
     def close(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
@@ -340,7 +300,7 @@ class Servo:
         if record.state == OPEN:  # a loop that has stopped has closed it
             move(record, CLOSING)
         # The loop answers at its next tick.
-        while record.state != CLOSED and self._runs():
+        while record.state != CLOSED and self.runs():
             time.sleep(1e-4)
         self._close_socket(session, LAST_FRAME)
         del self.sessions[session.number]
@@ -367,6 +327,9 @@ class Servo:
                     "endpoint": session.endpoint,
                     "client": session.caller.name,
                     "cost_us": 1e6 * session.cost,
+                    "commander": session.commander.name if session.commander else "",
+                    "mode": self.orders.mode(session) if session.controller.law.is_torque else "",
+                    "success_rate": success_rate(record),
                     "status": status_names(int(record.status)),
                     "sequence": int(record.sequence),
                     **{name: int(record[name]) for name in records.COUNTERS},
@@ -378,6 +341,7 @@ class Servo:
         """Ticks, misses and percentiles of lateness, compute time and age, µs."""
         loop = self.shared.loop[0]
         out: dict[str, Any] = {
+            "stopped": bool(loop.stopped),
             "tick": int(loop.tick),
             "missed": int(loop.missed),
             "rate": 1e9 / float(loop.period),
@@ -392,3 +356,8 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
+
+
+def success_rate(record: Any) -> float:
+    """Share of the last ticks that had a result."""
+    return float(record.window_sum) / max(1, min(int(record.ticks), WINDOW))

@@ -25,7 +25,7 @@ def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) ->
         "output_bytes": output_bytes,
         "state": parts[:2],
         "references": [
-            part | {"default": value.copy()}
+            part | ({"held": True} if np.isnan(value).any() else {"default": value.copy()})
             for part, value in zip(parts[2:], references.values(), strict=True)
         ],
         "outputs": place_parts(controller.outputs, PAYLOAD + OUTPUT_HEAD.size),

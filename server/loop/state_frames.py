@@ -15,6 +15,7 @@ from numba import carray
 from torqued.client.frames import PAYLOAD, STATE_HEAD
 from torqued.common.status import INVALID, NONFINITE
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.references.follow import FROM_STATES
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.syscalls import has_more, now, receive
@@ -113,7 +114,7 @@ def take_state(session, control, data, loop):
     session.seen = start[1]
     words = (session.receive_size - PAYLOAD) // 8 - 1
     values = carray(pointer(session.receive + np.uint64(PAYLOAD + 8)), words, np.float64)
-    session.refusal = fault_of(values, data.quaternions)
+    session.refusal = fault_of(values, data)
     stamp, at, q = values[0], values[1], values[HEAD - 1 :]
     if session.sequence >= 0 and stamp < session.stamp:
         session.refusal |= INVALID
@@ -125,8 +126,12 @@ def take_state(session, control, data, loop):
         # Laws with memory go by the robot's time: a late or lost tick costs them nothing.
         passed = at - session.at
         control.elapsed += passed if 0.0 < passed < LONGEST_STEP else loop.period * 1e-9
-    for k in range(len(q)):
+    n = len(q) - len(data.command)
+    for k in range(n):
         data.state[k] = q[k]
+    if control.source == FROM_STATES:
+        for k in range(len(data.command)):
+            data.command[k] = q[n + k]
     session.stamp, session.at = stamp, at
     session.sequence, session.received = start[1], loop.time
     session.states += 1
@@ -134,13 +139,22 @@ def take_state(session, control, data, loop):
 
 
 @kernel
-def fault_of(values, quaternions):
-    """What is wrong with the numbers of a state, as status bits."""
-    for k in range(len(values)):
+def fault_of(values, data):
+    """What is wrong with the numbers of a state, as status bits.
+
+    A reference may be NaN as a whole: it is not given.
+    """
+    first = len(values) - len(data.command)
+    for k in range(first):
         if not math.isfinite(values[k]):
             return NONFINITE
-    for k in range(len(quaternions)):
-        i = HEAD - 1 + quaternions[k]
+    for k in range(len(data.command)):
+        x = values[first + k]
+        same = k > 0 and data.reference[k] == data.reference[k - 1]
+        if math.isinf(x) or (same and math.isnan(x) != math.isnan(values[first + k - 1])):
+            return NONFINITE
+    for k in range(len(data.quaternions)):
+        i = HEAD - 1 + data.quaternions[k]
         size = values[i] ** 2 + values[i + 1] ** 2 + values[i + 2] ** 2 + values[i + 3] ** 2
         if not abs(math.sqrt(size) - 1.0) <= QUATERNION_TOLERANCE:
             return INVALID

@@ -1,7 +1,8 @@
 """The loop: one compiled function in its own thread, entered once, never in the interpreter.
 
-    newest state frame → law → limits → torque frame
+    newest state frame → references → law → walls and limits → torque frame
     state_frames.py      kernels/control/evaluation.py
+                         or, where that cannot be used, kernels/control/fallback.py
 
 Deadlines are absolute. A tick that comes so late that the next deadline has passed skips the
 missed ones and counts them; it never runs ticks in a burst.
@@ -15,15 +16,40 @@ import numpy as np
 from numba import carray
 
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD
-from torqued.common.status import CLAMPED, FALLBACK, LAST, NONFINITE, OVERRUN, SOLVER, STALE
+from torqued.common.status import (
+    CLAMPED,
+    FALLBACK,
+    LAST,
+    NONFINITE,
+    OVERRUN,
+    SOLVER,
+    STALE,
+    STOPPED,
+    WALL,
+)
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.control.evaluation import evaluate, limit
+from torqued.kernels.control.evaluation import evaluate, guard
+from torqued.kernels.control.fallback import (
+    GRAVITY,
+    begin_fallback,
+    fallback_torque,
+    gravity_torque,
+)
 from torqued.kernels.control.law import copy, velocity
 from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.references.follow import (
+    FROM_ORDERS,
+    FROM_STATES,
+    follow,
+    forget_command,
+    hold,
+    move,
+)
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
-from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED
+from torqued.kernels.primitives.workspace import open_work, pointer
+from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
+from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED, WINDOW
 from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
 from torqued.server.loop.state_frames import age_of, newest_state
 from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_until
@@ -64,19 +90,78 @@ def ramp_gains(session, data):
 
 
 @kernel
-def fallback(session, sizes, data, stale, time):
-    """The torque of a session without a usable result: hold, then fade out.
+def take_order(loop, session, control, sizes, data):
+    """Do what was ordered since the last tick; a commander that has fallen silent leads to hold."""
+    if session.lease > 0 and loop.time > session.lease:
+        session.lease = 0
+        session.lost_commanders += 1
+        hold(control, sizes, data)
+    if session.order_taken == session.order_number:
+        return
+    order = session.order
+    if order == RESUME:
+        session.resuming = 1
+    elif session.fallen == 0 and control.started != 0:
+        if order == HOLD:
+            hold(control, sizes, data)
+        elif order == MOVE:
+            move(control, sizes, data, session.order_seconds)
+        elif order == REFERENCES:
+            if control.source != FROM_ORDERS:
+                hold(control, sizes, data)
+            for k in range(len(data.command)):
+                if math.isfinite(data.ordered[k]):
+                    data.command[k] = data.ordered[k]
+    session.order_taken = session.order_number
 
-    It fades to nothing, or while states come to a brake −damping · v.
-    """
+
+@kernel
+def resume(loop, session, control, sizes, data):
+    """Give the robot back to the law, which holds the present state until states bring more."""
+    session.resuming = session.fallen = 0
+    control.started = 0
+    if control.source == FROM_ORDERS:
+        control.source = FROM_STATES
+        forget_command(data)
+    # Should the law have no answer now, what was sent last is what it is held from.
+    copy(data.last, data.held)
+    session.good = loop.time
+
+
+@kernel
+def fall(session, time):
+    """Give the robot to the fallback, from now on and until it is resumed."""
+    if session.fallen != 0:
+        return
+    session.fallen, session.resuming = 1, 0
+    session.fallbacks += 1
+    session.good = min(session.good, time - session.hold)
+    begin_fallback(session)
+
+
+@kernel
+def fallback(work, session, sizes, data, has_state, time, dt):
+    """The torque of a session without a usable result: the newest one for a while, which fades
+    into what the fallback does while states come, and into gravity's or nothing without."""
     over = time - session.good - session.hold
     share = 0.0
     if session.good > 0:
         share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
-    v = velocity(sizes, data)
+        if over > 0:
+            fall(session, time)
+    other = data.rows[2]
+    other[:] = 0.0
+    if has_state and session.fallen != 0:
+        fallback_torque(work, session, sizes, data, dt, other)
+        v = velocity(sizes, data)
+        for k in range(sizes.unactuated, sizes.torques):
+            other[k] -= session.damping * v[k]
+    elif session.fallen != 0:
+        begin_fallback(session)  # by the time that states come again, it may be elsewhere
+        if session.blind == GRAVITY:
+            gravity_torque(work, sizes, data, other)
     for k in range(sizes.torques):
-        brake = 0.0 if stale else -session.damping * v[k]
-        data.out[k] = share * data.held[k] + (1.0 - share) * brake
+        data.out[k] = share * data.held[k] + (1.0 - share) * other[k]
 
 
 @kernel
@@ -102,8 +187,10 @@ def compute(handle, loop, session, control, data):
 def serve(handle, loop, session):
     """One tick of one session."""
     control = control_of(session)
-    sizes, data = sizes_of(control), arrays_of(control)
+    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    dt = loop.period * 1e-9
     status = newest_state(session, control, data, loop)
+    take_order(loop, session, control, sizes, data)
     ramp_gains(session, data)
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
@@ -111,8 +198,18 @@ def serve(handle, loop, session):
     if stale:
         status |= STALE
         session.stale += 1
-    usable = not stale and session.refusal == 0
+    if sizes.torques > 0 and loop.stopped != 0:
+        status |= STOPPED
+        fall(session, loop.time)
+    if session.halt != 0:
+        session.halt = 0
+        fall(session, loop.time)
+    has_state = not stale and session.refusal == 0
+    if session.resuming != 0 and has_state and loop.stopped == 0:
+        resume(loop, session, control, sizes, data)
+    usable = has_state and session.fallen == 0
     if usable:
+        status |= follow(work, control, sizes, data, dt)
         status |= compute(handle, loop, session, control, data)
         usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
     if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
@@ -123,11 +220,31 @@ def serve(handle, loop, session):
             copy(data.out[: sizes.torques], data.held)
         else:
             status |= FALLBACK
-            fallback(session, sizes, data, stale, loop.time)
-        status |= limit(sizes, data, loop.period * 1e-9)
+            fallback(work, session, sizes, data, has_state, loop.time, dt)
+        status |= guard(work, control, sizes, data, dt, has_state)
+        if session.good == 0:  # what is sent before the law's first torque binds it to nothing
+            control.begun = 0
         if status & CLAMPED:
             session.clamped += 1
+        if status & WALL:
+            session.walls += 1
+    count_success(session, usable)
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
+
+
+@kernel
+def count_success(session, usable):
+    """Keep the share of the last ticks that had a result."""
+    if session.sequence >= 0:
+        k = session.ticks % WINDOW
+        session.window_sum += (1 if usable else 0) - session.window[k]
+        session.window[k] = 1 if usable else 0
+        session.ticks += 1
+
+
+@kernel
+def success_rate(session):
+    return session.window_sum / max(1, min(session.ticks, WINDOW))
 
 
 @kernel
@@ -138,9 +255,10 @@ def send_output(loop, session, data, status, age, spent):
     """
     head = carray(pointer(session.send + np.uint64(PAYLOAD)), 4, np.int64)
     head[0], head[1], head[2], head[3] = loop.tick, session.sequence, session.seen, status
-    times = carray(pointer(session.send + np.uint64(PAYLOAD + 32)), 5, np.float64)
+    times = carray(pointer(session.send + np.uint64(PAYLOAD + 32)), 6, np.float64)
     times[0], times[1] = age * 1e-9, spent * 1e-9
     times[2], times[3], times[4] = loop.time * 1e-9, loop.deadline * 1e-9, session.stamp
+    times[5] = success_rate(session)
     at = session.send + np.uint64(OUTPUT_VALUES)
     copy(data.out, carray(pointer(at), len(data.out), np.float64))
     session.status = status

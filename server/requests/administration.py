@@ -91,6 +91,17 @@ def sessions(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
     return {"sessions": daemon.servo.describe()}
 
 
+def stop(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    """Give sessions to their fallbacks; effective at the loop's next tick."""
+    log.warning("stop, by %s", caller.name)
+    return daemon.servo.orders.stop(fields, caller)
+
+
+def recover(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    log.warning("recover, by %s", caller.name)
+    return daemon.servo.orders.recover(fields, caller)
+
+
 def reload(daemon: Daemon, fields: Fields, caller: Caller) -> Deferred:
     """Load the robot anew, in the worker; server/worker/reload.py."""
     if not daemon.ready:

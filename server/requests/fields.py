@@ -22,13 +22,16 @@ TYPES = {
     **dict.fromkeys(("q", "v", "a", "tau", "w", "b", "dt", "restitution", "over"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
+    **dict.fromkeys(("low_pass", "seconds", "lease"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
-    **dict.fromkeys(("frame", "axes", "level"), "text"),
+    **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits"), "map"),
     **dict.fromkeys(("contacts", "tasks"), "list of maps"),
     "observer": "map or true",
+    **dict.fromkeys(("walls", "reference_limits"), "map, true or false"),
+    "take_over": "true or false",
     "iterations": "integer",
     "session": "integer",
 }
@@ -42,6 +45,8 @@ EXPECTED = {
     "map": "a map",
     "list of maps": "a list of maps",
     "map or true": "a map, or true",
+    "map, true or false": "a map, true or false",
+    "true or false": "true or false",
     "integer": "a whole number",
 }
 
@@ -68,6 +73,10 @@ def _is(expected: str, value: Any) -> bool:
         return isinstance(value, dict)
     if expected == "map or true":
         return isinstance(value, dict) or value is True
+    if expected == "map, true or false":
+        return isinstance(value, dict | bool)
+    if expected == "true or false":
+        return isinstance(value, bool)
     member = {"list of texts": str, "list of maps": dict}.get(expected)
     return member is not None and type(value) is list and all(type(x) is member for x in value)
 

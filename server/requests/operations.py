@@ -135,6 +135,23 @@ _OTHERS = tuple(
     )
 )
 
+#: What a session is doing, as `take` and `look` tell it.
+_STATE = ("law", "mode", "q", "v", "references", "status", "remaining", "commander")
+
+
+def _order(
+    name: str,
+    required: tuple[str, ...] = (),
+    optional: tuple[str, ...] = (),
+    reply: tuple[str, ...] = (),
+    right: str = COMMAND,
+) -> Operation:
+    """A row of an order to a session, whose function has its name."""
+    run = getattr(sessions, name)
+    fields, answer = ("session", *required), ("session", *reply)
+    return Operation(name, REQUEST, right, fields, optional, answer, LOOP, run)
+
+
 TABLE = (
     Operation(
         "hello",
@@ -171,7 +188,7 @@ TABLE = (
         (
             *("session", "endpoint", "owner", "server_key", "law", "gains", "state_bytes"),
             *("output_bytes", "state", "references", "outputs", "period", "stale_after"),
-            *("hold", "fade"),
+            *("hold", "fade", "fallback", "without_states", "command_endpoint"),
         ),
         LOOP,
         sessions.open_session,
@@ -187,6 +204,13 @@ TABLE = (
         LOOP,
         sessions.tune_session,
     ),
+    _order("take", (), ("take_over", "lease"), ("lease", *_STATE)),
+    _order("give"),
+    _order("hold"),
+    _order("move", ("references",), ("seconds",), ("seconds",)),
+    _order("command", ("references",)),
+    _order("resume"),
+    _order("look", reply=_STATE, right=READ),
     # To close one's own session takes no right; the loop looks at others'.
     Operation("close", REQUEST, READ, ("session",), (), ("session",), LOOP, sessions.close_session),
     Operation(
@@ -205,6 +229,10 @@ TABLE = (
         DAEMON,
         administration.stats,
     ),
+    Operation(
+        "stop", CONTROL, COMMAND, (), ("session",), ("stopped",), DAEMON, administration.stop
+    ),
+    Operation("recover", CONTROL, COMMAND, (), (), ("stopped",), DAEMON, administration.recover),
     Operation("sessions", CONTROL, READ, (), (), ("sessions",), DAEMON, administration.sessions),
     Operation(
         "reload",

@@ -42,6 +42,7 @@ from torqued.kernels.control.law import (
     velocity,
 )
 from torqued.kernels.control.laws.task_space import fill_task, task_words
+from torqued.kernels.control.references.motions import FRAME_MOTION, JOINTS, Motion
 from torqued.kernels.control.typical_inertia import frame_inertia, typical_inertia
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
@@ -137,7 +138,13 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     memory = np.zeros(task_words(robot.nv, robot.nv_free) + 2)
     memory[-2:] = first, rows
     outputs = {**power_outputs(robot), "error": (6,), "inertia": (6, 6)}
-    return Prepared(packed, references, outputs, memory, frames=frames)
+    motions = (
+        Motion(
+            FRAME_MOTION, "position", "orientation", "velocity", "acceleration", frames[0].item()
+        ),
+        Motion(JOINTS, "posture"),
+    )
+    return Prepared(packed, references, outputs, memory, frames=frames, motions=motions)
 
 
 LAW = Law("impedance_torque", prepare, gains, options=("frame", "point", "axes"))

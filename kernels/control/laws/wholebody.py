@@ -59,7 +59,7 @@ def make_balance(robot: Robot, fields: Fields) -> Balance:
 
 
 def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields], Prepared]:
-    """References that hold the neutral configuration are the defaults."""
+    """What moves is held until it is given; contacts are all active by default."""
 
     def prepare(robot: Robot, fields: Fields) -> Prepared:
         control = make(robot, fields)
@@ -73,6 +73,7 @@ def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields],
             iteration_time=control.iteration_time,
             law_memory=control.address,
             owner=control,
+            motions=control.motions,
         )
 
     return prepare

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.control.references.motions import COM, FRAME_MOTION, JOINTS, Motion
 from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.control.wholebody import balance_law  # noqa: F401  (registers its entry)
 from torqued.kernels.control.wholebody.contacts import EDGES
@@ -114,6 +115,18 @@ class Balance(ContactController):
             "posture.stiffness": joints * POSTURE_RATE**2,
             "posture.damping": twice * joints * POSTURE_RATE,
         }
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """What is moved: centre of mass, base and posture."""
+        base = (0, np.eye(3).ravel(), np.zeros(3))
+        return (
+            Motion(COM, "com.position", velocity="com.velocity"),
+            Motion(
+                FRAME_MOTION, orientation="base.orientation", velocity="base.velocity", frame=base
+            ),
+            Motion(JOINTS, "posture.position", velocity="posture.velocity"),
+        )
 
     def hold(self, q: Any) -> dict[str, Array]:
         """References that keep the robot as it is at q, with all contacts active."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.control.references.motions import COM, FRAME_MOTION, JOINTS, Motion
 from torqued.kernels.control.wholebody import law  # noqa: F401  (registers its entries)
 from torqued.kernels.control.wholebody.contacts import EDGES
 from torqued.kernels.control.wholebody.controller import ContactController, quaternion
@@ -98,6 +99,22 @@ class WholeBody(ContactController):
             parts[f"contact.{name}.damping"] = value
         self._name_gains(parts | COMMON)
         self.gains = self.pack_gains(gains)
+
+    @property
+    def motions(self) -> tuple[Motion, ...]:
+        """What its tasks move."""
+        motions = []
+        for name, record in zip(self.task_names, self.program.task, strict=True):
+            kind = next(word for word, number in KINDS.items() if number == record["kind"])
+            if kind == "momentum":
+                continue
+            position = f"{name}.position" if kind != "orientation" else None
+            orientation = f"{name}.orientation" if kind in ("orientation", "frame") else None
+            moves = {"posture": JOINTS, "com": COM}.get(kind, FRAME_MOTION)
+            frame = record["frame"] if moves == FRAME_MOTION else None
+            rates = f"{name}.velocity", f"{name}.acceleration"
+            motions.append(Motion(moves, position, orientation, *rates, frame))
+        return tuple(motions)
 
     def hold(self, q: Any) -> dict[str, Array]:
         """References that keep the robot as it is at q, with all contacts active."""

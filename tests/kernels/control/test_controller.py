@@ -7,7 +7,7 @@ import pytest
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.controller import COMMON, OPTIONS, pack
+from torqued.kernels.control.controller import COMMON, DEFAULT_RATE, OPTIONS, pack
 from torqued.kernels.control.laws import LAWS
 
 
@@ -118,6 +118,6 @@ def test_limits_are_the_smaller_of_the_robots_and_those_asked_for(robot):
     assert np.array_equal(
         controller.data.effort, np.minimum([1.0, 1e9, 2.0, 1e9], robot.limits.effort)
     )
-    assert np.isinf(controller.data.rate).all()
+    assert np.array_equal(controller.data.rate, DEFAULT_RATE * controller.data.effort)
     with pytest.raises(InputError, match=r"rate_limit has -1\.0"):
         Controller(robot, "gravity", rate_limit=[1.0, -1.0, 1.0, 1.0])

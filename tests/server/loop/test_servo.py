@@ -114,7 +114,7 @@ def test_newest_of_several_states_counts(client, robot, state):
 
 
 def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
-    with strict.session("gravity") as session:
+    with strict.session("gravity", low_pass=0.0) as session:
         held = first_good(session, state).tau
         seen = set()
         for _ in range(MOST_FRAMES):
@@ -130,6 +130,7 @@ def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
                 break
         assert seen == {"hold", "fade", "zero"}
         assert counters(strict, session)["stale"] > 0
+        session.resume()
         assert first_good(session, state).status == 0  # and it comes back
 
 
@@ -177,10 +178,11 @@ def test_torques_are_cut_to_their_limits(client, robot, state):
 
 def test_torques_change_no_faster_than_their_limit(client, robot, state):
     rate = np.full(NV, 50.0)
+    q, v = state
     with client.session("gravity", rate_limit=rate) as session:
         last, tick, compared = np.zeros(NV), None, 0
-        for _ in range(MOST_FRAMES):
-            output = session.step(*state, timeout=PATIENCE)
+        for k in range(MOST_FRAMES):  # after the first torque, one that is far from it
+            output = session.step(q if k == 0 else -q, v, timeout=PATIENCE)
             if tick is not None:
                 most = rate * session.period * (output.tick - tick) * (1 + 1e-9)
                 assert (np.abs(output.tau - last) <= most).all()
@@ -301,7 +303,8 @@ def test_closing_sends_a_last_frame_without_torque(client, state):
 
 def test_session_has_a_fallback_of_its_own(strict, state):
     """Held for as long as it asked for, and faded in no time."""
-    with strict.session("gravity", hold=0.3, fade=0.0) as session:
+    free = {"low_pass": 0.0, "rate_limit": np.full(NV, 1e9)}
+    with strict.session("gravity", hold=0.3, fade=0.0, **free) as session:
         held = first_good(session, state).tau
         seen = set()
         for _ in range(MOST_FRAMES):
@@ -315,19 +318,13 @@ def test_session_has_a_fallback_of_its_own(strict, state):
         assert seen == {True, False}
 
 
-def test_fallback_brakes_while_states_come_and_the_law_has_no_answer(client, robot):
-    """A state that overflows has no torque; the next good one is answered by the law again."""
+def test_fallback_of_a_state_that_overflows_is_zero(client, robot):
+    """A state that overflows has no torque, not even the fallback's."""
     q, v = robot.neutral(), np.full(NV, 1e160)
     with client.session("gravity", gains={"damping": 1e160}, hold=0.0, fade=0.0) as session:
         output = session.step(q, v)
         assert output.status & (NONFINITE | FALLBACK) == NONFINITE | FALLBACK
         assert not output.tau.any()
-    damped = {"gains": {"damping": 1e160}, "hold": 0.0, "fade": 0.0, "fallback_damping": 1e-160}
-    with client.session("gravity", **damped) as session:
-        output = session.step(q, v)
-        assert output.status & (NONFINITE | FALLBACK) == NONFINITE | FALLBACK
-        limit = robot.limits.effort
-        assert np.allclose(output.tau, np.clip(-1e-160 * v, -limit, limit))
 
 
 @pytest.mark.parametrize(

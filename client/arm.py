@@ -1,0 +1,159 @@
+"""`Arm`: a robot for a person at a prompt, whose driver runs in another process.
+
+arm = Client.of("panda").arm()
+arm.q
+arm.move_to(q, seconds=3)
+arm.hold()
+
+It commands the session that the robot's driver has open. While it lives a thread says so; when this
+process ends, however it does, the robot holds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.client.context_manager import ContextManager
+from torqued.client.errors import OperationError, TimeoutError, TorquedError
+from torqued.client.results import SessionState
+from torqued.client.targets import targets
+
+Array = NDArray[np.float64]
+
+#: s between two looks at a movement under way.
+LOOKING = 0.05
+
+
+class Arm(ContextManager):
+    """The commander of one session.
+
+    `client` is this object's own: nothing else uses its sockets.
+    """
+
+    def __init__(self, client: Any, session: int, take_over: bool, lease: float) -> None:
+        self._client, self.session, self._lease = client, session, lease
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._lost: TorquedError | None = None
+        self._ask(lambda: client.take(session, take_over=take_over, lease=lease))
+        self._references = {name: value.shape for name, value in self.state.references.items()}
+        self._alive = threading.Thread(target=self._keep_alive, name="commander", daemon=True)
+        self._alive.start()
+
+    def __repr__(self) -> str:
+        state = self.state
+        return f"<Arm of session {self.session}: {state.law}, {state.mode}>"
+
+    @property
+    def state(self) -> SessionState:
+        """The newest state, references and mode."""
+        state: SessionState = self._ask(lambda: self._client.look(self.session))
+        return state
+
+    @property
+    def q(self) -> Array:
+        """(nq,) newest joint positions, rad or m."""
+        return self.state.q
+
+    @property
+    def v(self) -> Array:
+        """(nv,) newest joint velocities."""
+        return self.state.v
+
+    def pose(self, frame: str) -> Array:
+        """(4, 4) pose of a frame at the newest state."""
+        q = self.q
+        pose: Array = self._ask(lambda: self._client.kinematics(q, [frame])).pose[frame]
+        return pose
+
+    def move_to(
+        self, target: Any, seconds: float | None = None, wait: bool = True, motion: str = ""
+    ) -> float:
+        """Move to joint positions (nq,) or a pose (4, 4); returns the seconds that it takes.
+
+        With `wait` it returns once the robot is there, and fails where the robot is stopped on its
+        way.
+        """
+        goal = targets(target, self._references, motion)
+        taken: float = self._ask(lambda: self._client.move(self.session, goal, seconds))
+        if wait:
+            self._wait_for_end(taken)
+        return taken
+
+    def _wait_for_end(self, seconds: float) -> None:
+        deadline = time.monotonic() + 2.0 * seconds + 10.0
+        while (state := self.state).mode == "moving":
+            if time.monotonic() > deadline:
+                raise TimeoutError(
+                    f"the movement of {seconds:g} s has not ended; is the loop late?"
+                )
+            time.sleep(LOOKING)
+        if state.mode in ("fallback", "stopped"):
+            names = ", ".join(state.status)
+            raise OperationError("stopped", f"the robot fell back on its way: {names}")
+
+    def hold(self) -> None:
+        """Come to rest and stay."""
+        self._ask(lambda: self._client.hold(self.session))
+
+    def stop(self) -> None:
+        """Give the robot to its session's fallback: brake, then hold, until `resume`."""
+        self._ask(lambda: self._client.stop(self.session))
+
+    def resume(self) -> None:
+        """Leave the fallback; the robot holds where it is."""
+        self._ask(lambda: self._client.resume(self.session))
+        self._ask(lambda: self._client.hold(self.session))
+
+    def tune(self, gains: dict[str, Any], over: float = 0.1) -> dict[str, Any]:
+        """Change gains of the session, gradually; those in effect."""
+        reply = self._ask(
+            lambda: self._client.call("tune", session=self.session, gains=gains, over=over)
+        )
+        return dict(reply["gains"])
+
+    def close(self) -> None:
+        """Give the session back; the robot holds."""
+        if self._closed.is_set():
+            return
+        self._closed.set()
+        self._alive.join()
+        try:
+            if self._lost is None:
+                self._client.give(self.session)
+        finally:
+            self._client.close()
+
+    def _ask(self, ask: Callable[[], Any]) -> Any:
+        """One request; the client's sockets are for one thread at a time."""
+        with self._lock:
+            if self._lost is not None:
+                raise self._lost
+            return ask()
+
+    def _keep_alive(self) -> None:
+        """Say that the commander lives, often enough."""
+        while not self._closed.wait(self._lease / 3.0):
+            try:
+                with self._lock:
+                    self._client.look(self.session)
+            except TorquedError as error:
+                self._lost = error
+                return
+
+
+def only_torque_session(sessions: list[dict[str, Any]]) -> int:
+    """The number of the one session that gives torques."""
+    numbers = [session["session"] for session in sessions if session["law"] != "stream"]
+    if len(numbers) == 1:
+        return int(numbers[0])
+    if not numbers:
+        raise TorquedError("no session gives torques: the robot's driver has to open one first")
+    listed = ", ".join(map(str, numbers))
+    raise TorquedError(f"several sessions give torques, name one of them: {listed}")

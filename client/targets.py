@@ -1,0 +1,69 @@
+"""Where a movement is to go, as references of a law: joint positions, or the pose of a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+#: What references of joint positions are called, the first that a law has.
+JOINTS = ("q_ref", "posture", "posture.position")
+
+
+def targets(
+    target: Any, references: Mapping[str, tuple[int, ...]], motion: str
+) -> dict[str, Array]:
+    """References by name for joint positions (nq,) or a pose (4, 4), as a law has them."""
+    value = np.asarray(target, np.float64)
+    prefix = f"{motion}." if motion else ""
+    if value.shape == (4, 4):
+        found = {}
+        if f"{prefix}position" in references:
+            found[f"{prefix}position"] = value[:3, 3].copy()
+        if f"{prefix}orientation" in references:
+            found[f"{prefix}orientation"] = quaternion(value[:3, :3])
+        if found:
+            return found
+        places = [name for name in references if name.endswith(".position")]
+        frames = sorted(name.removesuffix(".position") for name in places)
+        raise ValueError(f"no frame {motion!r} to move, motions: {', '.join(frames)}")
+    names = [name for name in JOINTS if name in references]
+    if motion:
+        names = [name for name in (motion, f"{motion}.position") if name in references]
+    if not names:
+        raise ValueError("this law has no joint positions to move to; give a pose (4, 4)")
+    if value.shape != references[names[0]]:
+        raise ValueError(
+            f"the target has shape {value.shape}, expected {references[names[0]]} or (4, 4)"
+        )
+    return {names[0]: value}
+
+
+def move_fields(
+    session: int, references: Mapping[str, Array], seconds: float | None
+) -> dict[str, Any]:
+    """The fields of `move`."""
+    fields: dict[str, Any] = {"session": session, "references": dict(references)}
+    if seconds is not None:
+        fields["seconds"] = seconds
+    return fields
+
+
+def quaternion(R: Array) -> Array:
+    """x y z w of a rotation matrix."""
+    (a, b, c), (d, e, f), (g, h, i) = R
+    # Each row is the quaternion times four of its parts; the largest loses no digits.
+    rows = np.array(
+        [
+            [1 + a - e - i, b + d, c + g, h - f],
+            [b + d, 1 - a + e - i, f + h, c - g],
+            [c + g, f + h, 1 - a - e + i, d - b],
+            [h - f, c - g, d - b, 1 + a + e + i],
+        ]
+    )
+    best: Array = rows[np.argmax(np.diag(rows))]
+    return best / np.linalg.norm(best)

@@ -1,0 +1,43 @@
+"""A detector of limit cycles: torques that swing to and fro, tick after tick, around their mean.
+
+Gains that are too high for a delay, or a joint's backlash, show as an oscillation that does not
+end. A joint counts as swinging when its torque leaves a band around its slow mean on alternating
+sides more than a few times within a window.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.common.status import OSCILLATING
+from torqued.kernels.compilation.jit import kernel
+
+#: s over which the mean is taken, and over which swings are forgotten.
+MEAN_TIME, WINDOW = 0.1, 0.25
+#: Of the effort limit: half of the band's width.
+BAND = 0.03
+#: Swings within the window that are too many: with 0.25 s those of 12 Hz and more.
+MOST_SWINGS = 6.0
+
+
+@kernel
+def watch_oscillation(sizes, data, dt):
+    """Look at the torques of this tick. Returns status bits."""
+    if not dt > 0.0:
+        return 0
+    slow, forget = 1.0 - math.exp(-dt / MEAN_TIME), math.exp(-dt / WINDOW)
+    mean, side, swings = data.swing[0], data.swing[1], data.swing[2]
+    status = 0
+    for k in range(sizes.unactuated, sizes.torques):
+        x = data.out[k] - mean[k]
+        mean[k] += slow * x
+        band = BAND * data.effort[k]
+        swings[k] *= forget
+        now = 1.0 if x > band else (-1.0 if x < -band else 0.0)
+        if now != 0.0 and now != side[k]:
+            if side[k] != 0.0:
+                swings[k] += 1.0
+            side[k] = now
+        if swings[k] > MOST_SWINGS:
+            status = OSCILLATING
+    return status

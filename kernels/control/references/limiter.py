@@ -1,0 +1,82 @@
+"""Jumps become motion: a reference that is never faster, nor changes faster, than its limits.
+
+A cascade closes the error to what is commanded: the error sets a speed from which it can still be
+braked, the error of speed an acceleration, and that changes with a bounded jerk. Near its end each
+stage is linear, so that the reference comes to rest without overshoot:
+
+    v = v_c + f(e; 0.3 j/a, a)        a = a_c + f(v − w; j/a, j)
+
+    f(e; k, a) = k e            where |e| < a/k²
+                 √(2 a (|e| − a/2k²))      beyond, with e's sign
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.kernels.compilation.jit import kernel
+
+#: Ticks' worth of speed and acceleration by which a command may step and is still followed as it
+#: is: states come in pairs at times, and not at all at others.
+SLACK = 5.0
+#: Share of the acceleration that braking counts on: the rest is for what the jerk takes to build.
+BRAKING = 0.7
+#: What is left of an error, in ticks at full speed, when a command is followed as it is again.
+CLOSE = 0.01
+#: Rate at which the last of an error is closed, in units of j/a: the fastest without overshoot.
+CLOSING = 0.3
+
+
+@kernel
+def clip(x, most):
+    return min(max(x, -most), most)
+
+
+@kernel
+def approach(error, gain, most):
+    """The rate at which an error is closed so that it can be stopped with `most`; error ≥ 0."""
+    linear = most / (gain * gain)
+    if error <= linear:
+        return gain * error
+    return math.sqrt(2.0 * most * (error - 0.5 * linear))
+
+
+@kernel
+def signed_approach(error, gain, most):
+    return math.copysign(approach(abs(error), gain, most), error)
+
+
+@kernel
+def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt):
+    """Speed and acceleration after a tick of a scalar that is e short of what is commanded."""
+    wanted = clip(v_c + signed_approach(e, CLOSING * j_most / a_most, BRAKING * a_most), v_most)
+    push = a_c + signed_approach(wanted - w, j_most / a_most, BRAKING * j_most)
+    a += clip(clip(push, a_most) - a, j_most * dt)
+    return clip(w + a * dt, v_most), a
+
+
+@kernel
+def follows(locked, e, change, v_most, a_most, dt):
+    """Whether a command may be followed as it is: near enough, and not much faster or slower."""
+    if locked:
+        return abs(e) <= SLACK * v_most * dt and abs(change) <= SLACK * a_most * dt
+    return abs(e) <= CLOSE * v_most * dt and abs(change) <= a_most * dt
+
+
+@kernel
+def stopping_distance(w, a_most, j_most):
+    """How far a scalar of speed w still goes until it can stand."""
+    return w * (abs(w) / (2.0 * BRAKING * a_most) + 0.5 * a_most / j_most)
+
+
+@kernel
+def quintic(t, T, way, w, a):
+    """Distance, speed, acceleration at t of the way that begins with w, a and ends at rest at T."""
+    if t >= T:
+        return way, 0.0, 0.0
+    c3 = (20.0 * way - 12.0 * w * T - 3.0 * a * T * T) / (2.0 * T**3)
+    c4 = (-30.0 * way + 16.0 * w * T + 3.0 * a * T * T) / (2.0 * T**4)
+    c5 = (12.0 * way - 6.0 * w * T - a * T * T) / (2.0 * T**5)
+    x = t * (w + t * (0.5 * a + t * (c3 + t * (c4 + t * c5))))
+    rate = w + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5)))
+    return x, rate, a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5))

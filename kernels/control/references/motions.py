@@ -1,0 +1,116 @@
+"""References that belong together: where something is to be, how fast, with which acceleration.
+
+A law says what its references move (`Motion`); compiled code finds them by a record each. Numbers
+that belong to no motion, such as which contacts are active, are values: taken as they come.
+
+On the wire and in `Controller` a reference of NaN is one that is not given.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.kernels.primitives.layout import FRAME
+
+Array = NDArray[np.float64]
+
+#: What moves: joints, a frame, or the centre of mass.
+JOINTS, FRAME_MOTION, COM = 0, 1, 2
+
+#: All but `frame` and the last three are places among the references, -1 for none.
+MOTION = np.dtype(
+    [
+        ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
+        ("frame", FRAME),  # of a frame
+        ("position", "i8"),  # (nq,) of joints, (3,) otherwise
+        ("orientation", "i8"),  # (4,) quaternion x y z w
+        ("velocity", "i8"),  # (nv,); (6,) [angular; linear], (3,) where there is but one of them
+        ("acceleration", "i8"),  # the same
+        ("memory", "i8"),  # where its numbers begin in the memory of motions
+        ("locked", "i8"),  # 1: what was commanded is followed as it is
+        ("planned", "i8"),  # 1: a planned movement has a target for it
+    ],
+    align=True,
+)
+
+#: Numbers that a frame's motion keeps: pose (7), twist (6) and its rate (6) in its own axes; of a
+#: planned movement the pose at its start (7), the twist to its target (6), that at its start (6).
+POSE, TWIST, RATE = 0, 7, 13
+START, WAY, START_TWIST = 19, 26, 32
+FRAME_WORDS = 38
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The names of references that make up one motion; None where a law has none."""
+
+    kind: int
+    position: str | None = None
+    orientation: str | None = None
+    velocity: str | None = None
+    acceleration: str | None = None
+    frame: Any = None  # fields of `FRAME`
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        every = (self.position, self.orientation, self.velocity, self.acceleration)
+        return tuple(name for name in every if name is not None)
+
+
+def joint_motions(references: Mapping[str, Any]) -> tuple[Motion, ...]:
+    """The motion of joints, where a law has one by the usual names."""
+    if "q_ref" not in references:
+        return ()
+    velocity, acceleration = (name if name in references else None for name in ("v_ref", "a_ref"))
+    return (Motion(JOINTS, "q_ref", velocity=velocity, acceleration=acceleration),)
+
+
+class JointMotion(NamedTuple):
+    """Where the numbers of a joint motion begin in its memory."""
+
+    p: int  # (nq,) position
+    w: int  # (nv,) velocity
+    a: int  # (nv,) acceleration
+    locked: int  # (nv,) 1: what was commanded is followed as it is
+    start: int  # (nq,) of a planned movement: position at its start
+    way: int  # (nv,) to its target
+    start_w: int  # (nv,)
+    start_a: int  # (nv,)
+    end: int
+
+
+def joint_words(nq: int, nv: int) -> int:
+    """Numbers that a joint motion keeps."""
+    return 2 * nq + 6 * nv
+
+
+def motion_words(motions: Sequence[Motion], nq: int, nv: int) -> int:
+    """Numbers that all motions of a law keep."""
+    return sum(joint_words(nq, nv) if m.kind == JOINTS else FRAME_WORDS for m in motions)
+
+
+def fill_motions(
+    records: Any, motions: Sequence[Motion], references: Mapping[str, Array], nq: int, nv: int
+) -> None:
+    """Records for compiled code."""
+    places = {}
+    at = 0
+    for name, value in references.items():
+        places[name] = at
+        at += math.prod(value.shape)
+    memory = 0
+    for record, motion in zip(records, motions, strict=True):
+        record.kind = motion.kind
+        if motion.frame is not None:
+            record.frame = motion.frame
+        for part in ("position", "orientation", "velocity", "acceleration"):
+            name = getattr(motion, part)
+            record[part] = -1 if name is None else places[name]
+        record.memory = memory
+        memory += joint_words(nq, nv) if motion.kind == JOINTS else FRAME_WORDS

@@ -1,0 +1,249 @@
+"""Walls: no law pushes a joint beyond its limits, or a frame out of its box.
+
+Towards a wall at the distance d a joint may move with the speed v(d) from which it can still be
+braked. Near it, torques are changed by as little as holds
+
+    acceleration ≤ RATE (v(d) − speed)
+
+for the torques of the law and the robot as it is. With the rows R of all walls that are near,
+
+    a_R = R a + A λ,   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
+
+and λ the pushes that bring a_R within its bounds, found row by row. What walls take from the robot
+they keep in a store, and they never give back more than is in there: together with any passive law
+they are passive.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.common.status import WALL
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.law import expand_state, inner, project, velocity
+from torqued.kernels.control.plane import PLANE
+from torqued.kernels.control.references.limiter import approach
+from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
+from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, frame_placement
+from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.rnea import body_forces, rest_acceleration
+from torqued.kernels.input_checks import numbers
+from torqued.kernels.primitives.spatial import add, dot
+from torqued.kernels.primitives.tuples import load3
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+#: 1/s: how fast a speed that is too large is taken away, and how fast a wall is come up to.
+RATE, NEAR_RATE = 60.0, 20.0
+#: Share of the speed limit at which a joint outside of its limits is let back.
+RETURN_SPEED = 0.1
+#: A wall is looked at where its bound of acceleration is below so many times the usual one.
+AHEAD = 4.0
+#: How often all walls are gone through at the most, as each changes what the others have to hold,
+#: and rad/s² or m/s² that a last round may still change.
+SWEEPS, SETTLED = 40, 1e-3
+#: m/s², by which frames count on being braked before a plane; J, that their way back may take.
+FRAME_BRAKING, FRAME_RETURN = 2.0, 0.01
+
+MOST_PLANES = 48
+
+
+@kernel
+def allowed_speed(d, most, braking, may_return):
+    """Towards a wall at the distance d; outside, back to it, where there is the energy for it."""
+    if d < 0.0:
+        return max(NEAR_RATE * d, -RETURN_SPEED * most) if may_return else 0.0
+    return min(most, approach(d, NEAR_RATE, braking))
+
+
+@kernel
+def bound(d, speed, most, braking, may_return):
+    """The largest acceleration towards a wall."""
+    return RATE * (allowed_speed(d, most, braking, may_return) - speed)
+
+
+@kernel
+def joint_bounds(data, k, q, v, store):
+    """Smallest and largest acceleration of a joint."""
+    most, braking = data.speed[k], data.acceleration[k]
+    may_return = store > 0.5 * data.least_inertia[k] * (RETURN_SPEED * most) ** 2
+    up = bound(data.upper[k] - q, v, most, braking, may_return)
+    down = bound(q - data.lower[k], -v, most, braking, may_return)
+    if down < -up:  # between walls that contradict each other: brake
+        return -RATE * v, -RATE * v
+    return -down, up
+
+
+@kernel
+def near_joints(control, sizes, data, v):
+    """Rows of joints that may have to be held, and their bounds. Returns how many."""
+    count = 0
+    for k in range(sizes.unactuated, sizes.nv):
+        i = data.coordinate[k]
+        if i < 0 or control.has_walls == 0:
+            continue
+        low, high = joint_bounds(data, k, data.state[i], v[k], control.wall_energy)
+        ahead = AHEAD * data.acceleration[k]
+        if low > -ahead or high < ahead:
+            data.wall_row[count] = 0.0
+            data.wall_row[count, k] = 1.0
+            data.wall_low[count], data.wall_high[count] = low, high
+            count += 1
+    return count
+
+
+@kernel
+def near_planes(work, control, sizes, data, count):
+    """The same of frames before planes, behind the first `count` rows; needs place."""
+    v = velocity(sizes, data)
+    for j in range(len(data.planes)):
+        plane, J = data.planes[j], data.wall_jacobian
+        n = (plane.normal[0], plane.normal[1], plane.normal[2])
+        _, p = frame_placement(work, plane.frame)
+        distance = dot(n, add(p, load3(work.origin))) - plane.offset
+        fill_jacobian(work, plane.frame, HYBRID, J)
+        for c in range(sizes.nv_free):
+            data.s_free[c] = n[0] * J[3, c] + n[1] * J[4, c] + n[2] * J[5, c]
+        row = data.wall_row[count]
+        project(data, data.s_free, row)
+        most = data.frame_limits[1]
+        may_return = control.wall_energy > FRAME_RETURN
+        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return)
+        if high < AHEAD * FRAME_BRAKING:
+            data.wall_low[count], data.wall_high[count] = -high, math.inf
+            count += 1
+    return count
+
+
+@kernel
+def answer_rows(work, sizes, data, count, exact):
+    """M⁻¹ Rᵀ and A, or where they are not known the share of single joints."""
+    for i in range(count):
+        x, row = data.wall_answer[i], data.wall_row[i]
+        for k in range(sizes.nv):
+            x[k] = row[k] if exact else row[k] / data.least_inertia[k]
+        if exact:
+            solve_in_place(work, x)
+    for i in range(count):
+        for j in range(count):
+            data.wall_A[i, j] = inner(data.wall_row[i], data.wall_answer[j])
+
+
+@kernel
+def find_pushes(data, count):
+    """λ that brings the accelerations `wall_now` of all rows within their bounds."""
+    push, now = data.wall_push, data.wall_now
+    for i in range(count):
+        push[i] = 0.0
+    for _ in range(SWEEPS):
+        change = 0.0
+        for i in range(count):
+            mobility = data.wall_A[i, i]
+            if not mobility > 0.0:
+                continue
+            without = now[i] - mobility * push[i]
+            wanted = min(max(without, data.wall_low[i]), data.wall_high[i])
+            step = (wanted - without) / mobility - push[i]
+            if step != 0.0:
+                push[i] += step
+                change = max(change, abs(step * mobility))
+                for j in range(count):
+                    now[j] += data.wall_A[j, i] * step
+        if change < SETTLED:
+            return
+
+
+@kernel
+def hold_walls(work, control, sizes, data, dt):
+    """Keep torques from pushing through walls. Returns status bits."""
+    v = velocity(sizes, data)
+    count = near_joints(control, sizes, data, v)
+    if count == 0 and len(data.planes) == 0:
+        return 0
+    expand_state(sizes, data)
+    place(work, data.q_free)
+    count = near_planes(work, control, sizes, data, count)
+    if count == 0:
+        return 0
+    # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
+    exact = sizes.unactuated == 0 and sizes.nv == sizes.nv_free
+    a = data.rows[7]
+    a[:] = 0.0
+    if exact:
+        drift(work, data.v_free, rest_acceleration(work))
+        body_forces(work)
+        exact = solve_motion(work, data.out[: sizes.nv], a) == OK
+    answer_rows(work, sizes, data, count, exact)
+    for i in range(count):
+        data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
+    find_pushes(data, count)
+    status = 0
+    for i in range(count):
+        push, speed = data.wall_push[i], inner(data.wall_row[i], v)
+        if push == 0.0 or (push * speed > 0.0 and control.wall_energy <= 0.0):
+            continue
+        control.wall_energy -= push * speed * dt
+        for k in range(sizes.unactuated, sizes.nv):
+            data.out[k] += data.wall_row[i, k] * push
+        status = WALL
+    return status
+
+
+def parse_walls(robot: Robot, given: Any) -> tuple[bool, Any]:
+    """Whether joints have walls, and the planes of frames (k,) PLANE.
+
+    True (default), False, or a map: `joints` true or false, `frames` a list of maps with `frame`,
+    `point` (3,), and `box` [[x y z], [x y z]] m or `normal` (3,) with `offset` m.
+    """
+    planes = np.zeros(0, PLANE).view(np.recarray)
+    if given is None or isinstance(given, bool):
+        return given is not False, planes
+    if not isinstance(given, Mapping) or not set(given) <= {"joints", "frames"}:
+        raise InputError(
+            "walls: expected true, false or a map of 'joints' and 'frames'", "walls", None
+        )
+    joints, frames = given.get("joints", True), given.get("frames", [])
+    if not isinstance(joints, bool):
+        raise InputError("walls.joints: expected true or false", "walls", None)
+    if not isinstance(frames, Sequence) or isinstance(frames, str | bytes):
+        raise InputError("walls.frames: expected a list of maps", "walls", None)
+    rows = [row for k, item in enumerate(frames) for row in _planes(robot, k, item)]
+    if len(rows) > MOST_PLANES:
+        raise InputError(f"walls: {len(rows)} planes, at most {MOST_PLANES}", "walls", len(rows))
+    return joints, np.array(rows, PLANE).view(np.recarray)
+
+
+def _planes(robot: Robot, k: int, item: Any) -> list[tuple[Any, ...]]:
+    """The planes of one entry: six of a box, or one."""
+    name = f"walls.frames[{k}]"
+    if not isinstance(item, Mapping) or "frame" not in item:
+        raise InputError(f"{name}: expected a map with a 'frame'", "walls", None)
+    for field in item:
+        if field not in ("frame", "point", "box", "normal", "offset"):
+            raise InputError(
+                f"{name}: {field!r} is unknown, allowed: frame, point, box, normal, offset",
+                "walls",
+                field,
+            )
+    frame = robot.frame_table.place(f"{name}.frame", item["frame"], item.get("point")).fields
+    if ("box" in item) == ("normal" in item):
+        raise InputError(f"{name}: expected either a 'box' or a 'normal'", "walls", None)
+    if "box" in item:
+        low, high = numbers(f"{name}.box", item["box"], (2, 3))
+        if not (low < high).all():
+            raise InputError(f"{name}.box: its lower corner is not below the upper", "walls", None)
+        axes = np.eye(3)
+        sides = [(frame, axis, low[i]) for i, axis in enumerate(axes)]
+        return sides + [(frame, -axis, -high[i]) for i, axis in enumerate(axes)]
+    normal = numbers(f"{name}.normal", item["normal"], (3,))
+    size = float(np.linalg.norm(normal))
+    if not size > 1e-9:
+        raise InputError(f"{name}.normal is zero, expected a direction", "walls", None)
+    offset = float(numbers(f"{name}.offset", item.get("offset", 0.0), ()))
+    return [(frame, normal / size, offset)]

@@ -1,0 +1,60 @@
+"""How long a movement takes at the least, by the limits of references.
+
+A movement from rest to rest by a polynomial of the fifth degree has, for a way of 1 in a time of 1,
+these largest speed, acceleration and jerk.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.kernels.control.references.motions import JOINTS
+
+if TYPE_CHECKING:
+    from torqued.kernels.control.controller import Controller
+
+SPEED, ACCELERATION, JERK = 15 / 8, 10 / math.sqrt(3), 60.0
+
+Array = NDArray[np.float64]
+
+
+def least_seconds(controller: Controller, target: Array) -> float:
+    """s, of the movement to a target (NaN: not given) from the references in effect."""
+    data, robot = controller.data, controller.robot
+    now = data.state[robot.nq + robot.nv :]
+    least = 0.0
+    for motion in data.motions:
+        if motion.kind == JOINTS:
+            part = slice(motion.position, motion.position + robot.nq)
+            way = target[part] - now[part]
+            for k, i in enumerate(data.coordinate):
+                if i >= 0 and math.isfinite(way[i]):
+                    x = abs(math.remainder(way[i], math.tau) if data.wraps[k] else way[i])
+                    least = max(
+                        least, seconds(x, data.speed[k], data.acceleration[k], data.jerk[k])
+                    )
+        else:
+            angular, linear, rate, bend = data.frame_limits
+            turn = shift = 0.0
+            if motion.orientation >= 0 and math.isfinite(target[motion.orientation]):
+                part = slice(motion.orientation, motion.orientation + 4)
+                a, b = target[part], now[part]
+                c = abs(float(a @ b)) / float(np.linalg.norm(a) * np.linalg.norm(b))
+                turn = 2.0 * math.acos(min(1.0, c))
+            if motion.position >= 0 and math.isfinite(target[motion.position]):
+                part = slice(motion.position, motion.position + 3)
+                shift = float(np.linalg.norm(target[part] - now[part]))
+            if turn > 0.0:  # a screw's way is an arc, not its chord
+                shift *= 0.5 * turn / math.sin(0.5 * turn)
+            least = max(least, seconds(math.hypot(turn / angular, shift / linear), 1.0, rate, bend))
+    return least
+
+
+def seconds(way: float, speed: float, acceleration: float, jerk: float) -> float:
+    """s of a way by itself."""
+    by_speed, by_force = SPEED * way / speed, math.sqrt(ACCELERATION * way / acceleration)
+    return float(max(by_speed, by_force, math.cbrt(JERK * way / jerk)))

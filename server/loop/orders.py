@@ -1,0 +1,279 @@
+"""Orders to open sessions: hold, move, references, resume, stop; and who may give them.
+
+A robot's driver opens a session and sends states. Whoever commands the robot may be another
+process: it takes the session, orders where it goes, and gives it back. A commander that falls
+silent for longer than its lease leads to hold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common import errors
+from torqued.common.status import status_names
+from torqued.kernels import InputError
+from torqued.kernels.input_checks import mapping, number, numbers
+from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
+from torqued.server.loop.move_time import least_seconds
+from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
+from torqued.server.loop.session import Session
+
+if TYPE_CHECKING:
+    from torqued.server.loop.servo import Servo
+
+Fields = Mapping[str, Any]
+
+#: s of silence after which a commander counts as dead: by default, at the least, at the most.
+DEFAULT_LEASE, LEAST_LEASE, LONGEST_LEASE = 1.0, 0.05, 3600.0
+#: s: the longest movement that may be asked for.
+LONGEST_MOVE = 3600.0
+#: By how much longer than the least time a movement is where none is asked for.
+EASE = 1.1
+
+
+class Orders:
+    """Orders to the sessions of a servo; in the requests' thread."""
+
+    def __init__(self, servo: Servo) -> None:
+        self.servo = servo
+
+    def take(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Become the commander of a session; `take_over`: even where there is another."""
+        session = self._torque_session(fields)
+        record = self._record(session)
+        lease = number("lease", fields.get("lease", DEFAULT_LEASE))
+        if not LEAST_LEASE <= lease <= LONGEST_LEASE:
+            allowed = f"{LEAST_LEASE:g} … {LONGEST_LEASE:g} s"
+            raise InputError(f"lease is {lease}, expected {allowed}", "lease", lease, allowed)
+        other = session.commander if record.lease > 0 else None
+        is_new = other is None or other.key != caller.key
+        if other is not None and is_new and fields.get("take_over") is not True:
+            raise errors.error(
+                "in_use",
+                f"session {session.number} is commanded by {other.name!r}; take it over with "
+                "take_over = true",
+                field="session",
+            )
+        if is_new:
+            self._order(session, HOLD)
+        session.commander, session.lease = caller, lease
+        self._renew(session)
+        return {"session": session.number, "lease": lease, **self._state(session)}
+
+    def give(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Command a session no longer: it holds."""
+        session = self._torque_session(fields)
+        if session.commander is None or session.commander.key != caller.key:
+            raise not_commander(session, caller)
+        self._order(session, HOLD)
+        session.commander = None
+        self._record(session).lease = 0
+        return {"session": session.number}
+
+    def hold(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Come to rest and stay there; whoever may command may ask for that."""
+        session = self._torque_session(fields)
+        self._renew_own(session, caller)
+        self._order(session, HOLD)
+        return {"session": session.number}
+
+    def resume(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Leave the fallback and orders: hold the present state, then follow what states bring."""
+        session = self.commanded(fields, caller)
+        if self.servo.shared.loop["stopped"][0]:
+            raise errors.error("stopped", "all sessions are stopped; `recover` comes first")
+        self._order(session, RESUME)
+        return {"session": session.number}
+
+    def command(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Follow references, by name; limited as those of states."""
+        session = self._ready(fields, caller)
+        self._order(session, REFERENCES, self._references(session, fields, positions=False))
+        return {"session": session.number}
+
+    def move(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Move to references, by name, within `seconds`; then hold there."""
+        session = self._ready(fields, caller)
+        target = self._references(session, fields, positions=True)
+        least = least_seconds(session.controller, target)
+        seconds = EASE * least + 0.02
+        if fields.get("seconds") is not None:
+            seconds = number("seconds", fields["seconds"])
+        if not least <= seconds <= LONGEST_MOVE:
+            allowed = f"{least:.3g} … {LONGEST_MOVE:g} s, by the limits of references"
+            raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
+        self._order(session, MOVE, target, seconds)
+        return {"session": session.number, "seconds": seconds}
+
+    def stop(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """Give all sessions to their fallbacks, until `recover`; or one, until `resume`."""
+        if fields.get("session") is not None:
+            # Not an order: those are of the requests' thread, and this is of the control socket's.
+            self._record(self._torque_session(fields)).halt = 1
+        else:
+            self.servo.shared.loop["stopped"] = 1
+        return self._stopped()
+
+    def recover(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """End a stop. Sessions stay in their fallbacks until they are resumed."""
+        self.servo.shared.loop["stopped"] = 0
+        return self._stopped()
+
+    def look(self, fields: Fields, caller: Caller) -> dict[str, Any]:
+        """A session's newest state, references in effect, and what it is doing."""
+        session = self._torque_session(fields)
+        self._renew_own(session, caller)
+        return {"session": session.number, **self._state(session)}
+
+    def mode(self, session: Session) -> str:
+        """What a session is doing, in a word."""
+        record, control = self._record(session), session.controller.record[0]
+        if record.sequence < 0:
+            return "waiting"
+        if record.fallen:
+            return "stopped" if self.servo.shared.loop["stopped"][0] else "fallback"
+        if control.move_seconds > 0.0:
+            return "moving"
+        commanded = bool(np.isfinite(session.controller.data.command).any())
+        return "following" if commanded else "holding"
+
+    def _state(self, session: Session) -> dict[str, Any]:
+        controller, record = session.controller, self._record(session)
+        robot, state = controller.robot, controller.data.state.copy()
+        left = float(controller.record[0].move_seconds - controller.record[0].move_time)
+        references, at = {}, robot.nq + robot.nv
+        for name, value in controller.references.items():
+            references[name] = state[at : at + value.size].reshape(value.shape)
+            at += value.size
+        return {
+            "law": controller.name,
+            "mode": self.mode(session),
+            "q": state[: robot.nq],
+            "v": state[robot.nq : robot.nq + robot.nv],
+            "references": references,
+            "status": status_names(int(record.status)),
+            "remaining": max(0.0, left),
+            "commander": session.commander.name if session.commander else "",
+        }
+
+    def _stopped(self) -> dict[str, Any]:
+        return {"stopped": bool(self.servo.shared.loop["stopped"][0])}
+
+    def _record(self, session: Session) -> Any:
+        return self.servo.shared.sessions[session.slot]
+
+    def _torque_session(self, fields: Fields) -> Session:
+        session = self.servo.named_session(fields)
+        if not session.controller.law.is_torque:
+            raise InputError("session: a stream moves nothing", "session", session.number)
+        return session
+
+    def commanded(self, fields: Fields, caller: Caller) -> Session:
+        """A session that the caller commands: its commander, or whoever opened it without one."""
+        session = self._torque_session(fields)
+        if session.commander is None:
+            own = session.caller.key == caller.key
+            if not own and not holds(caller.right, ADMINISTRATE):
+                raise denied(caller, f"session {session.number} is another client's; this", "take")
+        elif session.commander.key != caller.key:
+            raise not_commander(session, caller)
+        self._renew_own(session, caller)
+        return session
+
+    def _ready(self, fields: Fields, caller: Caller) -> Session:
+        """The same, where it has a state and is not in its fallback."""
+        session = self.commanded(fields, caller)
+        record = self._record(session)
+        if record.sequence < 0:
+            raise errors.error("not_ready", f"session {session.number} has had no state yet")
+        if record.fallen:
+            raise errors.error(
+                "stopped", f"session {session.number} is in its fallback; `resume` comes first"
+            )
+        return session
+
+    def _renew_own(self, session: Session, caller: Caller) -> None:
+        if session.commander is not None and session.commander.key == caller.key:
+            self._renew(session)
+
+    def _renew(self, session: Session) -> None:
+        self._record(session).lease = time.monotonic_ns() + round(1e9 * session.lease)
+
+    def _references(self, session: Session, fields: Fields, positions: bool) -> np.ndarray:
+        """References by name as one array, NaN for those not given; checked against limits."""
+        controller = session.controller
+        given = mapping(fields, "references")
+        places = [name for m in controller.motions for name in (m.position, m.orientation) if name]
+        allowed = places if positions else list(controller.references)
+        if not given:
+            raise InputError("references: none is given", "references", None, ", ".join(allowed))
+        out = []
+        for name in given:
+            if name not in allowed:
+                listed = ", ".join(allowed)
+                raise InputError(
+                    f"references: {name!r} is unknown, allowed: {listed}", f"references.{name}"
+                )
+        for name, value in controller.references.items():
+            if name in given:
+                numbers_of = numbers(f"references.{name}", given[name], value.shape)
+                out.append(numbers_of.ravel())
+            else:
+                out.append(np.full(value.size, np.nan))
+        target = np.concatenate(out)
+        check_inside(controller, target)
+        return target
+
+    def _order(
+        self, session: Session, order: int, ordered: np.ndarray | None = None, seconds: float = 0.0
+    ) -> None:
+        """Hand an order to the loop, and wait until it has been taken."""
+        record = self._record(session)
+        self._wait(record)
+        if ordered is not None:
+            session.controller.data.ordered[:] = ordered
+        record.order, record.order_seconds = order, seconds
+        record.order_number += 1  # from here on it is the loop's, until it answers
+        self._wait(record)
+
+    def _wait(self, record: Any) -> None:
+        while record.order_taken != record.order_number and self.servo.runs():
+            time.sleep(1e-4)
+
+
+def check_inside(controller: Any, target: np.ndarray) -> None:
+    """Refuse joint positions beyond their limits and quaternions that are none."""
+    data, robot = controller.data, controller.robot
+    for motion in data.motions:
+        if motion.kind == 0 and np.isfinite(target[motion.position]):
+            q = target[motion.position : motion.position + robot.nq]
+            for k, i in enumerate(data.coordinate):
+                if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
+                    low, high = data.lower[k], data.upper[k]
+                    raise InputError(
+                        f"references: position {i} is {q[i]:.6g}, beyond its limits "
+                        f"{low:.6g} … {high:.6g}",
+                        "references",
+                        float(q[i]),
+                    )
+        if motion.orientation >= 0 and np.isfinite(target[motion.orientation]):
+            size = float(np.linalg.norm(target[motion.orientation : motion.orientation + 4]))
+            if not abs(size - 1.0) <= 1e-3:
+                raise InputError(
+                    f"references: a quaternion has the length {size:.6g}, expected 1",
+                    "references",
+                    size,
+                )
+
+
+def not_commander(session: Session, caller: Caller) -> errors.RequestError:
+    who = session.commander.name if session.commander else "nobody"
+    return errors.error(
+        "in_use",
+        f"session {session.number} is commanded by {who!r}, not by {caller.name!r}: `take` it",
+        field="session",
+    )

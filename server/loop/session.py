@@ -1,0 +1,83 @@
+"""Python's side of a session, and what it may choose for the time when its law cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import zmq
+from numpy.typing import NDArray
+
+from torqued.kernels import InputError
+from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative
+from torqued.kernels.control.fallback import KINDS
+from torqued.kernels.input_checks import choice
+from torqued.server.access.rights import Caller
+from torqued.server.loop.state_frames import LONGEST_ROUTE
+
+#: s: the longest time that a session may ask for to hold or to fade a torque.
+LONGEST_FADE = 10.0
+#: What a torque may fade to without states.
+BLIND = ("gravity", "zero")
+
+
+@dataclass
+class Safety:
+    """What happens when there is no torque of the law; times in seconds."""
+
+    stale_after: float = 0.003
+    hold: float = 0.02  # the last torque is held
+    fade: float = 0.1  # and fades into the fallback's
+    abandoned: float = 10.0  # from then on another client may have the session's place
+    fallback: str = "brake"  # while states come: brake, hold, gravity, zero
+    without_states: str = "zero"  # what the torque fades to: gravity (at the last state), zero
+    fallback_damping: float = 0.0  # N m s/rad, beside the fallback while states come
+
+
+@dataclass
+class Session:
+    """What keeps a session's memory alive."""
+
+    number: int  # how clients name it
+    slot: int  # where the servo has it
+    opened: int  # ns, monotonic
+    endpoint: str
+    caller: Caller  # who opened it
+    socket: zmq.Socket[bytes]
+    controller: Controller
+    safety: Safety
+    cost: float  # s that a tick takes, its frames included
+    share: int  # ns that computing may take in each tick
+    owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
+    receive: NDArray[np.uint8]
+    send: NDArray[np.uint8]
+    route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(LONGEST_ROUTE, np.uint8))
+    commander: Caller | None = None  # who orders where it goes, beside its states
+    lease: float = 0.0  # s of silence after which a commander counts as dead
+
+
+def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Controller) -> Safety:
+    """What a session asked for in place of the daemon's own."""
+    given = {name: fields[name] for name in SESSION_OPTIONS if fields.get(name) is not None}
+    if given and not controller.law.is_torque:
+        name = next(iter(given))
+        raise InputError(f"{name}: a stream has no torque to fall back from", name)
+    chosen: dict[str, Any] = {}
+    if "fallback" in given:
+        chosen["fallback"] = choice("fallback", given.pop("fallback"), KINDS)
+    if "without_states" in given:
+        chosen["without_states"] = choice("without_states", given.pop("without_states"), BLIND)
+    for name in ("hold", "fade", "fallback_damping"):
+        if name in given:
+            chosen[name] = float(not_negative(given, name))
+    for name in ("hold", "fade"):
+        if chosen.get(name, 0.0) > LONGEST_FADE:
+            raise InputError(
+                f"{name} is {chosen[name]}, expected 0 … {LONGEST_FADE:g} s",
+                name,
+                chosen[name],
+                f"0 … {LONGEST_FADE:g} s",
+            )
+    return replace(safety, **chosen)

@@ -1,0 +1,127 @@
+"""Walls: whatever a law wants, joints stay within limits and frames in their boxes, in MuJoCo."""
+
+import numpy as np
+import pytest
+
+from torqued.common.errors import InputError
+from torqued.kernels import Robot
+from torqued.kernels.control import Controller
+from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.urdf import read_urdf
+from torqued.server.demos.plant import Plant
+
+DT = 1e-3
+ARMS = ("ur5", "z1", "xarm7")
+
+
+def arm_in_mujoco(name):
+    plant = Plant(read_urdf(find_urdf(name)))
+    robot = plant.robot
+    lower = np.where(np.isfinite(robot.limits.lower), robot.limits.lower, -2.0)
+    upper = np.where(np.isfinite(robot.limits.upper), robot.limits.upper, 2.0)
+    plant.reset(np.clip(0.5 * (lower + upper) + 0.2, lower, upper), np.zeros(robot.nv))
+    return plant
+
+
+class Push:
+    """A law that pushes: gravity's torque, and one beside it that the test adds to the state."""
+
+    def __init__(self, plant, **options):
+        self.plant, self.robot = plant, plant.robot
+        self.controller = Controller(plant.robot, "computed_torque", **options)
+
+    def run(self, seconds, acceleration):
+        """Ask for the same acceleration all the time. Rows of q, v, and status names."""
+        rows, seen = [], set()
+        for _ in range(round(seconds / DT)):
+            q, v = self.plant.q, self.plant.v
+            inside = np.clip(q, self.robot.limits.lower, self.robot.limits.upper)
+            # A reference that runs along: no error, nothing but the acceleration is left.
+            limits = np.where(np.isfinite(self.robot.limits.velocity), 1.0, 1.0)
+            answer = self.controller.step(
+                q, v, DT, q_ref=inside, v_ref=v * limits, a_ref=acceleration
+            )
+            self.plant.step(answer.tau, DT)
+            rows.append((self.plant.q, self.plant.v))
+            seen |= set(answer.status)
+        return np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), seen
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_joints_stay_within_positions_and_speeds(name, sign):
+    plant = arm_in_mujoco(name)
+    robot = plant.robot
+    push = Push(plant, reference_limits=False, low_pass=0.0)
+    q, v, seen = push.run(2.5, sign * np.full(robot.nv, 3.0))
+    assert "WALL" in seen
+    limits = robot.limits
+    over = np.maximum(q - limits.upper, limits.lower - q).max(axis=0)
+    assert (over < 0.01).all(), over
+    speed = np.where(np.isfinite(limits.velocity), limits.velocity, np.inf)
+    assert (np.abs(v) <= 1.1 * speed).all(), (np.abs(v).max(axis=0), speed)
+
+
+def test_without_walls_the_same_law_goes_through():
+    plant = arm_in_mujoco("z1")
+    push = Push(plant, reference_limits=False, walls=False)
+    q, v, seen = push.run(2.5, np.full(plant.robot.nv, 3.0))
+    assert "WALL" not in seen
+    limits = plant.robot.limits
+    assert (q > limits.upper + 0.02).any() or (np.abs(v) > 1.1 * limits.velocity).any()
+
+
+def test_walls_give_back_no_more_than_they_took():
+    """Begun outside of its limits, a joint is held from going further, and not thrown back."""
+    plant = arm_in_mujoco("xarm7")
+    robot = plant.robot
+    q = plant.q.copy()
+    q[1] = robot.limits.upper[1] + 0.1
+    plant.reset(q, np.zeros(robot.nv))
+    controller = Controller(robot, "gravity")
+    for _ in range(500):
+        answer = controller.step(plant.q, plant.v, DT)
+        plant.step(answer.tau, DT)
+    assert np.abs(plant.q - q).max() < 1e-3
+
+
+def test_frame_stays_in_its_box():
+    plant = arm_in_mujoco("xarm7")
+    robot = plant.robot
+    frame = robot.frame_names[-1]
+    start = robot.frame_pose(plant.q, frame)[:3, 3]
+    box = [(start - 0.15).tolist(), (start + 0.15).tolist()]
+    walls = {"frames": [{"frame": frame, "box": box}]}
+    push = Push(plant, reference_limits=False, low_pass=0.0, walls=walls)
+    seen = set()
+    q, _, seen = push.run(1.5, np.full(robot.nv, 1.0))
+    assert "WALL" in seen
+    path = np.array([robot.frame_pose(x, frame)[:3, 3] for x in q[::10]])
+    assert np.abs(path - start).max() < 0.16
+    free = Push(arm_in_mujoco("xarm7"), reference_limits=False)
+    q, _, _ = free.run(1.5, np.full(robot.nv, 1.0))
+    path = np.array([robot.frame_pose(x, frame)[:3, 3] for x in q[::10]])
+    assert np.abs(path - start).max() > 0.2
+
+
+@pytest.mark.parametrize(
+    "walls, words",
+    [
+        ({"joint": True}, "expected true, false or a map of 'joints' and 'frames'"),
+        ({"joints": 3}, "walls.joints: expected true or false"),
+        ({"frames": "hand"}, "expected a list of maps"),
+        ({"frames": [{"box": [[0, 0, 0], [1, 1, 1]]}]}, "expected a map with a 'frame'"),
+        ({"frames": [{"frame": "body3"}]}, "either a 'box' or a 'normal'"),
+        ({"frames": [{"frame": "body3", "box": [[1, 0, 0], [0, 1, 1]]}]}, "not below the upper"),
+        ({"frames": [{"frame": "body3", "normal": [0, 0, 0]}]}, "normal is zero"),
+        ({"frames": [{"frame": "nowhere", "normal": [0, 0, 1]}]}, "nowhere"),
+        ({"frames": [{"frame": "body3", "plane": 1}]}, "'plane' is unknown"),
+    ],
+)
+def test_wrong_walls_are_refused(walls, words):
+    robot = Robot.family("chain", 3)
+    for item in walls.get("frames", []) if isinstance(walls.get("frames"), list) else []:
+        if item.get("frame") == "body3":
+            item["frame"] = robot.frame_names[-1]
+    with pytest.raises(InputError, match=words):
+        Controller(robot, "gravity", walls=walls)

@@ -1,0 +1,276 @@
+"""Orders to sessions: hold, move, resume, stop; drivers and commanders as different clients."""
+
+import threading
+
+import numpy as np
+import pytest
+from eventually import eventually
+from in_thread import InThread
+
+from torqued.client import OperationError, TorquedError, errors
+from torqued.common.status import FALLBACK, LIMITED_REFERENCE, STALE, STOPPED
+from torqued.kernels import Robot
+
+PATIENCE = 10.0
+NV = 3
+
+
+@pytest.fixture(scope="module")
+def robot():
+    return Robot.family("chain", NV)
+
+
+@pytest.fixture
+def daemon(robot, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    with InThread(robot, folder, stale_after=1.0) as daemon:
+        yield daemon
+
+
+class Driver:
+    """A robot that goes wherever its references are: states follow what `look` says."""
+
+    def __init__(self, daemon, robot, law="pd", **options):
+        self.robot, self.client = robot, daemon.client()
+        self.session = self.client.session(law, **options)
+        self.q, self.v = robot.neutral() + 0.1, np.zeros(robot.nv)
+        self.references = {}
+        self.statuses = set()
+        self._stop = threading.Event()
+        self._daemon = daemon
+        self.newest = self.session.step(self.q, self.v, timeout=PATIENCE)
+        self._thread = threading.Thread(target=self._drive, daemon=True)
+        self._thread.start()
+
+    def _drive(self):
+        while not self._stop.is_set():
+            output = self.session.step(self.q, self.v, timeout=PATIENCE, **self.references)
+            self.statuses.add(output.status)
+            self.newest = output
+            if output.is_last:
+                return
+
+    def close(self):
+        self._stop.set()
+        self._thread.join()
+        self.session.close()
+        self.client.close()
+
+
+@pytest.fixture
+def driver(daemon, robot):
+    driver = Driver(daemon, robot)
+    yield driver
+    driver.close()
+
+
+@pytest.fixture
+def commander(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+def reference(client, number):
+    return client.look(number).references["q_ref"]
+
+
+def test_session_holds_until_it_is_moved_and_then_holds_there(driver, commander):
+    number = driver.session.number
+    commander.take(number, lease=60.0)
+    assert commander.look(number).mode == "holding"
+    goal = driver.q + 0.3
+    seconds = commander.move(number, {"q_ref": goal})
+    assert 0.2 < seconds < 5.0
+    seen = []
+    eventually(lambda: seen.append(reference(commander, number)) or seen[-1][0] == goal[0])
+    seen = np.array(seen)[:, 0]
+    assert (np.diff(seen) >= -1e-12).all()  # on its way, and no other
+    assert ((seen > driver.q[0] + 0.01) & (seen < goal[0] - 0.01)).any()
+    eventually(lambda: commander.look(number).mode == "holding")
+    assert np.allclose(reference(commander, number), goal)
+
+
+def test_movement_shorter_than_limits_allow_is_refused_with_the_least(driver, commander):
+    number = driver.session.number
+    commander.take(number, lease=60.0)
+    with pytest.raises(errors.FieldError, match=r"seconds is 0.001, expected 0\.\d+ …"):
+        commander.move(number, {"q_ref": driver.q + 0.3}, seconds=0.001)
+    with pytest.raises(errors.FieldError, match="references: 'v_ref' is unknown, allowed: q_ref"):
+        commander.move(number, {"v_ref": driver.v})
+
+
+def test_hold_brings_a_movement_to_rest(driver, commander):
+    number = driver.session.number
+    commander.take(number, lease=60.0)
+    goal = driver.q + 1.0
+    commander.move(number, {"q_ref": goal}, seconds=20.0)
+    eventually(lambda: reference(commander, number)[0] > driver.q[0] + 0.01)
+    commander.hold(number)
+    eventually(lambda: not commander.look(number).references["v_ref"].any())
+    there = reference(commander, number)
+    assert (there < goal - 0.1).all()
+    assert np.array_equal(reference(commander, number), there)
+
+
+def test_one_commander_at_a_time(driver, commander, daemon):
+    number = driver.session.number
+    commander.take(number, lease=60.0)
+    with daemon.client() as other:
+        with pytest.raises(OperationError, match="is commanded by"):
+            other.take(number)
+        with pytest.raises(OperationError, match="is commanded by"):
+            other.move(number, {"q_ref": driver.q})
+        other.hold(number)  # whoever may command may stop it
+        other.take(number, take_over=True, lease=60.0)
+        with pytest.raises(OperationError, match="is commanded by"):
+            commander.move(number, {"q_ref": driver.q})
+        other.give(number)
+    commander.take(number, lease=60.0)
+
+
+def test_commander_that_falls_silent_leads_to_hold(driver, daemon, commander):
+    number = driver.session.number
+    with daemon.client() as dying:
+        dying.take(number, lease=0.1)
+        dying.move(number, {"q_ref": driver.q + 1.0}, seconds=30.0)
+    eventually(lambda: commander.sessions()[0]["lost_commanders"] == 1)
+    eventually(lambda: not commander.look(number).references["v_ref"].any())
+    assert (reference(commander, number) < driver.q + 0.9).all()
+    commander.take(number)  # and another may have it
+
+
+def test_commanded_references_count_and_those_of_states_do_not(driver, commander):
+    number = driver.session.number
+    driver.references = {"q_ref": driver.q}
+    commander.take(number, lease=60.0)
+    goal = driver.q + 0.05
+    commander.command(number, {"q_ref": goal})
+    eventually(lambda: np.array_equal(reference(commander, number), goal))
+    assert commander.look(number).mode == "following"
+    commander.resume(number)
+    eventually(lambda: np.array_equal(reference(commander, number), driver.q))
+
+
+def test_stop_holds_all_sessions_until_they_are_recovered_and_resumed(driver, commander):
+    number = driver.session.number
+    commander.stop()
+    eventually(lambda: driver.newest.status & (STOPPED | FALLBACK) == STOPPED | FALLBACK)
+    assert commander.stats().servo["stopped"]
+    assert commander.look(number).mode == "stopped"
+    with pytest.raises(OperationError, match="recover"):
+        commander.resume(number)
+    commander.recover()
+    eventually(lambda: driver.newest.status == FALLBACK)
+    assert commander.look(number).mode == "fallback"
+    with pytest.raises(OperationError, match="resume"):
+        commander.move(number, {"q_ref": driver.q})
+    commander.resume(number)
+    eventually(lambda: driver.newest.status == 0)
+    assert driver.newest.success_rate < 1.0 or driver.newest.tick > 100
+
+
+def test_stop_of_one_session_leaves_another_alone(driver, commander, daemon, robot):
+    other = Driver(daemon, robot)
+    try:
+        commander.stop(driver.session.number)
+        eventually(lambda: driver.newest.status == FALLBACK)
+        assert other.newest.status & FALLBACK == 0
+    finally:
+        other.close()
+
+
+def test_jump_of_reference_is_limited_and_flagged(driver):
+    driver.references = {"q_ref": driver.q + 0.5}
+    eventually(lambda: driver.newest.status & LIMITED_REFERENCE)
+    eventually(lambda: driver.newest.status == 0)
+
+
+def test_session_moves_itself(daemon, robot):
+    """A driver that is its own commander: states go on while it moves."""
+    with daemon.client() as client, client.session("pd") as session:
+        q, v = robot.neutral() + 0.1, np.zeros(NV)
+        session.step(q, v, timeout=PATIENCE)
+        seconds = session.move_to(q + 0.05)
+        eventually(lambda: session.step(q, v, timeout=PATIENCE) and _at(client, session, q + 0.05))
+        session.hold()
+        session.resume()
+        output = session.step(q, v, timeout=PATIENCE)
+        assert output.status == 0 and seconds > 0.0
+        eventually(lambda: session.step(q, v, timeout=PATIENCE) and _at(client, session, q))
+
+
+def _at(client, session, q):
+    return np.allclose(reference(client, session.number), q)
+
+
+def test_arm_at_a_prompt(driver, daemon, robot):
+    with daemon.client() as client:
+        arm = client.arm()
+        assert np.array_equal(arm.q, driver.q) and not arm.v.any()
+        frame = robot.frame_names[-1]
+        assert np.allclose(arm.pose(frame), robot.frame_pose(driver.q, frame))
+        arm.move_to(driver.q + 0.02)
+        assert np.allclose(arm.state.references["q_ref"], driver.q + 0.02)
+        arm.stop()
+        eventually(lambda: arm.state.mode == "fallback")
+        with pytest.raises(OperationError, match="fallback"):
+            arm.move_to(driver.q)
+        arm.resume()
+        assert arm.state.mode == "holding"
+        assert "pd" in repr(arm)
+        with pytest.raises(OperationError, match="commanded"):
+            client.arm()
+        arm.close()
+        client.arm(take_over=False).close()
+
+
+def test_arm_without_a_driver_says_so(daemon):
+    with daemon.client() as client, pytest.raises(TorquedError, match="driver has to open one"):
+        client.arm()
+
+
+@pytest.mark.parametrize("kind", ["brake", "hold", "gravity", "zero"])
+def test_fallbacks_hold_the_robot_while_states_come(daemon, robot, kind):
+    driver = Driver(daemon, robot, "gravity", fallback=kind, fade=0.0, low_pass=0.0)
+    try:
+        driver.client.stop(driver.session.number)
+        expected = np.zeros(NV) if kind == "zero" else robot.gravity(driver.q)
+        eventually(lambda: driver.newest.status & FALLBACK)
+        eventually(lambda: np.allclose(driver.newest.tau, expected))
+        driver.q = driver.q + 0.01  # moved by something: brake and hold pull it back
+        if kind in ("brake", "hold"):
+            pull = robot.inverse_dynamics(driver.q, driver.v, np.full(NV, -100.0 * 0.01))
+            eventually(lambda: np.allclose(driver.newest.tau, pull))
+    finally:
+        driver.close()
+
+
+def test_without_states_the_torque_fades_to_gravity_where_asked_for(robot, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    with InThread(robot, folder, stale_after=0.01) as daemon, daemon.client() as client:
+        options = {"without_states": "gravity", "hold": 0.0, "fade": 0.01, "low_pass": 0.0}
+        with client.session("pd", **options) as session:
+            q = robot.neutral() + 0.1
+            session.step(q, np.zeros(NV), timeout=PATIENCE)
+            fallen = lambda: session.receive(PATIENCE)  # noqa: E731
+            eventually(lambda: fallen().status & (STALE | FALLBACK) == STALE | FALLBACK)
+            eventually(lambda: np.allclose(fallen().tau, robot.gravity(q)))
+
+
+def test_fallback_is_left_by_resume_alone(robot, tmp_path):
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    with (
+        InThread(robot, folder, stale_after=0.05) as daemon,
+        daemon.client() as client,
+        client.session("pd") as session,
+    ):
+        q, v = robot.neutral() + 0.1, np.zeros(NV)
+        session.step(q, v, timeout=PATIENCE)
+        eventually(lambda: client.sessions()[0]["fallbacks"] == 1)
+        for _ in range(100):
+            assert session.step(q, v, timeout=PATIENCE).status & FALLBACK
+        session.resume()
+        eventually(lambda: session.step(q, v, timeout=PATIENCE).status & FALLBACK == 0)
