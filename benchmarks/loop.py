@@ -42,7 +42,7 @@ from torqued.kernels import Robot
 from torqued.server.cli.compile import compile_with_progress
 from torqued.server.daemon import Daemon
 from torqued.server.loop.records import BINS
-from torqued.server.loop.servo import Safety
+from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
 
 if TYPE_CHECKING:

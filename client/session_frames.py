@@ -152,7 +152,10 @@ class SessionFrames:
             )
         values = {part["name"]: part_of(data, part) for part in self._output_parts}
         tick, sequence, seen, status, *times = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
-        output = Output(tick, sequence, seen, status, *times, values)
+        age, compute, made, deadline, stamp, success = times
+        output = Output(
+            tick, sequence, seen, status, age, compute, made, deadline, stamp, success, values
+        )
         if output.is_last:
             self._last = output
         return output

@@ -7,7 +7,7 @@ from eventually import eventually
 
 from torqued.client import Client
 from torqued.server.daemon import Daemon
-from torqued.server.loop.servo import Safety
+from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
 
 

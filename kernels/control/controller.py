@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: What every law takes beside its own options.
-COMMON = (
-    *("gains", "effort_limit", "rate_limit", "observer"),
-    *("reference_limits", "walls", "low_pass"),
-)
+COMMON = ("gains", "effort_limit", "rate_limit", "observer")
+#: What it takes for all that has a time in it: sessions, and `Controller.step`.
+GUARDS = ("reference_limits", "walls", "low_pass")
 #: What a session takes beside that: how long a torque is held and fades when there is no other.
 SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping")
 #: All fields that some law takes.
@@ -58,7 +57,8 @@ class Controller:
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
         self.law, self.fields = LAWS[self.name], fields
-        allowed = (*COMMON, *self.law.options) if self.law.is_torque else self.law.options
+        common = (*COMMON, *GUARDS) if self.law.is_torque else ()
+        allowed = (*common, *self.law.options)
         for name in fields:
             if name not in allowed:
                 listed = ", ".join(allowed)

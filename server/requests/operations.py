@@ -10,7 +10,7 @@ from typing import Any
 
 from torqued.common import errors
 from torqued.kernels import Robot
-from torqued.kernels.control.controller import OPTIONS, SESSION_OPTIONS
+from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.server.access.rights import ADMINISTRATE, COMMAND, READ, right_to_open
 from torqued.server.requests import administration, computations, sessions, work
 from torqued.server.requests.batch import Report, run_batch
@@ -184,7 +184,7 @@ TABLE = (
         REQUEST,
         COMMAND,
         ("law",),
-        (*OPTIONS, *SESSION_OPTIONS),
+        (*OPTIONS, *GUARDS, *SESSION_OPTIONS),
         (
             *("session", "endpoint", "owner", "server_key", "law", "gains", "state_bytes"),
             *("output_bytes", "state", "references", "outputs", "period", "stale_after"),

@@ -22,7 +22,8 @@ from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
-from torqued.server.loop.servo import Safety, Servo
+from torqued.server.loop.servo import Servo
+from torqued.server.loop.session import Safety
 from torqued.server.requests.fast_path import FastPath
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.transport.listeners import Listeners

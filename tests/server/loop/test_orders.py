@@ -1,13 +1,15 @@
 """Orders to sessions: hold, move, resume, stop; drivers and commanders as different clients."""
 
+import random
 import threading
 
 import numpy as np
 import pytest
 from eventually import eventually
+from fuzzing import fields_for, good_fields
 from in_thread import InThread
 
-from torqued.client import OperationError, TorquedError, errors
+from torqued.client import OperationError, RequestError, TorquedError, errors
 from torqued.common.status import FALLBACK, LIMITED_REFERENCE, STALE, STOPPED
 from torqued.kernels import Robot
 
@@ -274,3 +276,29 @@ def test_fallback_is_left_by_resume_alone(robot, tmp_path):
             assert session.step(q, v, timeout=PATIENCE).status & FALLBACK
         session.resume()
         eventually(lambda: session.step(q, v, timeout=PATIENCE).status & FALLBACK == 0)
+
+
+ORDERS = ("take", "give", "hold", "move", "command", "resume", "look", "stop", "recover", "tune")
+
+
+def test_orders_of_any_kind_are_answered_and_the_torque_stays_finite(driver, commander, robot):
+    rng = random.Random(1)
+    good = good_fields(robot) | {"session": [driver.session.number]}
+    codes = set()
+    for _ in range(400):
+        name = rng.choice(ORDERS)
+        fields = {k: v for k, v in fields_for(rng, robot, name, good).items() if k}
+        fields.setdefault("session", driver.session.number)
+        try:
+            commander.call(name, None, PATIENCE, **{str(k): v for k, v in fields.items()})
+        except RequestError as error:
+            codes.add(error.code)
+        except (TypeError, ValueError, OverflowError):
+            continue  # what this client cannot even encode
+    assert "internal" not in codes and codes
+    assert np.isfinite(driver.newest.tau).all()
+    assert (np.abs(driver.newest.tau) <= robot.limits.effort).all()
+    commander.recover()
+    commander.take(driver.session.number, take_over=True, lease=60.0)
+    commander.resume(driver.session.number)
+    eventually(lambda: driver.newest.status & FALLBACK == 0)

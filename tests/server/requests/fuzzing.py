@@ -57,6 +57,19 @@ def good_fields(robot):
         "session": [1],
         "over": [0.1],
         "level": ["INFO"],
+        "reference_limits": [True, False, {}, {"velocity": 1.0}, {"linear": 0.5, "angular": 1.0}],
+        "walls": [
+            True,
+            False,
+            {"joints": False},
+            {"frames": [{"frame": frame, "normal": [0, 0, 1]}]},
+        ],
+        "low_pass": [0.0, 100],
+        "fallback": ["brake", "hold", "gravity", "zero"],
+        "without_states": ["gravity", "zero"],
+        "seconds": [1.0, 30],
+        "take_over": [True, False],
+        "lease": [0.5, 10],
     }
 
 

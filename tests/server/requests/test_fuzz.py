@@ -9,7 +9,7 @@ from in_process import InProcess
 from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
-from torqued.server.requests.operation import CONTROL, REQUEST
+from torqued.server.requests.operation import CONTROL, LOOP, REQUEST
 from torqued.server.requests.operations import OPERATIONS
 
 #: Messages of each kind for each operation.
@@ -21,7 +21,12 @@ def daemon(request):
     return InProcess(Robot.family(*request.param))
 
 
-NAMES = [name for name in OPERATIONS if name not in ("open", "tune", "close")]
+#: Those of sessions need a loop; tests/server/loop/test_orders.py has them.
+NAMES = [
+    name
+    for name, operation in OPERATIONS.items()
+    if operation.carried_out_by != LOOP and name not in ("stop", "recover")
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
