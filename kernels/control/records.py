@@ -23,6 +23,7 @@ CONTROL = np.dtype(
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
         # references; references/follow.py
         ("source", "i8"),  # FROM_STATES, or FROM_ORDERS of a commander
+        ("followed", "i8"),  # status bits of references, as of the newest state
         ("limited", "i8"),  # 1: references that are given are limited
         ("started", "i8"),  # 1: what the first state had is held
         ("move_time", "f8"),  # s since a planned movement began

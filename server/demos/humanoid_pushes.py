@@ -29,7 +29,7 @@ from torqued.server.demos.humanoid_robot import (
     stance,
     talos,
 )
-from torqued.server.demos.lockstep import PERIOD, Loop
+from torqued.server.demos.lockstep import LAW_ALONE, PERIOD, Loop
 from torqued.server.demos.plant import Plant, Push
 from torqued.server.demos.stage import served
 
@@ -74,7 +74,8 @@ class Stander:
         self.q = stance(robot)
         self.plant = make_plant(self.q, pillar=False)
         options = {"tasks": TASKS} if law == "wholebody" else {}
-        self.session: Session = client.session(law, contacts=contacts(hand=False), **options)
+        feet = contacts(hand=False)
+        self.session: Session = client.session(law, contacts=feet, **options, **LAW_ALONE)
         self.com: Array = robot.center_of_mass(self.q)
         base = "orientation" if law == "wholebody" else "base"
         self._references = {

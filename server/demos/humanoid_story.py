@@ -24,7 +24,7 @@ from torqued.server.demos.humanoid_robot import (
     stance,
     talos,
 )
-from torqued.server.demos.lockstep import Loop
+from torqued.server.demos.lockstep import LAW_ALONE, Loop
 from torqued.server.demos.plant import Plant
 
 #: Names and begins of what is shown, s.
@@ -166,5 +166,5 @@ def loop(client: Client) -> tuple[Loop, Story]:
     q = stance(robot)
     plant = make_plant(q)
     story = Story(plant, q)
-    session = client.session("wholebody", tasks=TASKS, contacts=contacts())
+    session = client.session("wholebody", tasks=TASKS, contacts=contacts(), **LAW_ALONE)
     return Loop(plant, session, story, measure=story.measure), story

@@ -18,7 +18,7 @@ import numpy as np
 from torqued.client import Client
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
-from torqued.server.demos.lockstep import PERIOD, Log, Loop, run_together
+from torqued.server.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, run_together
 from torqued.server.demos.models import PANDA_READY, panda
 from torqued.server.demos.plant import Plant, Push
 from torqued.server.demos.stage import bar, console_of, served
@@ -116,7 +116,8 @@ def references(t: float) -> dict[str, Array]:
 def loop(client: Client, pushes: list[Planned], seed: int) -> Loop:
     plant = Plant(panda())
     plant.reset(PANDA_READY, np.zeros(plant.robot.nv))
-    session = client.session("passivity", observer={"gain": GAIN, "threshold": THRESHOLD})
+    observer = {"gain": GAIN, "threshold": THRESHOLD}
+    session = client.session("passivity", observer=observer, **LAW_ALONE)
     events = partial(push_now, pushes)
     return Loop(plant, session, references, events, noise=NOISE, seed=seed)
 

@@ -20,7 +20,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
-from torqued.server.demos.lockstep import PERIOD, Log, Loop, energy_balance, run_together
+from torqued.server.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, energy_balance, run_together
 from torqued.server.demos.models import PANDA_READY, panda, with_payload
 from torqued.server.demos.plant import Plant
 from torqued.server.demos.stage import bar, console_of, served
@@ -87,7 +87,7 @@ def loop(client: Client, law: str, load: float, motion: Sines, inertia: Array) -
     plant = Plant(with_payload(panda(), "panda_hand", load, HELD_AT))
     plant.reset(motion.center + OFFSET, np.zeros(plant.robot.nv))
     options = {"frame": "payload"} if law == "adaptive" else {}
-    session = client.session(law, gains=gains(law, inertia), **options)
+    session = client.session(law, gains=gains(law, inertia), **options, **LAW_ALONE)
     return Loop(plant, session, partial(references, motion, law))
 
 

@@ -21,7 +21,7 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.server.demos import results
-from torqued.server.demos.lockstep import PERIOD, Log, Loop, run_together, step_powers
+from torqued.server.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, run_together, step_powers
 from torqued.server.demos.models import PANDA_READY, panda
 from torqued.server.demos.plant import Plant, Toucher, Wall
 from torqued.server.demos.stage import bar, console_of, served
@@ -122,7 +122,8 @@ def loop(client: Client, place: Place, stiffness: float, delay: int) -> Loop:
     ball = Toucher(FRAME, radius=RADIUS)
     plant = Plant(panda(), walls=(place.wall,), touchers=(ball,), substep=2.5e-4)
     plant.reset(PANDA_READY, np.zeros(plant.robot.nv))
-    session = client.session("impedance", frame=FRAME, gains=place.gains(stiffness))
+    given = place.gains(stiffness)
+    session = client.session("impedance", frame=FRAME, gains=given, **LAW_ALONE)
     return Loop(plant, session, partial(place.references, stiffness), delay=delay)
 
 

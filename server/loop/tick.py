@@ -209,7 +209,7 @@ def serve(handle, loop, session):
         resume(loop, session, control, sizes, data)
     usable = has_state and session.fallen == 0
     if usable:
-        status |= follow(work, control, sizes, data, dt)
+        status |= follow_robot_time(work, control, sizes, data, dt)
         status |= compute(handle, loop, session, control, data)
         usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
     if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
@@ -230,6 +230,17 @@ def serve(handle, loop, session):
             session.walls += 1
     count_success(session, usable)
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
+
+
+@kernel
+def follow_robot_time(work, control, sizes, data, dt):
+    """References move on with the robot's time: where no state came, they stay. Status bits."""
+    passed = control.elapsed
+    if control.started == 0:
+        passed = dt
+    if passed > 0.0:
+        control.followed = follow(work, control, sizes, data, passed)
+    return control.followed
 
 
 @kernel

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from torqued.server.demos import push, results, tracking, wall
-from torqued.server.demos.lockstep import Loop, run_together
+from torqued.server.demos.lockstep import LAW_ALONE, Loop, run_together
 from torqued.server.demos.models import described
 from torqued.server.demos.plant import Plant, Wall
 from torqued.server.demos.stage import served
@@ -132,7 +132,8 @@ def test_floating_robot_runs_in_lock_step_too():
         q = plant.robot.neutral()
         q[2] = 2.0
         plant.reset(q, np.zeros(plant.robot.nv))
-        loop = Loop(plant, client.session("gravity", gains={"damping": 1.0}), lambda t: {})
+        session = client.session("gravity", gains={"damping": 1.0}, **LAW_ALONE)
+        loop = Loop(plant, session, lambda t: {})
         (log,) = run_together([loop], 0.05)
     assert not log["status"].any()
     assert not log["tau"][:, :6].any()
