@@ -101,5 +101,6 @@ def test_reader_whose_queue_is_full_gets_the_last_frame(daemon):
             if status & LAST:
                 break
         assert status == FALLBACK | LAST
+        lazy.close()
         assert daemon.wait() == 0
         client.timeout = 0.1
