@@ -129,6 +129,7 @@ class Config(BaseModel):
     keys: Path | None = None  # folder of keys
     request_rate: float = Field(20000.0, ge=1.0)  # per second and client
     sessions_per_client: int = Field(8, ge=1)
+    connection_memory: int = Field(512, ge=64)  # MiB, of all clients together
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("listen")
@@ -163,7 +164,7 @@ class Config(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        return Limits(self.request_rate, self.sessions_per_client)
+        return Limits(self.request_rate, self.sessions_per_client, self.connection_memory)
 
     @property
     def safety(self) -> Safety:

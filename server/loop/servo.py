@@ -354,6 +354,11 @@ class Servo:
         owner, frame = session.owner.tobytes(), session.send.tobytes()
         self.last_frames.add(session.socket, owner, frame, milliseconds, sent)
 
+    def states_of(self, session: Session) -> int:
+        """States that a session has been sent and taken, refused ones too."""
+        record = self.shared.sessions[session.slot]
+        return int(record.states) + int(record.bad_states) + int(record.old_states)
+
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
         out = []
