@@ -118,7 +118,7 @@ class Config(BaseModel):
     priority: int = Field(0, ge=0, le=99)  # SCHED_FIFO; 0: not realtime
     lock_memory: bool = False
     cpu: int | None = Field(None, ge=0)
-    stale_ticks: int = Field(3, ge=1, le=1000)
+    stale_ticks: int = Field(3, ge=1, le=100_000)  # many: for lock step
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
     abandoned: float = Field(10.0, ge=0.1)  # s

@@ -36,7 +36,7 @@ def free_port(count: int = 3) -> int:
 class DaemonProcess:
     """`torqued serve` in a folder of the test's own.
 
-    States grow stale after a second, so that torques do not depend on how busy the machine is.
+    States grow stale after a minute, so that torques do not depend on how busy the machine is.
     Tests of staleness set TORQUED_STALE_TICKS.
     """
 
@@ -46,7 +46,7 @@ class DaemonProcess:
         self.log = folder.parent / f"{name}.log"
         arguments = ["serve", "--name", name, "--folder", str(folder), *options]
         self.command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
-        self.environment = os.environ | {"TORQUED_STALE_TICKS": "1000"} | environment
+        self.environment = os.environ | {"TORQUED_STALE_TICKS": "60000"} | environment
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> "DaemonProcess":
