@@ -16,7 +16,7 @@ from torqued.client.endpoints import request_endpoint
 #: Seconds to become ready: a cold cache is filled meanwhile.
 LONGEST_START = 400.0
 #: Seconds to stop before a test gives up.
-LONGEST_STOP = 20.0
+LONGEST_STOP = 120.0
 
 
 def free_port(count: int = 3) -> int:
@@ -77,7 +77,7 @@ class DaemonProcess:
         raise AssertionError(f"daemon is not ready:\n{self.log.read_text()}")
 
     def client(self) -> Client:
-        return Client(self.endpoint, timeout=5.0)
+        return Client(self.endpoint, timeout=20.0)
 
     def files(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob(f"{self.name}.*"))

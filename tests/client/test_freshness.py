@@ -9,7 +9,7 @@ from daemons import DaemonProcess
 
 from torqued.client.freshness import Freshness
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class TestAges:

@@ -15,7 +15,7 @@ from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.loop import last_frames, servo
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Socket:
