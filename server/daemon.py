@@ -204,6 +204,7 @@ class Daemon:
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
         self.events.poll_with(self.fast_path)
+        self.servo.wait_for_settings()  # memory that is locked is all there from then on
         self.memory.ready()
         self.ready = True
         return summary

@@ -5,25 +5,24 @@ one has not come are neither counted nor handed over (its pipe.cpp and ypipe.hpp
 no option: whoever may connect could fill the memory with one message that never ends. When its
 connection ends, libzmq drops all of it.
 
-So a thread watches the memory of the process. Where that has grown beyond the limit, connections
-are cut, in twice as many each time, until it is below it again: first those that are just sending,
-then those that say nothing, which lose nothing and come back by themselves, and of sessions those
-alone from which no states come. A connection that delivers whole messages holds no unfinished one.
-Where cutting does not help, something else has taken the memory: that is logged, and counts as the
-daemon's own from then on.
+So a thread watches the memory of the process. Where that has grown beyond the limit, and is in use
+rather than kept by the C library, connections are cut, in twice as many each time, until it is
+below it again: first those that are just sending, then those that say nothing, which lose nothing
+and come back by themselves, and of sessions those alone from which no states come. A connection
+that delivers whole messages holds no unfinished one. Where cutting does not help, something else
+has taken the memory: that is logged, and counts as the daemon's own from then on.
 """
 
 from __future__ import annotations
 
-import ctypes
 import logging
-import os
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
+from torqued.server.transport.allocation import allocated, give_back, resident
 from torqued.server.transport.connections import Address, Connection, connections
 
 log = logging.getLogger("torqued")
@@ -55,65 +54,66 @@ class MemoryWatch:
         self._listening, self._states = listening, states
         #: Connections that have been cut so far.
         self.cut = 0
-        self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-        self._page = os.sysconf("SC_PAGE_SIZE")
         self._stopping = threading.Event()
-        #: Bytes of memory at which connections are cut.
-        self.mark = self.resident() + self.limit + COMPILING * MIB
+        self._count_from_here(self.limit + COMPILING * MIB)
         self._thread = threading.Thread(target=self._watch, name="memory", daemon=True)
         self._thread.start()
 
     def ready(self) -> None:
         """Count from here: kernels are compiled."""
-        self.mark = self.resident() + self.limit
+        self._count_from_here(self.limit)
 
-    def resident(self) -> int:
-        """Bytes of memory that the process has."""
-        return int(os.pread(self._statm, 128, 0).split()[1]) * self._page
+    def _count_from_here(self, limit: int) -> None:
+        #: Bytes that the process may have, and of those may be in use, before connections are cut.
+        self.most, self.most_in_use = resident() + limit, allocated() + limit
 
     def statistics(self) -> dict[str, int]:
-        """Bytes in use, and at which connections are cut; how many have been."""
-        return {"resident": self.resident(), "most": self.mark, "cut": self.cut}
+        """Bytes that there are, and above which connections may be cut; how many have been."""
+        return {"resident": resident(), "most": self.most, "cut": self.cut}
 
     def close(self) -> None:
         """Watch no longer."""
         self._stopping.set()
         self._thread.join()
-        os.close(self._statm)
 
     def _watch(self) -> None:
         while not self._stopping.wait(LOOK):
-            if self.resident() > self.mark:
+            if self._is_too_much():
                 self._relieve()
+
+    def _is_too_much(self) -> bool:
+        """Whether there is more memory than there may be, and it is in use."""
+        return resident() > self.most and allocated() > self.most_in_use
 
     def _relieve(self) -> None:
         """Cut connections until the memory is below the mark again."""
-        before, cut = self.resident(), self.cut
+        before, cut = resident(), self.cut
         suspects = self._suspects()
+        settled = False
         try:
             for group in doubling(suspects):
                 for connection in group:
                     connection.cut()
                 self.cut += len(group)
-                if self._has_settled():
+                settled = self._has_settled()
+                if settled:
                     break
         finally:
             for connection in suspects:
                 connection.close()
-        after = self.resident()
         log.warning(
-            "%d MiB of memory in use, at most %d: %d of %d connections cut, now %d MiB",
+            "%d MiB of memory, at most %d: %d of %d connections cut, now %d MiB",
             before // MIB,
-            self.mark // MIB,
+            self.most // MIB,
             self.cut - cut,
             len(suspects),
-            after // MIB,
+            resident() // MIB,
         )
-        if after > self.mark and not self._has_settled():
-            self.mark = self.resident() + self.limit
+        if not settled:
+            self._count_from_here(self.limit)
             log.error(
                 "no connection holds that memory; connections are cut above %d MiB from now on",
-                self.mark // MIB,
+                self.most // MIB,
             )
 
     def _suspects(self) -> list[Connection]:
@@ -131,14 +131,14 @@ class MemoryWatch:
         return suspects
 
     def _has_settled(self) -> bool:
-        """Whether the memory is below the mark, soon enough."""
+        """Whether connections have given back what they held, soon enough."""
         deadline = time.monotonic() + SETTLE
-        while time.monotonic() < deadline:
-            give_back()
-            if self.resident() <= self.mark:
-                return True
-            time.sleep(LOOK)
-        return False
+        while self._is_too_much():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(SAMPLE)
+        give_back()
+        return True
 
 
 def divide(
@@ -166,10 +166,3 @@ def doubling(suspects: list[Connection]) -> Iterable[list[Connection]]:
     while first < len(suspects):
         yield suspects[first : first + count]
         first, count = first + count, 2 * count
-
-
-def give_back() -> None:
-    """Have the C library give free memory back to the system; musl does so by itself."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)

@@ -13,6 +13,7 @@ from eventually import eventually
 
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.server.transport import memory_watch
+from torqued.server.transport.allocation import allocated
 from torqued.server.transport.connections import address_of, connections
 from torqued.server.transport.memory_watch import MIB, MemoryWatch, divide, doubling
 
@@ -59,9 +60,9 @@ class TestSuspects:
 
 
 class Memory:
-    """Of a process: its own, and what connections hold."""
+    """Of a process: its own and what connections hold, and what the C library keeps."""
 
-    used = 1000 * MIB
+    used, kept = 1000 * MIB, 0
 
 
 @pytest.fixture
@@ -69,7 +70,8 @@ def watch(monkeypatch):
     """One whose thread does not run, of a process whose memory is what the test says."""
     memory = Memory()
     monkeypatch.setattr(MemoryWatch, "_watch", lambda self: None)
-    monkeypatch.setattr(MemoryWatch, "resident", lambda self: memory.used)
+    monkeypatch.setattr(memory_watch, "resident", lambda: memory.used + memory.kept)
+    monkeypatch.setattr(memory_watch, "allocated", lambda: memory.used)
     monkeypatch.setattr(memory_watch, "SETTLE", 0.02)
     watch = MemoryWatch(64, lambda: (), dict)
     watch.ready()
@@ -89,7 +91,14 @@ def test_no_more_are_cut_than_it_takes(watch, monkeypatch, caplog):
     watch.memory.used += 70 * MIB
     relieve(watch, peers, monkeypatch)
     assert watch.statistics() == {"resident": 1000 * MIB, "most": 1064 * MIB, "cut": 1}
-    assert "1070 MiB of memory in use, at most 1064: 1 of 10 connections cut" in caplog.text
+    assert "1070 MiB of memory, at most 1064: 1 of 10 connections cut" in caplog.text
+
+
+def test_memory_that_is_free_but_kept_is_nobodys_fault(watch):
+    watch.memory.kept = 500 * MIB
+    assert not watch._is_too_much()
+    watch.memory.used += 65 * MIB
+    assert watch._is_too_much()
 
 
 def test_memory_that_many_hold_together_is_found(watch, monkeypatch):
@@ -102,8 +111,16 @@ def test_memory_that_many_hold_together_is_found(watch, monkeypatch):
 def test_memory_that_no_connection_holds_counts_as_the_daemons_own(watch, monkeypatch, caplog):
     watch.memory.used += 70 * MIB
     relieve(watch, [Peer("a", 0, watch.memory) for _ in range(3)], monkeypatch)
-    assert watch.mark == (1070 + 64) * MIB
+    assert watch.most == (1070 + 64) * MIB
     assert "no connection holds that memory" in caplog.text
+
+
+def test_what_is_allocated_is_counted_and_what_is_freed_is_not():
+    before = allocated()
+    data = np.empty(40 * MIB, np.uint8)
+    assert 40 * MIB <= allocated() - before < 60 * MIB
+    del data
+    assert allocated() - before < 20 * MIB
 
 
 @pytest.mark.parametrize("family", [plain.AF_UNIX, plain.AF_INET, plain.AF_INET6])
