@@ -46,6 +46,9 @@ class AsyncSession(BaseSession, AsyncContextManager):
     def _at_once(self, call: Any) -> Any:
         return at_once(call)
 
+    def _leave(self) -> None:
+        """Stay until `close`: other tasks may be waiting for this socket."""
+
     async def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 

@@ -44,21 +44,35 @@ class BaseSession(SessionFrames):
 
         References follow in their order, or by name; those not given stay as they were. `at` is
         the robot's time in s where that is not the clock's, as in a simulation: laws that learn
-        and observers go by it.
+        and observers go by it. Once the session has ended, nothing is sent.
         """
         frame = self._pack(q, v, references, named, at)
+        if self._last is not None:
+            return self._sequence
         try:
             self._at_once(self._socket.send(frame, zmq.DONTWAIT))
         except zmq.Again:
             raise TimeoutError("the daemon does not take states; is it running?") from None
         return self._sequence
 
+    def _parse(self, data: bytes) -> Output:
+        """An output; with the last one the client leaves, so that the daemon knows it arrived."""
+        output = super()._parse(data)
+        if output.is_last:
+            self._leave()
+        return output
+
+    def _leave(self) -> None:
+        """Disconnect; a socket whose endpoint is disconnected would only do so when next used."""
+        self._socket.close(linger=0)
+
     def latest(self) -> Output | None:
         """The newest output that has come, or None where that is none, or too old."""
         newest = None
-        with contextlib.suppress(zmq.Again):
-            while True:
-                newest = self._at_once(self._socket.recv(zmq.DONTWAIT))
+        if self._last is None:
+            with contextlib.suppress(zmq.Again):
+                while True:
+                    newest = self._at_once(self._socket.recv(zmq.DONTWAIT))
         output = self._parse(newest) if newest is not None else self._last
         return output if output is not None and self._is_fresh(output) else None
 

@@ -135,6 +135,7 @@ class Stats(Result):
     requests: int
     refused: int
     unsent: int  # replies that nobody took
+    memory: dict[str, int]  # resident, most: bytes; cut: connections
     servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
     sessions: list[dict[str, Any]]
     realtime: dict[str, str]

@@ -118,7 +118,7 @@ class Config(BaseModel):
     priority: int = Field(0, ge=0, le=99)  # SCHED_FIFO; 0: not realtime
     lock_memory: bool = False
     cpu: int | None = Field(None, ge=0)
-    stale_ticks: int = Field(3, ge=1, le=1000)
+    stale_ticks: int = Field(3, ge=1, le=100_000)  # many: for lock step
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
     abandoned: float = Field(10.0, ge=0.1)  # s
@@ -131,6 +131,7 @@ class Config(BaseModel):
     keys: Path | None = None  # folder of keys
     request_rate: float = Field(20000.0, ge=1.0)  # per second and client
     sessions_per_client: int = Field(8, ge=1)
+    connection_memory: int = Field(512, ge=64)  # MiB, of all clients together
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
 
     @field_validator("listen")
@@ -165,7 +166,7 @@ class Config(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        return Limits(self.request_rate, self.sessions_per_client)
+        return Limits(self.request_rate, self.sessions_per_client, self.connection_memory)
 
     @property
     def safety(self) -> Safety:

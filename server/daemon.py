@@ -33,9 +33,11 @@ from torqued.server.requests.dispatch import Dispatcher
 from torqued.server.requests.fast_path import FastPath
 from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
+from torqued.server.transport.connections import Address
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.listeners import Listeners
+from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
 from torqued.server.worker.source import Source
@@ -101,6 +103,11 @@ class Daemon:
             for transport in self.transports
             for socket in (transport.request, transport.control)
         }
+        self.memory = MemoryWatch(
+            limits.connection_memory,
+            lambda: self.listeners.addresses().values(),
+            self._states_of_sessions,
+        )
         self.worker = Worker(self.context, endpoints.worker, self.events, robot.model, cpu)
         request_rate = RequestRate(limits.request_rate)
         # Compiled answers know of no rights.
@@ -134,6 +141,15 @@ class Daemon:
         for transport in self.transports:
             self.events.add(transport.request, partial(self._on_request, transport))
             self.control_events.add(transport.control, partial(self._on_control, transport))
+
+    def _states_of_sessions(self) -> dict[Address, int]:
+        """States that each session has taken, by the address of its socket."""
+        addresses = self.listeners.addresses()
+        return {
+            addresses[session.socket]: self.servo.states_of(session)
+            for session in list(self.servo.sessions.values())
+            if session.socket in addresses
+        }
 
     def _on_request(self, transport: Transport) -> None:
         message = self.events.receive(transport.request)
@@ -189,6 +205,8 @@ class Daemon:
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
         self.events.poll_with(self.fast_path)
+        self.servo.wait_for_settings()  # memory that is locked is all there from then on
+        self.memory.ready()
         self.ready = True
         return summary
 
@@ -224,6 +242,7 @@ class Daemon:
         self.stopping.set()
         self.control_events.wake()
         self.control.join()
+        self.memory.close()
         self.servo.stop(LINGER)
         self.worker.close()
         for events in (self.events, self.control_events):

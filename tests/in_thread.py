@@ -25,7 +25,7 @@ class InThread:
         self.daemon.run()
 
     def __enter__(self):
-        with Client(self.endpoint, timeout=5.0) as client:
+        with Client(self.endpoint, timeout=20.0) as client:
             eventually(lambda: client.ping().ready, LONGEST_START)
         return self
 

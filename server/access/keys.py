@@ -26,9 +26,13 @@ HEAD = "# Who may connect over TCP. `torqued keys` writes this file; running dae
 
 
 def default_keys() -> Path:
-    """$TORQUED_KEYS, else ~/.config/torqued/keys."""
+    """$TORQUED_KEYS, else torqued/keys in $XDG_CONFIG_HOME, else ~/.config/torqued/keys."""
     configured = os.environ.get("TORQUED_KEYS")
-    return Path(configured).absolute() if configured else Path.home() / ".config/torqued/keys"
+    if configured:
+        return Path(configured).absolute()
+    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
+    # By the XDG specification a relative path is as good as none.
+    return (home if home.is_absolute() else Path.home() / ".config") / "torqued/keys"
 
 
 @dataclass(frozen=True, repr=False)

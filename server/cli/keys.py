@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keys",
         metavar="FOLDER",
         type=Path,
-        help="where keys are (default: $TORQUED_KEYS, or ~/.config/torqued/keys)",
+        help="where keys are (default: $TORQUED_KEYS, or torqued/keys in $XDG_CONFIG_HOME)",
     )
 
     def action(name: str, about: str) -> argparse.ArgumentParser:

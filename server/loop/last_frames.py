@@ -1,8 +1,12 @@
-"""Last frames of ended sessions whose clients have not read for a while.
+"""Last frames of ended sessions: sent again and again, until their clients have left.
 
-Their queues are full, so the loop could not send. Nobody waits for them: frames are tried again
-whenever the requests' thread looks around, and given up after a while. However many there are,
-their time passes at once.
+One that ZeroMQ has taken can still be lost. Clients that keep the newest message only
+(ZMQ_CONFLATE) pass one over that comes in the very moment in which they look for one: libzmq's
+dbuffer.hpp leaves it where the next one will find it, and after the last there is none. A client
+that had stood still reads a thousand frames at once, which makes that likely. And the queue of one
+that does not read is full. So frames are tried again whenever the requests' thread looks around,
+until their client disconnects, which is what clients do with a last frame, or time is over.
+Nobody waits for them, and however many there are, their time passes at once.
 """
 
 from __future__ import annotations
@@ -14,55 +18,79 @@ import zmq
 
 #: s between two tries when there is nothing else to do.
 TRY_AGAIN = 0.002
+#: s from one copy of a frame to the next.
+REPEAT = 0.01
 
 
-@dataclass(frozen=True)
+@dataclass
 class Waiting:
     """A last frame and the way to its client."""
 
     socket: zmq.Socket[bytes]
     owner: bytes
     frame: bytes
-    until: float  # s, monotonic, when it is given up
+    due: float  # s, monotonic, when it is sent next
+    until: float  # s, monotonic, when it has been sent often enough, or is given up
     linger: int  # ms that it has to leave once ZeroMQ has it
 
 
 class LastFrames:
-    """Sockets that are closed once their last frame is sent. Belongs to the requests' thread."""
+    """Sockets that are closed once their clients are gone. Belongs to the requests' thread."""
 
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
 
     @property
     def is_waiting(self) -> bool:
-        """Whether some have neither been sent nor given up."""
+        """Whether some clients are still there, and have time left."""
         return bool(self._waiting)
 
-    def add(self, socket: zmq.Socket[bytes], owner: bytes, frame: bytes, milliseconds: int) -> None:
-        """Send a frame within so many ms if its client takes it, and close the socket."""
-        until = time.monotonic() + 1e-3 * milliseconds
-        self._waiting.append(Waiting(socket, owner, frame, until, milliseconds))
+    def add(
+        self,
+        socket: zmq.Socket[bytes],
+        owner: bytes,
+        frame: bytes,
+        milliseconds: int,
+        sent: bool = False,
+    ) -> None:
+        """Send a frame until its client leaves, for so many ms at most, and close the socket.
+
+        `sent` says whether ZeroMQ has the frame already, a first time.
+        """
+        now = time.monotonic()
+        until = now + 1e-3 * milliseconds
+        due = now + REPEAT if sent else now
+        self._waiting.append(Waiting(socket, owner, frame, due, until, milliseconds))
         self.flush()
 
-    def flush(self) -> bool:
-        """Send what clients can take by now; whether some are left."""
-        self._waiting = [item for item in self._waiting if not settle(item)]
+    def flush(self, at_once: bool = False) -> bool:
+        """Send what is due, or everything at once; whether some are left."""
+        self._waiting = [item for item in self._waiting if not settle(item, at_once)]
         return self.is_waiting
 
     def finish(self) -> None:
-        """Wait until all have been sent or given up."""
+        """Wait until all clients have left or their time is over."""
         while self.flush():
             time.sleep(TRY_AGAIN)
 
 
-def settle(item: Waiting) -> bool:
-    """Try to send a last frame; whether its socket is closed: sent, given up, or nobody there."""
+def settle(item: Waiting, at_once: bool) -> bool:
+    """Send a last frame if it is due; whether its socket is closed.
+
+    It is when the time is over, or nobody is there any more.
+    """
+    now = time.monotonic()
+    if now < min(item.due, item.until) and not at_once:
+        return False
     try:
         item.socket.send_multipart([item.owner, item.frame], zmq.DONTWAIT)
     except zmq.Again:
-        if time.monotonic() < item.until:
-            return False
+        pass  # its client does not read: tried again at the next look
     except zmq.ZMQError:
-        pass  # its client is gone
+        item.until = now  # its client is gone
+    else:
+        item.due = now + REPEAT
+    if now < item.until:
+        return False
     item.socket.close(linger=item.linger)
     return True

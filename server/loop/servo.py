@@ -147,6 +147,7 @@ class Servo:
         compute = self._checked_cost(Controller(self.robot, law, **settings), transfer)
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
+        self.last_frames.flush(at_once=True)  # gives back the ports of clients that have left
         socket = session_socket(self.context, len(receive))
         reached_by = caller.transport.bind_session(socket, number, caller)
         session = Session(
@@ -308,12 +309,15 @@ class Servo:
         session.caller.transport.end_session(session.number)
 
     def _close_socket(self, session: Session, milliseconds: int) -> None:
-        """Close a session's socket; its last frame has that long to leave."""
-        if self.shared.sessions[session.slot].last_sent:
-            session.socket.close(linger=milliseconds)
-        else:
-            owner, frame = session.owner.tobytes(), session.send.tobytes()
-            self.last_frames.add(session.socket, owner, frame, milliseconds)
+        """Close a session's socket; its last frame has that long to arrive."""
+        sent = bool(self.shared.sessions[session.slot].last_sent)
+        owner, frame = session.owner.tobytes(), session.send.tobytes()
+        self.last_frames.add(session.socket, owner, frame, milliseconds, sent)
+
+    def states_of(self, session: Session) -> int:
+        """States that a session has been sent and taken, refused ones too."""
+        record = self.shared.sessions[session.slot]
+        return int(record.states) + int(record.bad_states) + int(record.old_states)
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""

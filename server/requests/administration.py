@@ -79,6 +79,7 @@ def statistics(daemon: Daemon) -> dict[str, Any]:
         "requests": daemon.request_dispatch.requests + daemon.fast_path.answered,
         "refused": sum(dispatch.refused for dispatch in dispatchers),
         "unsent": sum(outbox.unsent for outbox in daemon.outboxes.values()),
+        "memory": daemon.memory.statistics(),
         "servo": daemon.servo.statistics(),
         "sessions": daemon.servo.describe(),
         "realtime": daemon.servo.granted,

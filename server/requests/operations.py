@@ -223,8 +223,8 @@ TABLE = (
         (),
         (),
         (
-            *("name", "robot", "ready", "uptime", "requests", "refused", "unsent", "servo"),
-            *("sessions", "realtime", "kernels", "worker"),
+            *("name", "robot", "ready", "uptime", "requests", "refused", "unsent", "memory"),
+            *("servo", "sessions", "realtime", "kernels", "worker"),
         ),
         DAEMON,
         administration.stats,

@@ -35,6 +35,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from torqued.client import errors
+from torqued.server.transport.connections import Address, address_of
 from torqued.server.transport.endpoints import PAUSED, EndpointError
 
 log = logging.getLogger("torqued")
@@ -211,6 +212,12 @@ class Listeners:
         self._wake()
         if listener:
             listener.close()
+
+    def addresses(self) -> dict[zmq.Socket[bytes], Address]:
+        """Where each socket listens."""
+        with self._lock:
+            found = {key: address_of(listener.socket) for key, listener in self._listeners.items()}
+        return {key: address for key, address in found.items() if address is not None}
 
     def require_room(self) -> None:
         """Refuse as `busy` what would need descriptors where they have become few."""

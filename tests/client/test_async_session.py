@@ -12,7 +12,7 @@ from torqued.common.status import FALLBACK, STALE
 from torqued.kernels import Robot
 
 NV = 20
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

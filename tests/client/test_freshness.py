@@ -9,7 +9,7 @@ from daemons import DaemonProcess
 
 from torqued.client.freshness import Freshness
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class TestAges:
@@ -69,9 +69,12 @@ def test_client_that_reads_too_slowly_skips_outputs(session):
 def test_output_that_is_too_old_is_passed_over_and_counted(session):
     session.step(Q, V, timeout=PATIENCE)
     session.oldest_output = -1.0
-    time.sleep(0.05)
-    assert session.latest() is None
-    assert session.late == 1
+    late = session.late  # a busy machine's `step` may have passed some over
+    deadline = time.monotonic() + PATIENCE
+    while session.late == late:
+        assert session.latest() is None
+        assert time.monotonic() < deadline
+    assert session.late == late + 1
     session.oldest_output = 10.0
     assert session.receive(PATIENCE).tau.any()
 

@@ -11,7 +11,7 @@ from torqued.server.notify import notify
 pytestmark = pytest.mark.slow
 
 #: Seconds that a test waits for a datagram that has been sent.
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(params=["file", "abstract"])

@@ -7,13 +7,31 @@ import pytest
 
 from torqued.client.keys import find_keys
 from torqued.server.access.allow_list import AllowList, KeysError
-from torqued.server.access.keys import KeyFolder, KeyPair
+from torqued.server.access.keys import KeyFolder, KeyPair, default_keys
 from torqued.server.cli.main import main
 
 
 @pytest.fixture
 def keys(tmp_path):
     return KeyFolder(tmp_path / "keys")
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({"TORQUED_KEYS": "/k", "XDG_CONFIG_HOME": "/x"}, "/k"),
+        ({"XDG_CONFIG_HOME": "/x"}, "/x/torqued/keys"),
+        ({"XDG_CONFIG_HOME": ""}, "/home/me/.config/torqued/keys"),
+        ({"XDG_CONFIG_HOME": "relative"}, "/home/me/.config/torqued/keys"),
+        ({}, "/home/me/.config/torqued/keys"),
+    ],
+)
+def test_folder_is_where_settings_of_the_user_are(environment, expected, monkeypatch):
+    for name in ("TORQUED_KEYS", "XDG_CONFIG_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in ({"HOME": "/home/me"} | environment).items():
+        monkeypatch.setenv(name, value)
+    assert str(default_keys()) == expected
 
 
 def names(keys):

@@ -13,7 +13,7 @@ from torqued.kernels.control.controller import Controller
 from torqued.server.loop import budget
 from torqued.server.loop.tick import LEAST_ITERATIONS
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 PERIOD = 1e-3
 
 

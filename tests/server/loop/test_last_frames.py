@@ -1,16 +1,21 @@
 """Last frames for clients that do not read: nobody waits for them."""
 
+import struct
+import threading
 import time
 from types import SimpleNamespace
 
 import pytest
 import zmq
+from eventually import eventually
 from in_thread import InThread
 
+from torqued.client.frames import PAYLOAD
+from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.loop import last_frames, servo
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 class Socket:
@@ -41,16 +46,45 @@ def clock(monkeypatch):
     return clock
 
 
+GONE = zmq.ZMQError(zmq.EHOSTUNREACH)
+
+
 def test_frame_is_sent_as_soon_as_its_client_takes_it(clock):
     waiting, socket = last_frames.LastFrames(), Socket(zmq.Again(), zmq.Again(), None)
     waiting.add(socket, b"owner", b"frame", 200)
+    assert waiting.flush() and not socket.sent
     assert waiting.flush()
-    assert not waiting.flush()
-    assert (socket.sent, socket.linger) == ([[b"owner", b"frame"]], 200)
+    assert socket.sent == [[b"owner", b"frame"]]
+
+
+def test_frame_is_repeated_until_its_client_leaves(clock):
+    waiting, socket = last_frames.LastFrames(), Socket(None, None, None, GONE)
+    waiting.add(socket, b"owner", b"frame", 200)
+    waiting.finish()
+    assert socket.sent == 3 * [[b"owner", b"frame"]]
+    assert clock.now == pytest.approx(100.0 + 3 * last_frames.REPEAT, abs=0.01)
+    assert socket.linger == 200
+
+
+def test_frame_that_the_loop_has_sent_is_repeated_later(clock):
+    waiting, socket = last_frames.LastFrames(), Socket(None, GONE)
+    waiting.add(socket, b"owner", b"frame", 200, sent=True)
+    assert not socket.sent
+    clock.sleep(last_frames.REPEAT)
+    assert waiting.flush()
+    assert socket.sent == [[b"owner", b"frame"]]
+
+
+def test_client_that_stays_keeps_its_socket_open_for_no_longer(clock):
+    waiting, socket = last_frames.LastFrames(), Socket(None)
+    waiting.add(socket, b"owner", b"frame", 200)
+    waiting.finish()
+    assert clock.now == pytest.approx(100.2, abs=2 * last_frames.TRY_AGAIN)
+    assert socket.linger == 200
 
 
 def test_client_that_is_gone_is_not_waited_for(clock):
-    waiting, socket = last_frames.LastFrames(), Socket(zmq.ZMQError(zmq.EHOSTUNREACH))
+    waiting, socket = last_frames.LastFrames(), Socket(GONE)
     waiting.add(socket, b"owner", b"frame", 200)
     assert (socket.sent, socket.linger) == ([], 200)
     assert not waiting.flush()
@@ -98,7 +132,66 @@ def test_closing_a_session_whose_client_stands_still_keeps_nobody_waiting(tmp_pa
         waiting = daemon.daemon.servo.last_frames
         assert waiting.is_waiting
         deadline = time.monotonic() + PATIENCE
-        while waiting.is_waiting:  # until it has been handed to ZeroMQ
+        status = 0
+        while not status & LAST:
             assert time.monotonic() < deadline
             if late.poll(10):
-                late.recv()
+                (status,) = struct.unpack_from("<Q", late.recv(), PAYLOAD + 24)
+        late.close()
+        eventually(lambda: not waiting.is_waiting)
+
+
+def test_session_leaves_with_its_last_frame(tmp_path, monkeypatch):
+    """The daemon would go on with it for a minute here."""
+    monkeypatch.setattr(servo, "LAST_FRAME", 60_000)
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    with InThread(Robot.family("chain", 3), folder) as daemon, daemon.client() as client:
+        session = client.session("gravity")
+        sequence = session.send([0.0] * 3, [0.0] * 3)
+        with daemon.client() as other:
+            other.call("close", session=session.number)
+        while not (last := session.receive(PATIENCE)).is_last:
+            pass
+        eventually(lambda: not daemon.daemon.servo.last_frames.is_waiting)
+        assert session.step([0.0] * 3, [0.0] * 3) is session.receive() is last
+        assert session.send([0.0] * 3, [0.0] * 3) == sequence + 1
+        assert session.latest() is last
+        session.close()
+
+
+@pytest.mark.slow
+def test_conflating_reader_gets_every_last_frame(tmp_path):
+    """Each behind as many others as wait for a client that has stood still.
+
+    Sent once, some in a hundred are lost.
+    """
+    endpoint = f"ipc://{tmp_path}/socket"
+    lost = []
+    for trial in range(100):
+        with zmq.Context() as here, zmq.Context() as there:
+            router, reader = here.socket(zmq.ROUTER), there.socket(zmq.DEALER)
+            router.router_mandatory, router.sndhwm = True, 2000
+            reader.conflate, reader.linger, reader.routing_id = True, 0, b"owner"
+            router.bind(endpoint)
+            reader.connect(endpoint)
+            reader.send(b"")
+            router.recv_multipart()
+            waiting = last_frames.LastFrames()
+
+            def end(router=router, waiting=waiting):
+                for _ in range(800):
+                    router.send_multipart([b"owner", bytes(200)])
+                waiting.add(router, b"owner", b"last", 5000)
+                waiting.finish()
+
+            sender = threading.Thread(target=end)
+            sender.start()
+            arrived = b""
+            while arrived != b"last" and reader.poll(10_000):
+                arrived = reader.recv()
+            if arrived != b"last":
+                lost.append(trial)
+            reader.close()
+            sender.join()
+    assert not lost

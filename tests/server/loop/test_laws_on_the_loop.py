@@ -15,7 +15,7 @@ from torqued.kernels.model.catalog import find_urdf
 OPTIONS = {"adaptive": {"frame": "panda_hand"}, "impedance": {"frame": "panda_hand"}}
 #: For robots with a fixed base.
 ARM_LAWS = [name for name in LAWS if name not in ("stream", "balance")]
-PATIENCE = 10.0
+PATIENCE = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -65,12 +65,12 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
         time.sleep(0.5)  # late
         assert daemon.process.poll() is None  # it waits for the one who has not read
 
-        while (output := session.receive(5.0)).status_names != ["FALLBACK", "LAST"]:
+        while (output := session.receive(60.0)).status_names != ["FALLBACK", "LAST"]:
             assert output.sequence <= 1
         assert not output.tau.any()
         assert session.receive(0.1) is output  # that was the last
         for k in range(REPLIES):
-            assert late.poll(5000)
+            assert late.poll(LINGER)
             reply = codec.decode(late.recv())
             assert (reply["id"], reply["ok"]) == (k, True)
             assert reply["Gamma"].shape == (NV, NV, NV)
@@ -101,5 +101,6 @@ def test_reader_whose_queue_is_full_gets_the_last_frame(daemon):
             if status & LAST:
                 break
         assert status == FALLBACK | LAST
+        lazy.close()
         assert daemon.wait() == 0
         client.timeout = 0.1

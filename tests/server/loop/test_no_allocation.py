@@ -107,7 +107,7 @@ def test_ticks_allocate_nothing(robot, statistics, law):
         try:
             opened = servo.open(fields, Caller(b"me", "me", "administrate", Inside()))
             with Session(context, opened, lambda *_, **__: None, "inproc:") as session:
-                session.step(q, v, timeout=10.0)
+                session.step(q, v, timeout=60.0)
                 before, first = allocations(), int(servo.shared.loop.tick[0])
                 for _ in range(20_000):
                     session.send(q, v)

@@ -11,7 +11,7 @@ from torqued.kernels.control.laws import LAWS
 
 pytestmark = pytest.mark.slow
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: Outputs that are compared for each law: the race that this looks for showed once in 200.
 OUTPUTS = 1500
 

@@ -19,7 +19,7 @@ STALE_AFTER, HOLD, FADE = 0.003, 0.02, 0.1
 #: Frames after which a test gives up waiting for something.
 MOST_FRAMES = 3000
 #: Seconds until a frame has to come: no measure of the loop, only an end of waiting.
-PATIENCE = 5.0
+PATIENCE = 60.0
 
 
 def started(folder, **settings):
@@ -98,10 +98,12 @@ def test_outputs_name_the_state_that_they_used(client, state):
         assert before.sequence == -1
         assert before.status_names == ["STALE", "FALLBACK"]
         assert not before.tau.any()
-        first, second = session.step(*state), session.step(*state)
+        first = session.step(*state)
+        begin = time.monotonic()
+        second = session.step(*state)
     assert (first.sequence, second.sequence) == (1, 2)
     assert second.tick > first.tick
-    assert second.age < 1.0
+    assert 0.0 <= second.age <= time.monotonic() - begin
 
 
 def test_newest_of_several_states_counts(client, robot, state):

@@ -14,7 +14,7 @@ from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 MOST_FRAMES = 5000
 STALE_AFTER = 0.05
 

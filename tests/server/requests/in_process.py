@@ -28,6 +28,13 @@ class Collected:
         self.replies.append(bytes(reply))
 
 
+class Memory:
+    """In place of a watch over it."""
+
+    def statistics(self):
+        return {"resident": 0, "most": 0, "cut": 0}
+
+
 class Servo:
     """A loop that is not run: sessions are refused as a daemon without places does."""
 
@@ -73,6 +80,7 @@ class InProcess:
         self.started, self.preparing = 0.0, {}
         self.endpoints = SimpleNamespace(name="me")
         self.servo = servo or Servo()
+        self.memory = Memory()
         self.worker = InlineWorker(self)
         self.events = SimpleNamespace(hand_over=lambda task: task())
         self.fast_path = SimpleNamespace(answered=0)

@@ -10,7 +10,7 @@ from torqued.server.requests import fast_path_loop
 from torqued.server.transport import framing
 from torqued.server.transport.framing import MOST_AT_ONCE
 
-PATIENCE = 20_000
+PATIENCE = 60_000
 
 
 @pytest.fixture

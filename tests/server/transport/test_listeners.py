@@ -19,7 +19,7 @@ from torqued.server.transport.listeners import (
 )
 
 #: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 20.0
+PATIENCE = 60.0
 #: ms in which nothing may come from somebody who cannot connect.
 SILENCE = 300
 

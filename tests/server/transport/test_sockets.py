@@ -22,7 +22,7 @@ from torqued.server.transport.listeners import Listeners, LocalListener
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
 #: ms until a message that was sent has to be there: an end of waiting, not a measure.
-PATIENCE = 20_000
+PATIENCE = 60_000
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from torqued.server.cli.main import main
 pytestmark = pytest.mark.slow
 
 #: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 20.0
+PATIENCE = 60.0
 STATE = (np.zeros(2), np.zeros(2))
 
 
