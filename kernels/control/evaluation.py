@@ -12,6 +12,9 @@ from numba.extending import intrinsic
 
 from torqued.common.status import CLAMPED, NONFINITE, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.friction import compensate_friction
+from torqued.kernels.control.integral import compensate_bias
+from torqued.kernels.control.payload import put_on, take_off
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
@@ -36,14 +39,20 @@ def call_law(typing: Any, function: Any, handle: Any, control: Any) -> Any:
 
 @kernel
 def evaluate(handle, control, data):
-    """The observer, then the law. Returns status bits; NONFINITE and SOLVER: not to be used.
+    """The observer, then the law, both with the payload that the robot carries; then what friction
+    and bias take. Returns status bits; NONFINITE and SOLVER: not to be used.
 
     What cannot be used leaves no trace in what law and observer remember.
     """
+    sizes = sizes_of(control)
     keep_memory(control, data)
+    put_on(handle, data)
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
+    take_off(handle, data)
+    compensate_friction(control, sizes, data)
+    compensate_bias(control, sizes, data)
     for k in range(len(data.out)):
         if not math.isfinite(data.out[k]):
             status |= NONFINITE
@@ -97,4 +106,5 @@ def evaluate_once(handle, controls):
     """One result outside of the loop. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
-    return evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    control.status = evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    return control.status

@@ -21,6 +21,11 @@ CONTROL = np.dtype(
         ("iteration_time", "f8"),  # ns that one takes, estimated
         ("iterations", "i8"),  # allowed in this tick, for lack of time; 0: all
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
+        ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
+        ("accounts", "i8"),  # 1: results have the law's balance of power
+        ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none
+        ("friction_share", "f8"),  # of the friction that is compensated
+        ("bias_rate", "f8"),  # 1/s, of integral action
     ],
     align=True,
 )

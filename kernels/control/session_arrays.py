@@ -24,6 +24,9 @@ class Sizes(NamedTuple):
     observer: int
     kept: int
     quaternions: int
+    bodies: int
+    friction: int  # nv, or 0 where it is not compensated
+    bias: int  # nv, or 0 without integral action
 
 
 class SessionArrays(NamedTuple):
@@ -57,6 +60,17 @@ class SessionArrays(NamedTuple):
     v_index: Indices = array(int, "nv_free")
     leaders: Indices = array(int, "nv")  # where a robot's own velocities are among the free ones
     quaternions: Indices = array(int, "quaternions")  # where they begin in q
+    bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py
+    load: Floats = array(float, "bodies", 10)  # m, m c, Ī of what they carry
+    load_target: Floats = array(float, "bodies", 10)  # where it is going
+    load_wanted: Floats = array(float, "bodies", 10)  # to go next: Python's, until it says so
+    load_steps: Indices = array(int, 4)  # how far that is
+    viscous: Floats = array(float, "friction")  # N m s/rad; friction.py
+    coulomb: Floats = array(float, "friction")  # N m
+    sharpness: Floats = array(float, "friction")  # s/rad: one over the speed of the change of sign
+    sticking: Floats = array(float, "friction")  # N m that may hide in friction, filtered
+    bias: Floats = array(float, "bias")  # N m, estimated; integral.py
+    bias_limit: Floats = array(float, "bias")
 
 
 SESSION = Layout(SessionArrays, Sizes)

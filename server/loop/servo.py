@@ -33,6 +33,7 @@ from torqued.server.loop.budget import (
     time_left,
 )
 from torqued.server.loop.last_frames import LastFrames
+from torqued.server.loop.payloads import change_payload
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.loop.session_frames import frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
@@ -205,6 +206,8 @@ class Servo:
             "owner": owner,
             "law": controller.name,
             "gains": controller.gains,
+            "payload": controller.payload.as_maps(),
+            "friction": controller.friction.as_map(),
             **frame_layout(controller, len(receive), len(send)),
             "period": self.period,
             "stale_after": safety.stale_after,
@@ -308,6 +311,11 @@ class Servo:
         record.wanted_ramp = max(1, round(over / self.period))
         record.tuning += 1  # from here on `wanted` is the loop's, until it answers
         return {"session": session.number, "over": over, "gains": gains}
+
+    def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Change what an open session's robot carries, gradually over `over` seconds."""
+        session = self._session(fields, caller)
+        return change_payload(session, fields, self.period, self._runs)
 
     def _runs(self) -> bool:
         return self.thread is not None and self.thread.is_alive()

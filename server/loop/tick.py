@@ -19,6 +19,7 @@ from torqued.common.status import CLAMPED, FALLBACK, LAST, NONFINITE, OVERRUN, S
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.evaluation import evaluate, limit
 from torqued.kernels.control.law import copy, velocity
+from torqued.kernels.control.payload import ramp_load
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
@@ -105,6 +106,7 @@ def serve(handle, loop, session):
     sizes, data = sizes_of(control), arrays_of(control)
     status = newest_state(session, control, data, loop)
     ramp_gains(session, data)
+    ramp_load(data)
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -127,6 +129,7 @@ def serve(handle, loop, session):
         status |= limit(sizes, data, loop.period * 1e-9)
         if status & CLAMPED:
             session.clamped += 1
+    control.status = status
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
 
 

@@ -19,5 +19,9 @@ def tune_session(servo: Servo, fields: Mapping[str, Any], caller: Caller) -> dic
     return servo.tune(fields, caller)
 
 
+def change_payload(servo: Servo, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+    return servo.payload(fields, caller)
+
+
 def close_session(servo: Servo, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
     return servo.close(fields, caller)
