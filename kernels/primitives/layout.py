@@ -137,8 +137,7 @@ class WorkSizes(NamedTuple):
 class Work(NamedTuple):
     """What every kernel takes first: the model and its scratch memory."""
 
-    # The model: shared by the workspaces of all threads and never written, but for bodies in
-    # workspaces that have a copy of their own; control/payload.py.
+    # The model: never written, and shared by the workspaces of all threads.
     world: Records = array(WORLD, 1)
     bodies: Records = array(BODY, "bodies")
     body_of: Indices = array(int, "columns")  # the body that a column moves

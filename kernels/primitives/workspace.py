@@ -58,12 +58,11 @@ class LoopWorkspace:
     """A workspace that only the thread of a loop ever gets.
 
     It is no `Workspace`, so that no robot computes in it. The thread that is to compute in it
-    takes its handle with `claim` and owns it until it ends: no other can have it before. Its
-    bodies are a copy of the model's, which the loop may change: what they carry differs.
+    takes its handle with `claim` and owns it until it ends: no other can have it before.
     """
 
     def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
-        self._work = Workspace(world, bodies.copy())
+        self._work = Workspace(world, bodies)
         self._lock = threading.Lock()
         self.owner: threading.Thread | None = None
 

@@ -113,7 +113,8 @@ class Servo:
         self.shared.loop["running"] = 1
         left = self._left
         # The loop's own memory: nothing but its thread can have it.
-        workspace = LoopWorkspace(self.robot.model.world, self.robot.model.bodies)
+        model = self.robot.model
+        workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
 
         def enter() -> None:
             self.granted = self.settings()
