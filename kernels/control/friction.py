@@ -44,10 +44,11 @@ class Friction:
         if given is None:
             # A file's numbers are often what made a simulation quiet. Too much of a compensation
             # pushes a robot along: only what was measured is used without being asked for.
-            given = robot.model.friction_measured
+            measured = robot.model.friction_measured
+            given = measured and any(values.any() for values in own_friction(robot.model))
         if given is False:
             return
-        fields = checked_map(robot, given)
+        fields = checked_map(given)
         viscous, coulomb = own_friction(robot.model)
         self.viscous = per_joint(robot, fields, "viscous", viscous)
         self.coulomb = per_joint(robot, fields, "coulomb", coulomb)
@@ -60,7 +61,7 @@ class Friction:
         self.share = share_of(fields, by_reference)
         base = 6 if robot.model.base == "floating" else 0
         self.viscous[:base] = self.coulomb[:base] = 0.0
-        if not self.viscous.any() and not self.coulomb.any():
+        if not fields and not self.viscous.any() and not self.coulomb.any():
             raise InputError(
                 f"friction: robot {robot.name!r} has none in its file or configuration, "
                 "expected 'viscous' or 'coulomb' here",
@@ -77,7 +78,7 @@ class Friction:
         return dict(zip(NAMES, values, strict=True))
 
 
-def checked_map(robot: Robot, given: Any) -> Mapping[str, Any]:
+def checked_map(given: Any) -> Mapping[str, Any]:
     if given is True:
         return {}
     if not isinstance(given, Mapping):

@@ -53,9 +53,6 @@ class Integral:
             if name not in NAMES:
                 listed = ", ".join(NAMES)
                 raise InputError(f"integral: {name!r} is unknown, allowed: {listed}", "integral")
-        if isinstance(given, str | bytes | list | tuple):
-            wanted = f"a rate in 1/s, or a map with {', '.join(NAMES)}"
-            raise InputError(f"integral: {shown(given)}, expected {wanted}", "integral")
         self.rate = number("integral.rate", fields.get("rate", DEFAULT_RATE))
         if not 0.0 < self.rate <= MOST_RATE:
             wanted = f"above 0, at most {MOST_RATE:g} 1/s"
