@@ -12,14 +12,14 @@ from in_thread import InThread
 from torqued.client import AsyncClient, Client, operations, results
 from torqued.client.methods import Method, Methods
 from torqued.kernels import Contact, Robot
-from torqued.server.requests.operation import CONTROL, LOOP
+from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 TABLE = {
     name: operation.required + operation.optional
     for name, operation in OPERATIONS.items()
-    if operation.carried_out_by != LOOP
+    if name not in ("open", "tune", "close")  # what only their own sessions ask for
 }
 
 

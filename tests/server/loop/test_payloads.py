@@ -2,13 +2,17 @@
 
 import asyncio
 import itertools
+import random
 import re
 
 import numpy as np
 import pytest
+import zmq
 from daemons import DaemonProcess
+from fuzzing import check, fields_for, good_fields, packed
 
-from torqued.client import AsyncClient, errors
+from torqued.client import AsyncClient, codec, errors
+from torqued.common.status import CLAMPED
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
@@ -195,6 +199,22 @@ def test_wrong_payloads_are_refused_and_change_nothing(client, robot, q, fields,
             client.call("payload", **given)
         tau = session.step(q, np.zeros(robot.nv), timeout=PATIENCE).tau
     assert np.array_equal(tau, robot.gravity(q))
+
+
+def test_fields_that_are_almost_right_are_never_a_fault_of_the_daemon(client, robot, q):
+    rng, good = random.Random(0), good_fields(robot)
+    context = zmq.Context()
+    with client.session("gravity") as session, context.socket(zmq.DEALER) as socket:
+        socket.linger, socket.rcvtimeo = 0, 10_000
+        socket.connect(client.endpoint)
+        good["session"] = [session.number]
+        for _ in range(300):
+            fields = fields_for(rng, robot, "payload", good)
+            socket.send(packed({"protocol": 1, "id": 1, "op": "payload", **fields}))
+            check(codec.decode_reply(socket.recv()))
+        output = session.step(q, np.zeros(robot.nv), timeout=PATIENCE)
+        assert output.status & ~CLAMPED == 0
+    context.term()
 
 
 @pytest.mark.parametrize(

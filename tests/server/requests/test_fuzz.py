@@ -21,7 +21,7 @@ def daemon(request):
     return InProcess(Robot.family(*request.param))
 
 
-NAMES = [name for name in OPERATIONS if name not in ("open", "tune", "close")]
+NAMES = [name for name in OPERATIONS if name not in ("open", "tune", "payload", "close")]
 
 
 @pytest.mark.parametrize("name", NAMES)
