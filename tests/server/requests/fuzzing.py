@@ -42,11 +42,7 @@ def good_fields(robot):
         "gains": [{}, {"damping": 1.0}, {"stiffness": 2.0}],
         "references": [{}, {"q_ref": q}, {"v_ref": v}],
         "observer": [True, {"gain": 10.0}],
-        "payload": [
-            {"frame": frame, "mass": 1.0},
-            [],
-            [{"frame": frame, "mass": 2, "centre": [0] * 3}],
-        ],
+        "payload": [load, [], [load | {"centre": [0, 0, 0.1]}]],
         "friction": [True, False, {"viscous": 1.0, "coulomb": [0.5] * robot.nv}, {"share": 0.5}],
         "integral": [True, False, 2.0, 3, {"rate": 1.0, "limit": 0.5}],
         "mass": [1.0, 0],
