@@ -39,18 +39,16 @@ def call_law(typing: Any, function: Any, handle: Any, control: Any) -> Any:
 
 @kernel
 def evaluate(handle, control, data):
-    """The observer, then the law, both with the payload that the robot carries; then what friction
-    and bias take. Returns status bits; NONFINITE and SOLVER: not to be used.
+    """The observer, then the law, then what friction and bias take. Returns status bits; NONFINITE
+    and SOLVER: not to be used.
 
-    What cannot be used leaves no trace in what law and observer remember.
+    The payload has to be on. What cannot be used leaves no trace in what law and observer remember.
     """
     sizes = sizes_of(control)
     keep_memory(control, data)
-    put_on(handle, data)
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
-    take_off(handle, data)
     compensate_friction(control, sizes, data)
     compensate_bias(control, sizes, data)
     for k in range(len(data.out)):
@@ -106,5 +104,7 @@ def evaluate_once(handle, controls):
     """One result outside of the loop. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
+    put_on(handle, data)
     control.status = evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    take_off(handle, data)
     return control.status

@@ -19,7 +19,7 @@ from torqued.common.status import CLAMPED, FALLBACK, LAST, NONFINITE, OVERRUN, S
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.evaluation import evaluate, limit
 from torqued.kernels.control.law import copy, velocity
-from torqued.kernels.control.payload import ramp_load
+from torqued.kernels.control.payload import put_on, ramp_load, take_off
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
 from torqued.kernels.primitives.layout import WORK
@@ -107,6 +107,7 @@ def serve(handle, loop, session):
     status = newest_state(session, control, data, loop)
     ramp_gains(session, data)
     ramp_load(data)
+    put_on(handle, data)  # for all that computes until it is taken off
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -129,6 +130,7 @@ def serve(handle, loop, session):
         status |= limit(sizes, data, loop.period * 1e-9)
         if status & CLAMPED:
             session.clamped += 1
+    take_off(handle, data)
     control.status = status
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
 
