@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from torqued.common.errors import ModelWarning
 from torqued.kernels.control import Controller
 from torqued.server.demos.models import PANDA_READY, described, panda
 from torqued.server.demos.plant import Plant
@@ -24,7 +26,9 @@ CENTRES = {
 
 
 def plant_of(name: str) -> Plant:
-    return Plant(panda() if name == "panda" else described(name))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)  # harmless faults of published files
+        return Plant(panda() if name == "panda" else described(name))
 
 
 def friction_of(plant: Plant) -> dict[str, Any]:
@@ -48,7 +52,9 @@ def rub(plant: Plant, viscous: Any, coulomb: Any) -> None:
 def swing(plant: Plant, name: str) -> Sines:
     """A motion of up to 0.3 rad, as fast as a fifth of the slowest joint's limit allows."""
     limits, n = plant.robot.limits, plant.robot.nv
-    centre = CENTRES.get(name, 0.5 * (limits.lower + limits.upper))
+    bounded = np.isfinite(limits.lower)
+    middle = 0.5 * (np.where(bounded, limits.lower, 0.0) + np.where(bounded, limits.upper, 0.0))
+    centre = CENTRES.get(name, middle)
     amplitude = np.minimum(0.3, 0.07 * limits.velocity)
     return Sines(centre, amplitude, 0.3 + 0.05 * np.arange(n), start=0.5)
 

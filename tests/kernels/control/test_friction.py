@@ -12,14 +12,15 @@ from torqued.kernels.control.controller import Controller
 
 LAWS = ("pd_plus", "computed_torque", "passivity")
 ARMS = ("panda", "ur5", "ur10", "z1")
+CASES = [(name, law) for name in ARMS for law in LAWS]
+CASES += [("kinova", "computed_torque"), ("xarm7", "computed_torque")]
 #: s, and from when on errors count.
 SECONDS, SETTLED = 1.6, 400
 #: rad, RMS: what is claimed.
 CLOSE = 20e-3
 
 
-@pytest.mark.parametrize("name", ARMS)
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(("name", "law"), CASES)
 def test_arms_with_friction_are_followed_as_those_without(name, law):
     plant = plant_of(name)
     friction = friction_of(plant)
@@ -64,6 +65,27 @@ def test_observer_with_known_friction_still_feels_a_push():
         plant.step(output.tau + pushed)
         q, v = plant.q, plant.v
     assert output.contact == 1.0 and output.link == 3.0
+
+
+@pytest.mark.parametrize("name", ["panda", "z1"])
+def test_an_arm_that_is_let_go_comes_to_rest_later_than_without(name):
+    """By measured velocities, which have noise: what is left of the friction brakes."""
+    plant, rng = plant_of(name), np.random.default_rng(0)
+    friction = friction_of(plant)
+    rub(plant, **friction)
+    energies = {}
+    for known, option in ((True, friction), (False, False)):
+        controller = Controller(plant.robot, "gravity", friction=option)
+        plant.reset(swing(plant, name).center, np.full(plant.robot.nv, 0.2))
+        energy = []
+        for _ in range(600):
+            noisy = plant.v + 1e-3 * rng.normal(size=plant.robot.nv)
+            plant.step(controller.torque(plant.q, noisy).tau)
+            energy.append(plant.robot.energy(plant.q, plant.v)[0])
+        energies[known] = np.array(energy)
+    assert (np.diff(energies[True]) < 1e-4 * energies[True][0]).all()
+    assert energies[True][-1] < 0.9 * energies[True][0]
+    assert energies[False][-1] < 0.5 * energies[True][-1]
 
 
 @pytest.mark.parametrize("law", ["gravity", "pd", "pd_plus", "computed_torque", "passivity"])
