@@ -84,6 +84,18 @@ class AsyncSession(BaseSession, AsyncContextManager):
         reply = await self._call("move", **move_fields(self.number, references, seconds))
         return float(reply["seconds"])
 
+    async def payload(
+        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
+    ) -> None:
+        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
+
+        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
+        alone, and ends with it.
+        """
+        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
+        reply = await self._call("payload", session=self.number, over=over, **fields)
+        self.loads = reply["payload"]
+
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
         try:

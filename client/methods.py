@@ -55,6 +55,7 @@ class Methods:
     impact = Method(operations.impact)
     integrate = Method(operations.integrate)
     control = Method(operations.control)
+    payload = Method(operations.payload)
     batch = Method(operations.batch)
     take = Method(operations.take)
     give = Method(operations.give)

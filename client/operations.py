@@ -170,6 +170,23 @@ def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control
     return Request("control", fields, results.Control)
 
 
+def payload(
+    session: int,
+    frame: str,
+    mass: float,
+    centre: Any = None,
+    inertia: Any = None,
+    over: float | None = None,
+) -> Request[list[dict[str, Any]]]:
+    """What a frame of an open session's robot carries from now on; `Session.payload` explains it.
+
+    `session` is its number. Gives all that the session carries, a map for each frame.
+    """
+    fields: dict[str, Any] = {"session": session, "frame": frame, "mass": float(mass)}
+    _put(fields, centre=centre, inertia=inertia, over=over)
+    return Request("payload", fields, _only("payload"))
+
+
 def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
     """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
 
@@ -280,7 +297,7 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     function.__name__: function
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
-        *(kinematics, contact_dynamics, impact, integrate, control, batch),
+        *(kinematics, contact_dynamics, impact, integrate, control, payload, batch),
         *(take, give, hold, move, command, resume, look, stop, recover),
         *(ping, stats, sessions, reload, log_level, shutdown),
     )

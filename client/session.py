@@ -80,6 +80,17 @@ class Session(BaseSession, ContextManager):
         reply = self._call("move", **move_fields(self.number, references, seconds))
         return float(reply["seconds"])
 
+    def payload(
+        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
+    ) -> None:
+        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
+
+        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
+        alone, and ends with it.
+        """
+        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
+        self.loads = self._call("payload", session=self.number, over=over, **fields)["payload"]
+
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
         if self._last is not None:

@@ -61,6 +61,8 @@ class SessionFrames:
     """The frames of one session, as the reply of `open` describes them.
 
     law, gains    what was opened, with the gains in effect by name
+    loads         what the robot carries in this session; `payload` changes it
+    friction      of joints that is compensated: viscous, coulomb, smoothing, share; or nothing
     references    name → shape of what follows q and v in a state, in order
     outputs       name → shape of what an output has
     late          outputs that were passed over because they were too old
@@ -70,6 +72,8 @@ class SessionFrames:
         self.number: int = opened["session"]
         self.law: str = opened["law"]
         self.gains: dict[str, Array] = dict(opened["gains"])
+        self.loads: list[dict[str, Any]] = list(opened.get("payload", ()))
+        self.friction: dict[str, Any] = dict(opened.get("friction", {}))
         self.period: float = opened["period"]
         self.references = {part["name"]: tuple(part["shape"]) for part in opened["references"]}
         self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}

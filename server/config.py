@@ -27,6 +27,7 @@ from torqued.client.endpoints import host_and_port
 from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
+from torqued.kernels.robot.loading import equipped
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import default_folder
@@ -57,6 +58,9 @@ class RobotConfig(BaseModel):
     base: Literal["fixed", "floating"] | None = None  # default: the robot's usual one
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
     armature: dict[str, float] = Field(default_factory=dict)  # kg m², by joint
+    tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/loads.py
+    payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
+    friction: dict[str, Any] | None = None  # measured, kernels/model/losses.py
     mimic: Literal["follow", "free"] = "follow"
     strict: bool = False
     accept_unphysical: bool = False
@@ -90,7 +94,11 @@ class RobotConfig(BaseModel):
         return self
 
     def load(self) -> Robot:
-        """The robot; what is wrong with its file comes as one `ModelError`."""
+        """The robot with what it carries; what is wrong with its file comes as one `ModelError`."""
+        carried = {"robot.tool": self.tool, "robot.payload": self.payload}
+        return Robot(equipped(self._bare().model, carried, self.friction))
+
+    def _bare(self) -> Robot:
         options: dict[str, Any] = self.model_dump(
             include={"gravity", "armature", "mimic", "strict", "accept_unphysical"}
         )

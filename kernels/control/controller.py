@@ -19,24 +19,30 @@ from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
+from torqued.kernels.control.friction import Friction
+from torqued.kernels.control.integral import Integral
 from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
 from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
+from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
+from torqued.kernels.primitives.workspace import Workspace
 from torqued.kernels.result_checks import not_finite
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: What every law takes beside its own options.
-COMMON = ("gains", "effort_limit", "rate_limit", "observer")
+COMMON = ("gains", "effort_limit", "rate_limit", "observer", "payload", "friction", "integral")
 #: What it takes for all that has a time in it: sessions, and `Controller.step`.
 GUARDS = ("reference_limits", "walls", "low_pass")
+#: What streams take beside theirs.
+OF_STREAMS = ("payload",)
 #: What a session takes beside that: how long a torque is held and fades when there is no other.
 SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping")
 #: All fields that some law takes.
@@ -57,7 +63,7 @@ class Controller:
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
         self.law, self.fields = LAWS[self.name], fields
-        common = (*COMMON, *GUARDS) if self.law.is_torque else ()
+        common = (*COMMON, *GUARDS) if self.law.is_torque else OF_STREAMS
         allowed = (*common, *self.law.options)
         for name in fields:
             if name not in allowed:
@@ -74,7 +80,12 @@ class Controller:
         self.motions = joint_motions(prepared.references) if given is None else given
         self.references = self._not_given(prepared.references)
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
-        observer = observer_array(robot, fields.get("observer"))
+        self.payload = Payload(robot.model, fields.get("payload"))
+        self.friction, self.integral = self._disturbances(fields)
+        wanted = fields.get("observer")
+        if len(self.integral.limit) and not wanted:  # it estimates from the observer's residual
+            wanted = True
+        observer = observer_array(robot, wanted)
         if len(observer):
             self.outputs |= observer_outputs(robot)
         packed = pack(prepared.gains)
@@ -99,6 +110,9 @@ class Controller:
             motion=motion_words(self.motions, robot.nq, robot.nv),
             planes=len(planes),
             walls=robot.nv + len(planes),
+            bodies=len(robot.model.bodies),
+            friction=len(self.friction.viscous),
+            bias=len(self.integral.limit),
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
@@ -110,6 +124,8 @@ class Controller:
         self._fill_limits(fields)
         self._fill_mimics()
         self._fill_references(prepared.references)
+        self._fill_disturbances()
+        self._own: Workspace | None = None
         self.record = np.zeros(1, CONTROL).view(np.recarray)
         self._fill_record()
         self.record.has_walls = has_walls and self.law.is_torque
@@ -158,6 +174,22 @@ class Controller:
         data.v_multiplier[:] = mimics.multiplier
         data.leaders[:] = mimics.leaders_v
 
+    def _disturbances(self, fields: Mapping[str, Any]) -> tuple[Friction, Integral]:
+        """What is known of friction, and how a bias is to be found."""
+        robot, references = self.robot, self.references
+        given = fields.get("friction") if self.law.is_torque else False
+        friction = Friction(robot, given, by_reference="v_ref" in references)
+        return friction, Integral(robot, self.name, fields.get("integral"), references)
+
+    def _fill_disturbances(self) -> None:
+        data, friction = self.data, self.friction
+        fill_bare(self.robot.model, data)
+        start_with(self.payload, data)
+        data.viscous[:], data.coulomb[:] = friction.viscous, friction.coulomb
+        data.sharpness[:] = friction.sharpness
+        data.sticking[:] = friction.coulomb  # at rest, as far as anyone knows
+        data.bias_limit[:] = self.integral.limit
+
     def _fill_record(self) -> None:
         record, prepared = self.record[0], self.prepared
         record.law, record.law_memory = address_of(self.law.entry), prepared.law_memory
@@ -169,6 +201,22 @@ class Controller:
         record.want, record.representation = prepared.want, prepared.representation
         record.frames, record.frame_count = prepared.frames.ctypes.data, len(prepared.frames)
         record.data = self.memory.address
+        record.accounts = int("reference_power" in prepared.outputs)
+        record.reference_velocity = self._place_of("v_ref")
+        record.friction_share, record.bias_rate = self.friction.share, self.integral.rate
+
+    def _place_of(self, reference: str) -> int:
+        """Where a reference begins in the state; -1 where the law has no such."""
+        start = self.robot.nq + self.robot.nv
+        for name, value in self.references.items():
+            if name == reference:
+                return start
+            start += value.size
+        return -1
+
+    def carry(self, payload: Any) -> None:
+        """Change what a frame carries, from the next call on; mass 0: nothing any more."""
+        self.payload.fill(self.payload.changed(payload), self.data.load)
 
     def tuned(self, changes: Mapping[str, Any]) -> Gains:
         """All gains by name with some changed, checked; others stay as they were."""
@@ -234,7 +282,16 @@ class Controller:
 
     def compute(self) -> int:
         """Evaluate the law for the state that was taken: nothing but compiled code."""
-        return int(COMPILED.evaluate_once(self.robot.work.handle, self.record))
+        return int(COMPILED.evaluate_once(self._workspace().handle, self.record))
+
+    def _workspace(self) -> Workspace:
+        """The robot's; with a payload one of this controller's, whose bodies are not shared."""
+        if not self.payload.loads:
+            return self.robot.work
+        if self._own is None:
+            model = self.robot.model
+            self._own = Workspace(model.world, model.bodies.copy())
+        return self._own
 
     def split(self, flat: NDArray[np.float64]) -> dict[str, Array]:
         """Outputs by name."""

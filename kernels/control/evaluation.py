@@ -16,7 +16,10 @@ from numba.extending import intrinsic
 
 from torqued.common.status import CLAMPED, NONFINITE, SOLVER, WALL
 from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.friction import compensate_friction
+from torqued.kernels.control.integral import compensate_bias
 from torqued.kernels.control.oscillation import watch_oscillation
+from torqued.kernels.control.payload import put_on, take_off
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.follow import follow
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
@@ -46,14 +49,18 @@ def call_law(typing: Any, function: Any, handle: Any, control: Any) -> Any:
 
 @kernel
 def evaluate(handle, control, data):
-    """The observer, then the law. Returns status bits; NONFINITE and SOLVER: not to be used.
+    """The observer, then the law, then what friction and bias take. Returns status bits; NONFINITE
+    and SOLVER: not to be used.
 
-    What cannot be used leaves no trace in what law and observer remember.
+    The payload has to be on. What cannot be used leaves no trace in what law and observer remember.
     """
+    sizes = sizes_of(control)
     keep_memory(control, data)
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
+    compensate_friction(control, sizes, data)
+    compensate_bias(control, sizes, data)
     for k in range(len(data.out)):
         if not math.isfinite(data.out[k]):
             status |= NONFINITE
@@ -141,8 +148,11 @@ def evaluate_once(handle, controls):
     """One result of the law outside of the loop, within its limits. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
+    put_on(handle, data)
     follow(open_work(handle), control, sizes, data, 0.0)
-    return evaluate(handle, control, data) | limit(control, sizes, data, NEVER)
+    control.status = evaluate(handle, control, data) | limit(control, sizes, data, NEVER)
+    take_off(handle, data)
+    return control.status
 
 
 @entry(WORK, CONTROLS, types.float64)
@@ -153,7 +163,10 @@ def step_once(handle, controls, dt):
     """
     control = controls[0]
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    put_on(handle, data)
     status = follow(work, control, sizes, data, dt) | evaluate(handle, control, data)
     if sizes.torques > 0:
         status |= guard(work, control, sizes, data, dt, True)
+    take_off(handle, data)
+    control.status = status
     return status

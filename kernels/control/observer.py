@@ -1,8 +1,9 @@
 """Generalized-momentum observer: external torques without a force sensor, beside any law.
 
-    r = K_o (p − ∫ (τ + Cᵀ v − g + r) dt − p_0)        p = M v
+    r = K_o (p − ∫ (τ − F + Cᵀ v − g + r) dt − p_0)        p = M v
 
-r follows the external torque like a first-order filter with the rate K_o. It needs C only as Cᵀ v,
+r follows the external torque like a first-order filter with the rate K_o; F is friction, as far as
+it is known (friction.py). It needs C only as Cᵀ v,
 in O(N), and no accelerations. A contact is detected where a joint's |r| exceeds its threshold, and
 ends where all are below their release. On a serial arm a force on a link is felt by the joints
 before it and by no other: the last joint that feels it moves the touched link.
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.control.friction import own_torque, unknown_torque
 from torqued.kernels.control.law import (
     Array,
     Shape,
@@ -102,9 +104,10 @@ def observe(handle, address):
         copy(p, integral)
     touched, felt, last = False, False, -1
     for k in range(n):
-        integral[k] += control[0].elapsed * (data.last[k] + rate[k] + residual[k])
+        known = data.last[k] + rate[k] + own_torque(sizes, data, k)
+        integral[k] += control[0].elapsed * (known + residual[k])
         residual[k] = gain[k] * (p[k] - integral[k])
-        size = abs(residual[k])
+        size = abs(residual[k]) - unknown_torque(sizes, data, k, gain[k], control[0].elapsed)
         touched = touched or size > threshold[k]
         if size > release[k]:
             felt, last = True, k

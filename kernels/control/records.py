@@ -34,6 +34,11 @@ CONTROL = np.dtype(
         ("low_pass", "f8"),  # Hz, of torques; 0: none
         ("begun", "i8"),  # 1: there is a torque before this one
         ("cut", "i8"),  # status bits CLAMPED and WALL of the tick before
+        ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
+        ("accounts", "i8"),  # 1: results have the law's balance of power
+        ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none
+        ("friction_share", "f8"),  # of the friction that is compensated
+        ("bias_rate", "f8"),  # 1/s, of integral action
     ],
     align=True,
 )

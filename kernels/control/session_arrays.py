@@ -31,6 +31,9 @@ class Sizes(NamedTuple):
     motion: int
     planes: int
     walls: int  # rows that they may have: joints' and planes'
+    bodies: int
+    friction: int  # nv, or 0 where it is not compensated
+    bias: int  # nv, or 0 without integral action
 
 
 class SessionArrays(NamedTuple):
@@ -95,6 +98,17 @@ class SessionArrays(NamedTuple):
     smooth: Floats = array(float, "torques")  # low-passed
     swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
+    bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py
+    load: Floats = array(float, "bodies", 10)  # m, m c, Ī of what they carry
+    load_target: Floats = array(float, "bodies", 10)  # where it is going
+    load_wanted: Floats = array(float, "bodies", 10)  # to go next: Python's, until it says so
+    load_steps: Indices = array(int, 4)  # how far that is
+    viscous: Floats = array(float, "friction")  # N m s/rad; friction.py
+    coulomb: Floats = array(float, "friction")  # N m
+    sharpness: Floats = array(float, "friction")  # s/rad: one over the speed of the change of sign
+    sticking: Floats = array(float, "friction")  # N m that may hide in friction, filtered
+    bias: Floats = array(float, "bias")  # N m, estimated; integral.py
+    bias_limit: Floats = array(float, "bias")
 
 
 SESSION = Layout(SessionArrays, Sizes)

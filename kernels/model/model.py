@@ -96,6 +96,8 @@ class Model(Sealed):
     dofs: Dofs
     mimics: Mimics
     warnings: tuple[str, ...]
+    #: Whether damping and friction were measured, and not only written into a file.
+    friction_measured: bool = False
 
     @property
     def joint_names(self) -> tuple[str, ...]:

@@ -18,6 +18,8 @@ from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
+from torqued.kernels.model.loads import carrying, loads_of
+from torqued.kernels.model.losses import with_friction
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 
@@ -36,6 +38,8 @@ class Loadable:
     strict     harmless faults of the file are errors, not warnings
     accept_unphysical   joints that move no mass and indefinite inertias are warnings, not errors
     """
+
+    model: Model
 
     def __init__(self, model: Model) -> None:
         raise NotImplementedError
@@ -158,12 +162,17 @@ class Loadable:
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
         """The robot in a TOML file: `urdf` (path, relative to the file) or `family` and `dofs`,
-        and any of the options; rotor inertias in a table `[armature]`."""
+        and any of the options; rotor inertias in a table `[armature]`, what the robot carries in
+        `[tool]` and `[payload]`, and measured friction in `[friction]`."""
         config = read_config(path)
+        carried: dict[str, Any] = {name: config.pop(name, None) for name in ("tool", "payload")}
+        friction = config.pop("friction", None)
         try:
             if "urdf" in config:
-                return cls.from_urdf(config.pop("urdf"), **config)
-            return cls.family(config.pop("family"), config.pop("dofs"), **config)
+                robot = cls.from_urdf(config.pop("urdf"), **config)
+            else:
+                robot = cls.family(config.pop("family"), config.pop("dofs"), **config)
+            return cls(equipped(robot.model, carried, friction))
         except InputError as error:
             raise ModelError(checked_path(path), [str(error)]) from None
 
@@ -221,6 +230,13 @@ def model_of(
     return assemble(description, base, fall, notes)
 
 
+def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
+    """A model with loads, by the names of their keys, and with measured friction."""
+    for name, loads in carried.items():
+        model = carrying(model, loads_of(model, name, loads))
+    return model if friction is None else with_friction(model, friction)
+
+
 def listed(source: str, notes: Sequence[str]) -> str:
     """Warnings about one file: what it is once, then each in a line."""
     if len(notes) == 1:
@@ -250,7 +266,7 @@ def family_base(kind: str) -> str:
 
 
 #: Keys of a configuration, and what TOML has to give for them.
-CONFIG_KEYS: dict[str, tuple[type, str]] = {
+CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "urdf": (str, "a path"),
     "family": (str, "a name"),
     "dofs": (int, "a whole number"),
@@ -258,6 +274,9 @@ CONFIG_KEYS: dict[str, tuple[type, str]] = {
     "base": (str, "a word"),
     "gravity": (list, "a list of three numbers"),
     "armature": (dict, "a table of joints"),
+    "tool": ((dict, list), "a table, or a list of tables"),
+    "payload": ((dict, list), "a table, or a list of tables"),
+    "friction": (dict, "a table of viscous and coulomb"),
     "mimic": (str, "a word"),
     "strict": (bool, "true or false"),
     "accept_unphysical": (bool, "true or false"),
@@ -275,7 +294,8 @@ def config_problems(config: Any) -> list[str]:
     ]
     for key, (kind, expected) in CONFIG_KEYS.items():
         # Exact types: in Python, true is also a whole number.
-        if key in config and type(config[key]) is not kind:
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if key in config and type(config[key]) not in kinds:
             problems.append(f"key {key!r} is {config[key]!r}, expected {expected}")
     if ("urdf" in config) == ("family" in config):
         problems.append("exactly one of 'urdf' and 'family' is needed")

@@ -40,7 +40,7 @@ from torqued.kernels.robot.control_terms import ControlTerms
 from torqued.kernels.robot.dynamics import Dynamics
 from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
-from torqued.kernels.robot.loading import Loadable
+from torqued.kernels.robot.loading import Loadable, equipped
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
 from torqued.kernels.robot.tree import FreeTree
 
@@ -73,6 +73,18 @@ class Robot(Loadable):
     def copy(self) -> Self:
         """The same robot with a workspace of its own, for another thread."""
         return type(self)(self.model)
+
+    def carrying(self, loads: Any) -> Self:
+        """This robot with a tool or a payload, or several, as part of its bodies.
+
+        Each is a map of `frame`, `mass`, `centre`, `inertia`: kernels/model/loads.py.
+        """
+        return type(self)(equipped(self.model, {"loads": loads}, None))
+
+    def with_friction(self, friction: Any) -> Self:
+        """This robot with measured friction, a map of `viscous` and `coulomb`: a number, or a map
+        by joint; kernels/model/losses.py."""
+        return type(self)(equipped(self.model, {}, friction))
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {self.model.base} base, nq={self.nq}, nv={self.nv}>"

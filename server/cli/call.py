@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     for key, value in defaults.items():
         if value != own.get_default(key):
             setattr(args, key, value)
-    if args.operation in ("open", "tune", "close"):
+    if args.operation in ("open", "tune", "payload", "close"):
         raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
     with connect(args) as client:
         put_numbers(client, fields)

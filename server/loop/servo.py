@@ -33,6 +33,7 @@ from torqued.server.loop.budget import (
 )
 from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.orders import Orders
+from torqued.server.loop.payloads import change_payload
 from torqued.server.loop.records import MOST_SESSIONS, WINDOW
 from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import frame_buffer, frame_layout
@@ -80,7 +81,8 @@ class Servo:
         self.shared.loop["running"] = 1
         left = self._left
         # The loop's own memory: nothing but its thread can have it.
-        workspace = LoopWorkspace(self.robot.model.world, self.robot.model.bodies)
+        model = self.robot.model
+        workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
 
         def enter() -> None:
             self.granted = self.settings()
@@ -173,6 +175,8 @@ class Servo:
             "owner": owner,
             "law": controller.name,
             "gains": controller.gains,
+            "payload": controller.payload.as_maps(),
+            "friction": controller.friction.as_map(),
             **frame_layout(controller, len(receive), len(send)),
             "period": self.period,
             "stale_after": safety.stale_after,
@@ -263,6 +267,11 @@ class Servo:
         record.wanted_ramp = max(1, round(over / self.period))
         record.tuning += 1  # from here on `wanted` is the loop's, until it answers
         return {"session": session.number, "over": over, "gains": gains}
+
+    def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Change what an open session's robot carries, gradually over `over` seconds."""
+        session = self.orders.commanded(fields, caller)
+        return change_payload(session, fields, self.period, self.runs)
 
     def runs(self) -> bool:
         """Whether the loop is there to answer."""

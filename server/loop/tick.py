@@ -36,6 +36,7 @@ from torqued.kernels.control.fallback import (
     gravity_torque,
 )
 from torqued.kernels.control.law import copy, velocity
+from torqued.kernels.control.payload import put_on, ramp_load, take_off
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.follow import (
     FROM_ORDERS,
@@ -192,6 +193,8 @@ def serve(handle, loop, session):
     status = newest_state(session, control, data, loop)
     take_order(loop, session, control, sizes, data)
     ramp_gains(session, data)
+    ramp_load(data)
+    put_on(handle, data)  # for all that computes until it is taken off
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -228,6 +231,8 @@ def serve(handle, loop, session):
             session.clamped += 1
         if status & WALL:
             session.walls += 1
+    take_off(handle, data)
+    control.status = status
     count_success(session, usable)
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
 

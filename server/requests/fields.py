@@ -29,9 +29,12 @@ TYPES = {
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits"), "map"),
     **dict.fromkeys(("contacts", "tasks"), "list of maps"),
+    **dict.fromkeys(("mass", "centre", "inertia"), "numbers"),
     "observer": "map or true",
-    **dict.fromkeys(("walls", "reference_limits"), "map, true or false"),
-    "take_over": "true or false",
+    **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
+    "take_over": "truth value",
+    "payload": "map or list of maps",
+    "integral": "map, truth value or number",
     "iterations": "integer",
     "session": "integer",
 }
@@ -45,9 +48,18 @@ EXPECTED = {
     "map": "a map",
     "list of maps": "a list of maps",
     "map or true": "a map, or true",
-    "map, true or false": "a map, true or false",
-    "true or false": "true or false",
+    "truth value": "true or false",
+    "map or list of maps": "a map, or a list of maps",
+    "map or truth value": "a map, true or false",
+    "map, truth value or number": "a number, a map, true or false",
     "integer": "a whole number",
+}
+
+#: Those that are a value of one of some types.
+OF_TYPES: dict[str, tuple[type, ...]] = {
+    "truth value": (bool,),
+    "map or truth value": (dict, bool),
+    "map, truth value or number": (dict, bool, int, float),
 }
 
 
@@ -73,10 +85,10 @@ def _is(expected: str, value: Any) -> bool:
         return isinstance(value, dict)
     if expected == "map or true":
         return isinstance(value, dict) or value is True
-    if expected == "map, true or false":
-        return isinstance(value, dict | bool)
-    if expected == "true or false":
-        return isinstance(value, bool)
+    if expected in OF_TYPES:
+        return type(value) in OF_TYPES[expected]
+    if expected == "map or list of maps":
+        return isinstance(value, dict) or _is("list of maps", value)
     member = {"list of texts": str, "list of maps": dict}.get(expected)
     return member is not None and type(value) is list and all(type(x) is member for x in value)
 

@@ -186,9 +186,9 @@ TABLE = (
         ("law",),
         (*OPTIONS, *GUARDS, *SESSION_OPTIONS),
         (
-            *("session", "endpoint", "owner", "server_key", "law", "gains", "state_bytes"),
-            *("output_bytes", "state", "references", "outputs", "period", "stale_after"),
-            *("hold", "fade", "fallback", "without_states", "command_endpoint"),
+            *("session", "endpoint", "owner", "server_key", "law", "gains", "payload", "friction"),
+            *("state_bytes", "output_bytes", "state", "references", "outputs", "period"),
+            *("stale_after", "hold", "fade", "fallback", "without_states", "command_endpoint"),
         ),
         LOOP,
         sessions.open_session,
@@ -211,6 +211,16 @@ TABLE = (
     _order("command", ("references",)),
     _order("resume"),
     _order("look", reply=_STATE, right=READ),
+    Operation(
+        "payload",
+        REQUEST,
+        COMMAND,
+        ("session", "frame", "mass"),
+        ("centre", "inertia", "over"),
+        ("session", "over", "payload"),
+        LOOP,
+        sessions.change_payload,
+    ),
     # To close one's own session takes no right; the loop looks at others'.
     Operation("close", REQUEST, READ, ("session",), (), ("session",), LOOP, sessions.close_session),
     Operation(

@@ -21,6 +21,10 @@ def tune_session(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]
     return servo.tune(fields, caller)
 
 
+def change_payload(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
+    return servo.payload(fields, caller)
+
+
 def close_session(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
     return servo.close(fields, caller)
 

@@ -36,6 +36,7 @@ def unpack(data: bytes) -> Model:
         dofs=Dofs(**_own_arrays(fields["dofs"])),
         mimics=Mimics(**_own_arrays(fields["mimics"])),
         warnings=tuple(fields["warnings"]),
+        friction_measured=fields["friction_measured"],
     )
 
 

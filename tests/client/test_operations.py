@@ -19,7 +19,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 TABLE = {
     name: operation.required + operation.optional
     for name, operation in OPERATIONS.items()
-    if name not in ("open", "tune", "close")  # of sessions, which `Session` has
+    if name not in ("open", "tune", "close")  # what only their own sessions ask for
 }
 
 

@@ -20,6 +20,7 @@ def good_fields(robot):
     q, v = state(robot)
     frame = robot.frame_names[-1]
     contact = {"frame": frame, "kind": "point", "friction": 0.5}
+    load = {"frame": frame, "mass": 1.0}
     return {
         "q": [q, q.tolist()],
         "v": [v, v.tolist(), np.zeros(robot.nv)],
@@ -41,6 +42,12 @@ def good_fields(robot):
         "gains": [{}, {"damping": 1.0}, {"stiffness": 2.0}],
         "references": [{}, {"q_ref": q}, {"v_ref": v}],
         "observer": [True, {"gain": 10.0}],
+        "payload": [load, [], [load | {"centre": [0, 0, 0.1]}]],
+        "friction": [True, False, {"viscous": 1.0, "coulomb": [0.5] * robot.nv}, {"share": 0.5}],
+        "integral": [True, False, 2.0, 3, {"rate": 1.0, "limit": 0.5}],
+        "mass": [1.0, 0],
+        "centre": [[0.0, 0.1, 0.2]],
+        "inertia": [[1.0, 0.0, 0.0, 1.0, 0.0, 1.0], np.eye(3)],
         "frame": [frame],
         "point": [[0.0, 0.0, 0.1]],
         "axes": ["all", "position", "orientation"],

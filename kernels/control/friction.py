@@ -1,0 +1,174 @@
+"""Friction of joints, in laws and in the observer.
+
+    F(v) = viscous v + coulomb tanh(v / smoothing)
+
+Laws that have a reference velocity add F(v_ref), which the robot's own friction −F(v) makes
+−(F(v) − F(v_ref)): F grows with v, so that this never gives energy to v − v_ref. It is a feed-
+forward and cannot chatter. Laws without one add a share below one of F(v): what is left of the
+robot's friction still brakes. The observer takes F(v) for the robot's own and not for a contact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.law import Array
+from torqued.kernels.input_checks import number, numbers, shown
+from torqued.kernels.model.losses import own_friction
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+NAMES = ("viscous", "coulomb", "smoothing", "share")
+#: Of the friction at the reference velocity, and at the measured one.
+REFERENCE_SHARE, MEASURED_SHARE = 1.0, 0.8
+#: Most of the friction at the measured velocity that may be compensated: something has to brake.
+MOST_MEASURED = 0.95
+#: Speeds within which Coulomb friction changes its sign: of the velocity limit, and at most.
+SMOOTHING_SHARE, MOST_SMOOTHING = 0.01, 0.05
+LEAST_SMOOTHING = 1e-4
+
+
+class Friction:
+    """What a session knows of its joints' friction; empty arrays where it is not to be used."""
+
+    def __init__(self, robot: Robot, given: Any, by_reference: bool) -> None:
+        self.viscous = self.coulomb = self.sharpness = np.zeros(0)
+        self.share = 0.0
+        if given is None:
+            # A file's numbers are often what made a simulation quiet. Too much of a compensation
+            # pushes a robot along: only what was measured is used without being asked for.
+            measured = robot.model.friction_measured
+            given = measured and any(values.any() for values in own_friction(robot.model))
+        if given is False:
+            return
+        fields = checked_map(given)
+        viscous, coulomb = own_friction(robot.model)
+        self.viscous = per_joint(robot, fields, "viscous", viscous)
+        self.coulomb = per_joint(robot, fields, "coulomb", coulomb)
+        smoothing = per_joint(robot, fields, "smoothing", default_smoothing(robot))
+        if (smoothing < LEAST_SMOOTHING).any():
+            wanted, least = f"{LEAST_SMOOTHING:g} rad/s or more", float(smoothing.min())
+            name = "friction.smoothing"
+            raise InputError(f"{name} has {least}, expected {wanted}", name, least, wanted)
+        self.sharpness = 1.0 / smoothing
+        self.share = share_of(fields, by_reference)
+        base = 6 if robot.model.base == "floating" else 0
+        self.viscous[:base] = self.coulomb[:base] = 0.0
+        if not fields and not self.viscous.any() and not self.coulomb.any():
+            raise InputError(
+                f"friction: robot {robot.name!r} has none in its file or configuration, "
+                "expected 'viscous' or 'coulomb' here",
+                "friction",
+                None,
+                "a map with viscous or coulomb",
+            )
+
+    def as_map(self) -> dict[str, Any]:
+        """What is compensated, as it could be given; an empty map where nothing is."""
+        if not len(self.viscous):
+            return {}
+        values = (self.viscous, self.coulomb, 1.0 / self.sharpness, self.share)
+        return dict(zip(NAMES, values, strict=True))
+
+
+def checked_map(given: Any) -> Mapping[str, Any]:
+    if given is True:
+        return {}
+    if not isinstance(given, Mapping):
+        wanted = f"true, false, or a map with {', '.join(NAMES)}"
+        raise InputError(f"friction: {shown(given)}, expected {wanted}", "friction", None, wanted)
+    for name in given:
+        if name not in NAMES:
+            listed = ", ".join(NAMES)
+            raise InputError(f"friction: {name!r} is unknown, allowed: {listed}", "friction")
+    return given
+
+
+def per_joint(robot: Robot, fields: Mapping[str, Any], name: str, default: Array) -> Array:
+    """A number for all, or (nv,), none of them negative."""
+    given = fields.get(name)
+    if given is None:
+        return default.copy()
+    values = numbers(f"friction.{name}", given, (), (robot.nv,))
+    if (values < 0.0).any():
+        wanted, least = "zero or positive numbers", float(values.min())
+        raise InputError(
+            f"friction.{name} has {least}, expected {wanted}", f"friction.{name}", least, wanted
+        )
+    return np.broadcast_to(values, (robot.nv,)).copy()
+
+
+def default_smoothing(robot: Robot) -> Array:
+    """rad/s, m/s: a hundredth of a joint's speed, and no more than a slow motion."""
+    fastest = robot.limits.velocity
+    usable = np.isfinite(fastest) & (fastest > 0.0)
+    share = SMOOTHING_SHARE * np.where(usable, fastest, np.inf)
+    return np.clip(share, 10.0 * LEAST_SMOOTHING, MOST_SMOOTHING)
+
+
+def share_of(fields: Mapping[str, Any], by_reference: bool) -> float:
+    """How much of it is compensated."""
+    most = REFERENCE_SHARE if by_reference else MOST_MEASURED
+    usual = REFERENCE_SHARE if by_reference else MEASURED_SHARE
+    share = number("friction.share", fields.get("share", usual))
+    if not 0.0 <= share <= most:
+        why = "" if by_reference else " for a law without reference velocities"
+        wanted = f"0 … {most:g}{why}"
+        raise InputError(
+            f"friction.share is {share}, expected {wanted}", "friction.share", share, wanted
+        )
+    return share
+
+
+@kernel
+def friction_at(data, k, v):
+    """F(v) of joint k."""
+    return data.viscous[k] * v + data.coulomb[k] * math.tanh(data.sharpness[k] * v)
+
+
+@kernel
+def add_torque(control, sizes, data, k, tau):
+    """Add to the torque of joint k, and to the power that the law's balance has from outside."""
+    data.out[k] += tau
+    if control.accounts:
+        data.out[sizes.nv + 2] += tau * data.out[sizes.nv + 3 + k]
+
+
+@kernel
+def compensate_friction(control, sizes, data):
+    """Add what it takes to overcome friction to the law's torque."""
+    if len(data.viscous) == 0:
+        return
+    start = control.reference_velocity if control.reference_velocity >= 0 else sizes.nq
+    for k in range(sizes.unactuated, sizes.torques):
+        tau = control.friction_share * friction_at(data, k, data.state[start + k])
+        add_torque(control, sizes, data, k, tau)
+
+
+@kernel
+def own_torque(sizes, data, k):
+    """The torque of joint k's own friction at the measured velocity, as far as it is known."""
+    if len(data.viscous) == 0:
+        return 0.0
+    return -friction_at(data, k, data.state[sizes.nq + k])
+
+
+@kernel
+def unknown_torque(sizes, data, k, gain, elapsed):
+    """What a joint near rest may hold by friction in either direction: no sign of a contact.
+
+    Through the same filter as the residual that it is compared with.
+    """
+    if len(data.viscous) == 0:
+        return 0.0
+    known = abs(math.tanh(data.sharpness[k] * data.state[sizes.nq + k]))
+    step = 1.0 - math.exp(-gain * elapsed)
+    data.sticking[k] += step * (data.coulomb[k] * (1.0 - known) - data.sticking[k])
+    return data.sticking[k]

@@ -1,0 +1,167 @@
+"""What a robot carries: a tool or a payload as one rigid body that is fixed to a frame.
+
+    {"frame": "panda_hand", "mass": 1.2, "centre": [0, 0, 0.1], "inertia": [...]}
+
+Mass in kg, `centre` (3,) of mass in m in the frame's axes (default: its origin), `inertia` in kg m²
+about that centre in the frame's axes: (3, 3), or xx xy xz yy yz zz. Without it the load is a solid
+sphere as dense as water, which is nearer to things that are carried than a point is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.input_checks import known_name, nonnegative, numbers, shown
+from torqued.kernels.model.checks_mass import PRINTED
+from torqued.kernels.model.description import Array, Inertia, Pose
+from torqued.kernels.model.model import Model
+from torqued.kernels.model.rigid_body import about_origin, joined, moved
+
+#: kg/m³, of a load whose inertia is not given.
+DENSITY = 1000.0
+#: Keys of a load.
+KEYS = ("frame", "mass", "centre", "inertia")
+#: kg, m and kg m² that are beyond what anything carries, and whose products overflow nothing.
+LARGEST_LOAD = 1e9
+#: Loads that may be named at once.
+MOST_LOADS = 32
+
+
+@dataclass(frozen=True)
+class Load:
+    """A rigid body fixed to a frame of a robot."""
+
+    frame: str
+    body: int  # that carries the frame
+    own: Inertia  # in the frame's axes
+    inertia: Inertia  # in the body's axes
+
+    @property
+    def parameters(self) -> Array:
+        """m, m c, Ī (xx xy xz yy yz zz) at the body's origin in its axes, (10,)."""
+        i = self.inertia
+        about = about_origin(i)[np.triu_indices(3)]
+        return np.concatenate([[i.mass], i.mass * i.com, about])
+
+    def as_map(self) -> dict[str, Any]:
+        """As it could be given."""
+        own = self.own
+        return {
+            "frame": self.frame,
+            "mass": own.mass,
+            "centre": own.com,
+            "inertia": own.rotational,
+        }
+
+
+def loads_of(model: Model, field: str, given: Any) -> list[Load]:
+    """One load or a list of loads, at different frames; `field` is told in errors."""
+    if given is None or given is False:
+        return []
+    listed = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else None
+    if listed is None:
+        return [load_of(model, given, field)]
+    if len(listed) > MOST_LOADS:
+        wanted = f"at most {MOST_LOADS} loads"
+        raise InputError(f"{field} has {len(listed)} loads, expected {wanted}", field, None, wanted)
+    loads = [load_of(model, item, f"{field}[{k}]") for k, item in enumerate(listed)]
+    names = [load.frame for load in loads]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{field}: frame {name!r} has more than one load", field, name)
+    return loads
+
+
+def load_of(model: Model, given: Any, field: str = "") -> Load:
+    """A load from a map, checked: some body has this inertia, and its frame moves.
+
+    `field` is told in errors, before the names of the map's own.
+    """
+    name = f"{field}." if field else ""
+    if not isinstance(given, Mapping):
+        wanted = f"a map with {', '.join(KEYS)}"
+        raise InputError(f"{field}: {shown(given)}, expected {wanted}", field, None, wanted)
+    for key in given:
+        if key not in KEYS:
+            listed = ", ".join(KEYS)
+            raise InputError(f"{field}: {key!r} is unknown, allowed: {listed}", field, shown(key))
+    for key in ("frame", "mass"):
+        if given.get(key) is None:
+            raise InputError(f"{name}{key} is missing", f"{name}{key}", None, "present")
+    frames = {frame.name: frame for frame in model.frames}
+    frame = frames[known_name(f"{name}frame", "frame", given["frame"], frames)]
+    if frame.body < 0:
+        raise InputError(
+            f"{name}frame: {frame.name!r} does not move, so that nothing it carries matters",
+            f"{name}frame",
+            frame.name,
+            "a frame that joints move",
+        )
+    mass = nonnegative(f"{name}mass", given["mass"])
+    centre = numbers(f"{name}centre", _or(given, "centre", np.zeros(3)), (3,))
+    for key, value in (("mass", mass), ("centre", centre)):
+        _in_range(f"{name}{key}", value)
+    own = Inertia(mass, centre, rotational_of(f"{name}inertia", given.get("inertia"), mass))
+    return Load(frame.name, frame.body, own, moved(own, Pose(frame.rotation, frame.position)))
+
+
+def rotational_of(name: str, given: Any, mass: float) -> Array:
+    """Rotational inertia (3, 3) of a load about its centre, physically possible."""
+    if given is None:
+        radius = math.cbrt(3.0 * mass / (4.0 * math.pi * DENSITY))
+        return 0.4 * mass * radius**2 * np.eye(3)
+    values = numbers(name, given, (3, 3), (6,))
+    _in_range(name, values)
+    rotational = values if values.ndim == 2 else symmetric(values)
+    size = float(np.abs(rotational).max())
+    if np.abs(rotational - rotational.T).max() > PRINTED * size:
+        raise InputError(f"{name} is not symmetric", name, None, "a symmetric matrix")
+    rotational = 0.5 * (rotational + rotational.T)
+    # The pseudo-inertia of a body is positive (semi)definite where its mass is not negative and
+    # neither is Σ = ½ tr(I) 1 − I about the centre: the mean square of positions, times the mass.
+    least = float(np.linalg.eigvalsh(0.5 * np.trace(rotational) * np.eye(3) - rotational).min())
+    if least < -PRINTED * size:
+        moments = ", ".join(f"{moment:.6g}" for moment in np.linalg.eigvalsh(rotational))
+        wanted = "moments of which none is negative or above the sum of the others"
+        message = f"{name}: no body has the principal moments {moments} kg m², expected {wanted}"
+        raise InputError(message, name, None, wanted)
+    if mass == 0.0 and rotational.any():
+        raise InputError(f"{name}: a load without mass has no inertia", name, None, "a mass")
+    return rotational
+
+
+def _in_range(name: str, value: Any) -> None:
+    if not (np.abs(value) <= LARGEST_LOAD).all():
+        wanted = f"numbers up to {LARGEST_LOAD:g}"
+        largest = float(np.abs(value).max())
+        raise InputError(f"{name} has {largest:g}, expected {wanted}", name, largest, wanted)
+
+
+def symmetric(six: Array) -> Array:
+    """(3, 3) from xx xy xz yy yz zz."""
+    xx, xy, xz, yy, yz, zz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def _or(given: Mapping[str, Any], name: str, default: Any) -> Any:
+    return default if given.get(name) is None else given[name]
+
+
+def carrying(model: Model, loads: Iterable[Load]) -> Model:
+    """The model with loads as part of its bodies."""
+    bodies, world = model.bodies.copy(), model.world.copy()
+    for load in loads:
+        body = bodies[load.body]
+        own = Inertia(float(body["mass"]), np.array(body["com"]), symmetric(body["inertia"]))
+        whole = joined(own, load.inertia)
+        body["mass"], body["com"] = whole.mass, whole.com
+        body["inertia"] = whole.rotational[np.triu_indices(3)]
+    heavy = np.flatnonzero(bodies["mass"] > 0.0)
+    world["anchor"] = heavy[0] if len(heavy) else 0
+    return replace(model, bodies=bodies, world=world)
