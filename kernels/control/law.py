@@ -30,6 +30,7 @@ from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 
 if TYPE_CHECKING:
+    from torqued.kernels.control.poses import Poses
     from torqued.kernels.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -69,6 +70,14 @@ class Law:
     gains: Callable[[Robot, Fields, Fields], Gains]  # from the map of gains and all fields
     options: tuple[str, ...] = ()  # fields that it takes beside its gains
     is_torque: bool = True
+    #: What it is at rest, δτ = −K δq − D δv: K and D (N, nv, nv) at N poses, from gains and all
+    #: fields; stability.py judges by it.
+    linearization: Callable[[Robot, Gains, Fields, Poses], tuple[Array, Array]] | None = None
+    #: Gains that make the law slower or faster: 1 for those in proportion to rates (damping), 2
+    #: for those to their squares (stiffness).
+    scaling: Mapping[str, int] = field(default_factory=dict)
+    #: Gains that another gain, once given, makes void: by the name of that one.
+    replaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def power_outputs(robot: Robot) -> dict[str, Shape]:
