@@ -109,6 +109,7 @@ class Controller:
         data.q_index[:], data.v_index[:] = mimics.q_index, mimics.v_index
         data.v_multiplier[:] = mimics.multiplier
         data.leaders[:] = mimics.leaders_v
+        data.turn[:] = turns(self.robot)
 
     def _fill_record(self) -> None:
         record, prepared = self.record[0], self.prepared
@@ -125,7 +126,10 @@ class Controller:
     def tuned(self, changes: Mapping[str, Any]) -> Gains:
         """All gains by name with some changed, checked; others stay as they were."""
         # Those in effect, not those given: a default may depend on a gain that changes.
-        merged = {**self.gains, **changes}
+        void = {name for given in changes for name in self.law.replaces.get(given, ())}
+        merged = {name: value for name, value in self.gains.items() if name not in void} | {
+            **changes
+        }
         gains = self.law.gains(self.robot, merged, self.fields)
         self.fields = {**self.fields, "gains": merged}
         self.gains = gains
@@ -184,6 +188,18 @@ class Controller:
 def pack(gains: Gains) -> Array:
     """Gains one behind the other, as compiled code has them."""
     return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])
+
+
+def turns(robot: Robot) -> Array:
+    """(nv,) 2π for joints that turn on and on, 0 for all others and those that others follow."""
+    mimics, dofs = robot.model.mimics, robot.model.dofs
+    found = np.zeros(robot.nv_free)
+    for joint in robot.model.joints:
+        endless = joint.type == "revolute" and np.isinf([dofs.lower[joint.q], dofs.upper[joint.q]])
+        if joint.type == "continuous" or np.all(endless):
+            found[joint.v] = 2.0 * np.pi
+    alone = np.bincount(mimics.v_index, minlength=robot.nv) == 1
+    return np.where(alone, found[mimics.leaders_v], 0.0)
 
 
 def not_negative(fields: Mapping[str, Any], name: str, *shape: int) -> Array:

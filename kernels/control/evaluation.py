@@ -97,4 +97,6 @@ def evaluate_once(handle, controls):
     """One result outside of the loop. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
-    return evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    status = evaluate(handle, control, data) | limit(sizes, data, NEVER)
+    control.cut = 1 if status & CLAMPED else 0
+    return status

@@ -49,3 +49,28 @@ def matrix(
             f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least
         )
     return np.ascontiguousarray(0.5 * value + 0.5 * value.T)
+
+
+def positive(given: Mapping[str, Any], name: str, default: Any, *shapes: tuple[int, ...]) -> Array:
+    """A gain of positive numbers, of one of these shapes."""
+    values = numbers(f"gains.{name}", given.get(name, default), *shapes)
+    if (values <= 0.0).any():
+        least = float(values.min())
+        raise InputError(f"gains.{name} has {least}, expected positive numbers", "gains", least)
+    return values
+
+
+def not_negative(given: Mapping[str, Any], name: str, default: Any) -> Array:
+    """A gain that is one number, zero or positive."""
+    value = numbers(f"gains.{name}", given.get(name, default), ())
+    if value < 0.0:
+        message = f"gains.{name} is {float(value)}, expected zero or a positive number"
+        raise InputError(message, "gains", float(value))
+    return value
+
+
+def not_both(given: Mapping[str, Any], name: str, others: Collection[str]) -> None:
+    """Refuse a gain together with those that it stands for."""
+    for other in others:
+        if name in given and other in given:
+            raise InputError(f"gains: {name!r} and {other!r} exclude each other", "gains", name)

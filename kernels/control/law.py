@@ -7,6 +7,7 @@ A law's results are its torque, and what its passivity can be checked by:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -182,11 +183,16 @@ def project_square(data, M_free, M):
 
 @kernel
 def joint_error(work, sizes, data, reference, e):
-    """e = q − reference, along the manifold where joints have quaternions; needs expand_state."""
+    """e = q − reference, along the manifold where joints have quaternions; needs expand_state.
+
+    Of a joint that turns on and on it is the shorter way, in (−π, π].
+    """
     expand_q(data, reference, data.q_other)
     fill_difference(work, data.q_other, data.q_free, data.s_free)
     for k in range(sizes.nv):
         e[k] = data.s_free[data.leaders[k]]
+        if data.turn[k] > 0.0:
+            e[k] -= data.turn[k] * math.ceil(e[k] / data.turn[k] - 0.5)
 
 
 @kernel

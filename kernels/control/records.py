@@ -20,6 +20,7 @@ CONTROL = np.dtype(
         ("most_iterations", "i8"),  # of a solver; 0: there is none
         ("iteration_time", "f8"),  # ns that one takes, estimated
         ("iterations", "i8"),  # allowed in this tick, for lack of time; 0: all
+        ("cut", "i8"),  # 1: the last torque was not the law's own, nothing is to be learned from it
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
     ],
     align=True,

@@ -127,6 +127,7 @@ def serve(handle, loop, session):
         status |= limit(sizes, data, loop.period * 1e-9)
         if status & CLAMPED:
             session.clamped += 1
+        control.cut = 1 if status & (CLAMPED | FALLBACK) else 0
     send_output(loop, session, data, status, age, now(loop.clock) - begin)
 
 

@@ -1,7 +1,9 @@
-"""PD control with gravity compensation: τ = g(q) − K e − D (v − v_ref), e = q − q_ref.
+"""PD control with gravity compensation: τ = g(q) − K σ(e) − D(q) (v − v_ref), e = q − q_ref.
 
-The simplest law that holds a position. For a reference at rest it is passive with storage
-½ vᵀ M v + ½ eᵀ K e, and stable for any positive K and D; a moving reference is followed late.
+The simplest law that holds a position. For a reference at rest it is passive with the storage
+½ vᵀ M v + P(e), where P is the potential of the spring K σ(e) (saturation.py), and stable for any
+positive K and D; a moving reference is followed late. D(q) = D + r M(q): a damping that depends on
+q takes energy away like any other.
 """
 
 from __future__ import annotations
@@ -10,14 +12,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control import joint_gains
+from torqued.kernels.control.gains import known, matrix, not_both, not_negative, positive
 from torqued.kernels.control.law import (
+    Array,
     Fields,
     Gains,
     Law,
     Prepared,
     copy,
     expand_state,
+    expand_v,
     fixed_base,
     inner,
     joint_error,
@@ -26,7 +32,6 @@ from torqued.kernels.control.law import (
     open_control,
     port,
     power_outputs,
-    project,
     put_power,
     q_ref,
     row,
@@ -34,34 +39,78 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.typical_inertia import typical_inertia
-from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
-from torqued.kernels.dynamics.rnea import fill_gravity
+from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.poses import Poses
+from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: rad/s and ratio: a single joint with these swings once in about 0.4 s and hardly overshoots.
-DEFAULT_FREQUENCY = 15.0
-DEFAULT_RATIO = 0.8
+#: Gains that compiled code takes, in this order, and those that they follow from.
+TAKEN = ("stiffness", "damping", "damping_rate", "error_limit")
+BEHAVIOUR = ("frequency", "damping_ratio")
 
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
-    """`stiffness` (N m/rad) and `damping` (N m s/rad): number, (nv,) or (nv, nv), positive.
+    """How joints behave: `frequency` (rad/s, number or (nv,)) of a joint with its typical inertia,
+    and `damping_ratio`. What follows from them can be given in their place:
 
-    By default they suit each joint's typical inertia.
+    stiffness       N m/rad: number, (nv,) or (nv, nv), positive
+    damping         N m s/rad: the same
+    damping_rate    1/s: r of D(q) = damping + r M(q)
+    error_limit     rad, number or (nv,): errors pull as much as this one and no more
     """
-    known(given, ("stiffness", "damping"))
-    typical = typical_inertia(robot)
-    inertia = typical.diagonal
-    frequency = typical.rate(2 * DEFAULT_RATIO * DEFAULT_FREQUENCY) / (2 * DEFAULT_RATIO)
-    stiffness = matrix(given, "stiffness", frequency**2 * inertia, robot.nv)
-    damping = matrix(
-        given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness) * inertia), robot.nv
-    )
-    return {"stiffness": stiffness, "damping": damping}
+    known(given, (*TAKEN, *BEHAVIOUR))
+    for name, others in REPLACES.items():
+        if name in BEHAVIOUR:
+            not_both(given, name, others)
+    n = robot.nv
+    frequency = positive(given, "frequency", joint_gains.FREQUENCY, (), (n,))
+    frequency = np.broadcast_to(frequency, (n,)).copy()
+    default = None if "stiffness" in given else joint_gains.stiffness_for(robot, frequency)
+    stiffness = matrix(given, "stiffness", default, n)
+    c, r = 0.0, 0.0
+    if "damping" not in given and "damping_rate" not in given:
+        ratio = positive(given, "damping_ratio", joint_gains.DAMPING_RATIO, ())
+        r, c = joint_gains.rayleigh(robot, stiffness, float(ratio))
+    damping, rate = whole_damping(given, n, c * stiffness, r)
+    speeds = joint_gains.speed_bound(robot)
+    limit = speeds * (np.diag(damping) + rate * joint_gains.lightest(robot)) / np.diag(stiffness)
+    return {
+        "stiffness": stiffness,
+        "damping": damping,
+        "damping_rate": rate,
+        "error_limit": error_limit(given, limit, n),
+    }
+
+
+REPLACES = {
+    "frequency": TAKEN,
+    "damping_ratio": ("damping", "damping_rate", "error_limit"),
+    "damping": ("damping_rate", "error_limit"),
+    "damping_rate": ("error_limit",),
+}
+
+
+def whole_damping(given: Fields, n: int, default: Array, rate: float) -> tuple[Array, Array]:
+    """`damping` and `damping_rate`: together they have to be positive."""
+    r = not_negative(given, "damping_rate", rate)
+    return matrix(given, "damping", default, n, definite=not r > 0.0), r
+
+
+def error_limit(given: Fields, default: Array, n: int) -> Array:
+    """(n,) bounds of errors, rad; as finite numbers, which gains on their way to others need."""
+    limit = positive(given, "error_limit", joint_gains.bounded(default), (), (n,))
+    return np.broadcast_to(joint_gains.bounded(limit), (n,)).copy()
+
+
+def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+    K = np.broadcast_to(gains["stiffness"], poses.M.shape)
+    return K, gains["damping"] + gains["damping_rate"] * poses.M
+
+
+SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -72,7 +121,14 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(packed, references, power_outputs(robot))
 
 
-LAW = Law("pd_torque", prepare, gains)
+LAW = Law(
+    "pd_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling=SCALING,
+    replaces=REPLACES,
+)
 
 
 @law
@@ -80,26 +136,36 @@ def pd_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    e, rate = row(sizes, data, 0), row(sizes, data, 1)
-    spring, braking = row(sizes, data, 2), row(sizes, data, 3)
+    e, rate, zero = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    spring, braking, a = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
     tau, v, wanted = data.out[:n], velocity(sizes, data), v_ref(sizes, data)
+    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    place(work, data.q_free)
-    composite_inertias(work)
-    fill_gravity(work, data.tau_free)
-    project(data, data.tau_free, tau)
     for k in range(n):
         rate[k] = v[k] - wanted[k]
-    times(data.gains, 0, e, spring)
+        a[k] = -r * rate[k]
+        zero[k] = 0.0
+    feed_forward(work, data, zero, a, tau)  # g − r M ė
+    storage = bounded_spring(data.gains, 0, limits, e, spring)
     times(data.gains, n * n, rate, braking)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    storage = 0.5 * carry_error(work, data.v_free) + 0.5 * inner(e, spring)
-    # dV/dt = −vᵀ D (v − v_ref) − v_refᵀ K e: what is not vᵀ D v is the moving reference's work.
-    lost = inner(v, braking)
+    motion = carry_error(work, data.v_free)
+    # dV/dt = −vᵀ D(q) (v − v_ref) − v_refᵀ K σ: what is not vᵀ D v is the moving reference's work.
+    lost = inner(v, braking) + r * product(work, data, motion, wanted, rate)
     times(data.gains, n * n, v, rate)
-    dissipation = inner(v, rate)
+    dissipation = inner(v, rate) + r * motion
     copy(v, port(sizes, data))
+    storage += 0.5 * motion
     put_power(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
     return 0
+
+
+@kernel
+def product(work, data, motion, wanted, rate):
+    """vᵀ M (v − w) from vᵀ M v, w and v − w, without M v."""
+    expand_v(data, wanted, data.w_free)
+    expand_v(data, rate, data.s_free)
+    reference, error = carry_error(work, data.w_free), carry_error(work, data.s_free)
+    return 0.5 * (motion + error - reference)
