@@ -60,13 +60,16 @@ def positive(given: Mapping[str, Any], name: str, default: Any, *shapes: tuple[i
     return values
 
 
-def not_negative(given: Mapping[str, Any], name: str, default: Any) -> Array:
-    """A gain that is one number, zero or positive."""
-    value = numbers(f"gains.{name}", given.get(name, default), ())
-    if value < 0.0:
-        message = f"gains.{name} is {float(value)}, expected zero or a positive number"
-        raise InputError(message, "gains", float(value))
-    return value
+def not_negative(
+    given: Mapping[str, Any], name: str, default: Any, *shapes: tuple[int, ...]
+) -> Array:
+    """A gain of numbers that are zero or positive."""
+    values = numbers(f"gains.{name}", given.get(name, default), *shapes)
+    if (values < 0.0).any():
+        least = float(values.min())
+        message = f"gains.{name} has {least}, expected zero or positive numbers"
+        raise InputError(message, "gains", least)
+    return values
 
 
 def not_both(given: Mapping[str, Any], name: str, others: Collection[str]) -> None:

@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 
 #: rad/s: a joint by itself with its typical inertia.
 FREQUENCY = 20.0
-#: rad/s of the fastest mode at any pose. Its damping is then about 200/s, which two milliseconds
+#: rad/s of the fastest mode at any pose. Its damping is then about 250/s, which two milliseconds
 #: of delay leave a phase margin of some 40 degrees.
-FASTEST = 100.0
+FASTEST = 125.0
 #: Of the slowest and of the fastest mode; those between have less, down to 0.57 of it.
 DAMPING_RATIO = 1.0
 #: How far apart modes are that get the full ratio.
 DECADE = 10.0
-#: Share of a velocity limit that a bounded error makes a joint move with.
+#: Share of a velocity limit that a bounded error makes a joint move with; where a spring and the
+#: motion of the reference add up (saturation.py), those of both.
 SPEED_SHARE = 0.8
+SPRING_SHARE, APPROACH_SHARE = 0.25, 0.5
 #: rad, where a joint has no velocity limit: errors are not bounded.
 UNBOUNDED = 1e6
 #: Steps of the search for a stiffness, and of the iteration for the fastest mode in each.
@@ -124,17 +126,21 @@ def modes(M: Array, K: Array) -> Array:
     return np.array([max(low, high / DECADE), high])
 
 
-def speed_bound(robot: Robot) -> Array:
+def speed_bound(robot: Robot, share: float = SPEED_SHARE) -> Array:
     """(nv,) rad/s that errors may make joints move with; infinite where there is no limit."""
     limits = robot.limits.velocity
-    bounds: Array = SPEED_SHARE * np.where(limits > 0.0, limits, np.inf)
+    bounds: Array = share * np.where(limits > 0.0, limits, np.inf)
     return bounds
 
 
-def lightest(robot: Robot) -> Array:
-    """(nv,) smallest diagonal of M over poses."""
-    smallest: Array = np.diagonal(poses_of(robot).M, axis1=1, axis2=2).min(axis=0)
-    return smallest
+def free_inertia(robot: Robot) -> Array:
+    """(nv,) what joints weigh while all others give way, 1 / (M⁻¹)_jj; the median over poses."""
+
+    def compute() -> Array:
+        mobility = np.diagonal(np.linalg.inv(poses_of(robot).M), axis1=1, axis2=2)
+        return np.asarray(1.0 / np.median(mobility, axis=0))
+
+    return remembered(robot, "free inertia", np.zeros(0), compute)
 
 
 def bounded(limit: Array) -> Array:

@@ -5,6 +5,14 @@
 
 Inside the spring is what its stiffness says; far away it pulls with K L and no more, so that the
 speed that it can make of an error is bounded. Odd, monotone, with a continuous slope.
+
+A spring that pulls so little does not hold a joint against the others. Where |e| > h the reference
+moves in addition, towards q_ref and with a speed w(e) that is bounded too:
+
+    w(e) = ± u x² / (x² + x_0²),    x = |e| − h,    x_0 = u / STEEPNESS
+
+and what of the motion is not w(e) is braked. Because w and σ have the same sign, w(e)ᵀ K σ(e) is
+never negative for a diagonal K: energy that the law takes away.
 """
 
 from __future__ import annotations
@@ -40,6 +48,30 @@ def potential(e, limit):
     if x <= h:
         return 0.5 * x * x
     return 2.0 * h * x - 1.5 * h * h - h * h * math.log(x / h)
+
+
+#: 1/s, about two thirds of which w(e) grows by at most.
+STEEPNESS = 15.0
+
+
+@kernel
+def approach(e, limit, speed):
+    """w(e) and dw/de."""
+    x = abs(e) - 0.5 * limit
+    if x <= 0.0 or speed <= 0.0:
+        return 0.0, 0.0
+    x0 = speed / STEEPNESS
+    size = x * x + x0 * x0
+    return math.copysign(speed * x * x / size, e), 2.0 * speed * x * x0 * x0 / (size * size)
+
+
+@kernel
+def fill_approach(gains, limits, speeds, e, w, w_slope):
+    """The same of all joints; zero where the stiffness, which is the first gain, couples them."""
+    n = len(e)
+    alone = is_diagonal(gains, 0, n)
+    for k in range(n):
+        w[k], w_slope[k] = approach(e[k], limits[k], speeds[k]) if alone else (0.0, 0.0)
 
 
 @kernel

@@ -9,8 +9,8 @@ torque like any other: the law stays passive while it learns. Yᵀ s is found wi
 A load is possible where its pseudo-inertia has no negative eigenvalue, and none beyond the heaviest
 load (pseudo_inertia.py). Γ is chosen so that ½ π̂ᵀ Γ⁻¹ π̂ is the size of that matrix: what is not
 possible is then replaced by the nearest load that is, which takes energy away and never adds any.
-While torques are cut nothing is learned: an error that motors are too weak for says nothing of
-the load.
+While torques are cut or errors so large that they are bounded nothing is learned: an error that
+motors are too weak for says nothing of the load. What was learned is then forgotten slowly.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from torqued.kernels.control.law import (
     times,
 )
 from torqued.kernels.control.laws import passivity
+from torqued.kernels.control.laws.feed_forward import fit
 from torqued.kernels.control.laws.passivity import sliding_references
 from torqued.kernels.control.laws.pseudo_inertia import (
     SCRATCH,
@@ -57,6 +58,7 @@ from torqued.kernels.control.laws.pseudo_inertia import (
     scale_within,
 )
 from torqued.kernels.control.poses import poses_of
+from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
@@ -70,17 +72,21 @@ from torqued.kernels.dynamics.tracking import (
 )
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.primitives.layout import FRAME
+from torqued.kernels.primitives.spatial import inertia_times, scale6
+from torqued.kernels.primitives.tuples import accumulate6, load6
 from torqued.kernels.primitives.workspace import pointer
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: A load's size, relative to how far the frame is from the robot's base at most.
-RELATIVE_REACH = 0.25
+RELATIVE_REACH = 0.1
 #: Heaviest load, relative to what moves the frame.
 RELATIVE_MASS = 0.5
 #: 1/s at which a mass that the model lacks is learned, at rest and at a typical pose.
 DEFAULT_ADAPTATION = 1.0
+#: 1/s at which a load is forgotten while torques are cut.
+FORGETTING = 5.0
 #: m/s².
 WEIGHT = 9.81
 #: m and kg, the least for reach and for masses, so that nothing is divided by zero.
@@ -215,12 +221,12 @@ def adaptive_torque(handle, address):
     """Returns status bits."""
     work, control, sizes, data = open_control(handle, address)
     n = sizes.nv
-    s, tau = port(sizes, data), data.out[:n]
+    s, tau, r = port(sizes, data), data.out[:n], data.gains[2 * n * n]
     v_r, a_r, braking = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
     load, gradient = data.memory[:PARAMETERS], data.memory[GRADIENT:MATRICES]
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
     expand_state(sizes, data)
-    sliding_references(work, sizes, data, s, v_r, a_r)
+    large = sliding_references(work, sizes, data, s, v_r, a_r)
     expand_v(data, v_r, data.w_free)
     expand_v(data, a_r, data.a_free)
     expand_v(data, s, data.s_free)
@@ -230,20 +236,43 @@ def adaptive_torque(handle, address):
     motion = carry_error(work, data.s_free)
     R, p = frame_placement(work, frame)
     parameter_gradient(work, frame.body, R, p, gradient)
-    elapsed = 0.0 if control[0].cut else control[0].elapsed
+    elapsed = 0.0 if large or control[0].cut else control[0].elapsed
+    if control[0].cut:
+        forget(load, control[0].elapsed)
     energy = learn(data.memory, data.gains[2 * n * n + 1 + n :], elapsed)
     tracking_forces(work)
     add_parameter_force(work, frame.body, R, p, load)
+    # Damping by what the model knows: a load that is only believed in must not make the loop fast.
+    add_damping(work, r)
     collect_forces(work, data.tau_free)
+    for k in range(sizes.nv_free):
+        data.a_free[k] -= r * data.s_free[k]
     add_armature(work, data.a_free, data.tau_free)
     project(data, data.tau_free, tau)
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
-    dissipation = inner(s, braking) + data.gains[2 * n * n] * motion
+    dissipation = inner(s, braking) + r * motion
     put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
     copy(load, data.out[2 * n + 3 :])
-    return 0
+    return fit(work, data, v_r, tau, a_r, braking)
+
+
+@kernel
+def add_damping(work, r):
+    """Add −r M s to the forces of all bodies, rotors left out; needs carry_error."""
+    for i in range(len(work.bodies)):
+        state = work.states[i]
+        momentum = inertia_times(world_inertia(work.bodies[i], state), load6(work.auxiliary[i].s))
+        accumulate6(state.f, scale6(momentum, -r))
+
+
+@kernel
+def forget(load, elapsed):
+    """Believe less in a load while torques are cut: it may be why they are."""
+    share = max(0.0, 1.0 - FORGETTING * elapsed)
+    for k in range(PARAMETERS):
+        load[k] *= share
 
 
 @kernel

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torqued.common.status import CLAMPED
-from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import joint_gains
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
@@ -46,7 +44,7 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.laws.feed_forward import feed_forward, scale_into
 from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import bounded_spring
@@ -60,9 +58,6 @@ if TYPE_CHECKING:
 
 #: Of every joint, at every pose.
 DEFAULT_RATIO = 1.0
-#: An acceleration is not scaled down further than this. Joints that are too weak even so are cut
-#: one by one: a joint that hardly holds its weight must not stop all others from braking.
-LEAST_SHARE = 0.2
 
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
@@ -130,20 +125,3 @@ def computed_torque(handle, address):
         cholesky_solve(M, y)
     put_power(sizes, data, 0.5 * inner(rate, rate) + energy, inner(rate, braking), 0.0)
     return status
-
-
-@kernel
-def scale_into(effort, force, tau):
-    """Let τ = bias + force keep within efforts by less of the force. Returns status bits."""
-    share = 1.0
-    for k in range(len(tau)):
-        bias = tau[k] - force[k]
-        room = effort[k] - bias if force[k] > 0.0 else effort[k] + bias
-        if 0.0 < room < share * abs(force[k]):
-            share = room / abs(force[k])
-    if share == 1.0:
-        return 0
-    share = max(share, LEAST_SHARE)
-    for k in range(len(tau)):
-        tau[k] -= (1.0 - share) * force[k]
-    return CLAMPED

@@ -40,7 +40,7 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import error_limit, whole_damping
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import saturated, slope
@@ -111,15 +111,17 @@ LAW = Law(
 
 @kernel
 def sliding_references(work, sizes, data, s, v_r, a_r):
-    """s = v − v_r, v_r = v_ref − Λ σ(e) and a_r = dv_r/dt − r s; needs expand_state.
+    """s = v − v_r, v_r = v_ref − Λ σ(e) and a_r = dv_r/dt; needs expand_state.
 
-    −r s is the damping r M(q): an acceleration like the others.
+    Returns whether some error is so large that it is bounded.
     """
     n = sizes.nv
     v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
-    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
+    limits = data.gains[2 * n * n + 1 :]
     joint_error(work, sizes, data, q_ref(sizes, data), a_r)
+    large = False
     for k in range(n):
+        large = large or abs(a_r[k]) > 0.5 * limits[k]
         s[k] = slope(a_r[k], limits[k]) * (v[k] - wanted[k])  # dσ/dt
         a_r[k] = saturated(a_r[k], limits[k])
     times(data.gains, 0, a_r, v_r)
@@ -127,7 +129,8 @@ def sliding_references(work, sizes, data, s, v_r, a_r):
     for k in range(n):
         v_r[k] = wanted[k] - v_r[k]
         s[k] = v[k] - v_r[k]
-        a_r[k] = given[k] - a_r[k] - r * s[k]
+        a_r[k] = given[k] - a_r[k]
+    return large
 
 
 @law
@@ -135,16 +138,17 @@ def passivity_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    s, tau = port(sizes, data), data.out[:n]
+    s, tau, r = port(sizes, data), data.out[:n], data.gains[2 * n * n]
     v_r, a_r, braking = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
     expand_state(sizes, data)
     sliding_references(work, sizes, data, s, v_r, a_r)
+    for k in range(n):
+        a_r[k] -= r * s[k]  # the damping r M(q) is an acceleration like the others
     feed_forward(work, data, v_r, a_r, tau)
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
     expand_v(data, s, data.s_free)
     motion = carry_error(work, data.s_free)
-    dissipation = inner(s, braking) + data.gains[2 * n * n] * motion
-    put_power(sizes, data, 0.5 * motion, dissipation, 0.0)
-    return 0
+    put_power(sizes, data, 0.5 * motion, inner(s, braking) + r * motion, 0.0)
+    return fit(work, data, v_r, tau, a_r, braking)

@@ -4,6 +4,9 @@ The simplest law that holds a position. For a reference at rest it is passive wi
 ½ vᵀ M v + P(e), where P is the potential of the spring K σ(e) (saturation.py), and stable for any
 positive K and D; a moving reference is followed late. D(q) = D + r M(q): a damping that depends on
 q takes energy away like any other.
+
+Errors that are large are drawn in with the speed w(e) besides, by M dw/dt + C w of it: with
+s = v + w(e) in place of v, the storage is ½ sᵀ M s + P(e), and falls by sᵀ D s + wᵀ K σ.
 """
 
 from __future__ import annotations
@@ -39,16 +42,16 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.poses import Poses
-from torqued.kernels.control.saturation import bounded_spring
+from torqued.kernels.control.saturation import bounded_spring, fill_approach
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: Gains that compiled code takes, in this order, and those that they follow from.
-TAKEN = ("stiffness", "damping", "damping_rate", "error_limit")
+TAKEN = ("stiffness", "damping", "damping_rate", "error_limit", "approach_speed")
 BEHAVIOUR = ("frequency", "damping_ratio")
 
 
@@ -60,6 +63,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     damping         N m s/rad: the same
     damping_rate    1/s: r of D(q) = damping + r M(q)
     error_limit     rad, number or (nv,): errors pull as much as this one and no more
+    approach_speed  rad/s, number or (nv,): with which larger errors are drawn in
     """
     known(given, (*TAKEN, *BEHAVIOUR))
     for name, others in REPLACES.items():
@@ -75,18 +79,20 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
         ratio = positive(given, "damping_ratio", joint_gains.DAMPING_RATIO, ())
         r, c = joint_gains.rayleigh(robot, stiffness, float(ratio))
     damping, rate = whole_damping(given, n, c * stiffness, r)
-    speeds = joint_gains.speed_bound(robot)
-    limit = speeds * (np.diag(damping) + rate * joint_gains.lightest(robot)) / np.diag(stiffness)
+    speeds = joint_gains.speed_bound(robot, joint_gains.SPRING_SHARE)
+    lost = np.diag(damping) + rate * joint_gains.free_inertia(robot)
+    limit = speeds * lost / np.diag(stiffness)
     return {
         "stiffness": stiffness,
         "damping": damping,
         "damping_rate": rate,
         "error_limit": error_limit(given, limit, n),
+        "approach_speed": approach_speed(robot, given),
     }
 
 
 REPLACES = {
-    "frequency": TAKEN,
+    "frequency": TAKEN[:4],
     "damping_ratio": ("damping", "damping_rate", "error_limit"),
     "damping": ("damping_rate", "error_limit"),
     "damping_rate": ("error_limit",),
@@ -95,7 +101,7 @@ REPLACES = {
 
 def whole_damping(given: Fields, n: int, default: Array, rate: float) -> tuple[Array, Array]:
     """`damping` and `damping_rate`: together they have to be positive."""
-    r = not_negative(given, "damping_rate", rate)
+    r = not_negative(given, "damping_rate", rate, ())
     return matrix(given, "damping", default, n, definite=not r > 0.0), r
 
 
@@ -103,6 +109,14 @@ def error_limit(given: Fields, default: Array, n: int) -> Array:
     """(n,) bounds of errors, rad; as finite numbers, which gains on their way to others need."""
     limit = positive(given, "error_limit", joint_gains.bounded(default), (), (n,))
     return np.broadcast_to(joint_gains.bounded(limit), (n,)).copy()
+
+
+def approach_speed(robot: Robot, given: Fields) -> Array:
+    """(nv,) rad/s; zero where there is no velocity limit, and errors are not bounded."""
+    default = joint_gains.speed_bound(robot, joint_gains.APPROACH_SHARE)
+    default = np.where(np.isfinite(default), default, 0.0)
+    speeds = not_negative(given, "approach_speed", default, (), (robot.nv,))
+    return np.broadcast_to(speeds, (robot.nv,)).copy()
 
 
 def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
@@ -136,36 +150,41 @@ def pd_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    e, rate, zero = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    spring, braking, a = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
-    tau, v, wanted = data.out[:n], velocity(sizes, data), v_ref(sizes, data)
-    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
+    e, w, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    spring, braking, lost = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
+    tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
+    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
+    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, w, a)
+    energy = bounded_spring(data.gains, 0, limits, e, spring)
+    taken = inner(w, spring)
     for k in range(n):
-        rate[k] = v[k] - wanted[k]
-        a[k] = -r * rate[k]
-        zero[k] = 0.0
-    feed_forward(work, data, zero, a, tau)  # g − r M ė
-    storage = bounded_spring(data.gains, 0, limits, e, spring)
-    times(data.gains, n * n, rate, braking)
+        s[k] = v[k] + w[k]
+        braking[k] = s[k] - wanted[k]
+        a[k] = -a[k] * (v[k] - wanted[k]) - r * braking[k]
+        w[k] = -w[k]
+    feed_forward(work, data, w, a, tau)  # g − M dw/dt − C w − r M (s − v_ref)
+    expand_v(data, s, data.s_free)
+    motion = carry_error(work, data.s_free)
+    # dV/dt = −sᵀ D(q) (s − v_ref) − wᵀ K σ − v_refᵀ K σ: what is neither sᵀ D s nor wᵀ K σ is the
+    # moving reference's work.
+    driven = r * product(work, data, motion, wanted, braking) - inner(wanted, spring)
+    copy(braking, e)
+    times(data.gains, n * n, e, braking)
+    times(data.gains, n * n, s, lost)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    motion = carry_error(work, data.v_free)
-    # dV/dt = −vᵀ D(q) (v − v_ref) − v_refᵀ K σ: what is not vᵀ D v is the moving reference's work.
-    lost = inner(v, braking) + r * product(work, data, motion, wanted, rate)
-    times(data.gains, n * n, v, rate)
-    dissipation = inner(v, rate) + r * motion
-    copy(v, port(sizes, data))
-    storage += 0.5 * motion
-    put_power(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
-    return 0
+    dissipation = inner(s, lost) + r * motion
+    driven += inner(s, lost) - inner(s, braking)
+    put_power(sizes, data, 0.5 * motion + energy, dissipation + taken, driven)
+    return fit(work, data, w, tau, lost, braking)
 
 
 @kernel
 def product(work, data, motion, wanted, rate):
-    """vᵀ M (v − w) from vᵀ M v, w and v − w, without M v."""
+    """sᵀ M w from sᵀ M s, w and s − w, without M s."""
     expand_v(data, wanted, data.w_free)
     expand_v(data, rate, data.s_free)
     reference, error = carry_error(work, data.w_free), carry_error(work, data.s_free)
-    return 0.5 * (motion + error - reference)
+    return 0.5 * (motion + reference - error)

@@ -2,7 +2,9 @@
 
 Tracks moving references without cancelling the robot's own dynamics. Because Ṁ = C + Cᵀ, the
 storage ½ ėᵀ M ė + P(e), with P the potential of the spring K σ(e) (saturation.py), falls by exactly
-ėᵀ D(q) ė, D(q) = D + r M(q): passive for any reference.
+ėᵀ D(q) ė, D(q) = D + r M(q): passive for any reference. Errors that are large are drawn in with the
+speed w(e) besides: v_r = v_ref − w(e) then takes the place of v_ref and s = v − v_r that of ė, and
+wᵀ K σ is taken away too.
 """
 
 from __future__ import annotations
@@ -31,9 +33,9 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import REPLACES, SCALING, gains, linearization
-from torqued.kernels.control.saturation import bounded_spring
+from torqued.kernels.control.saturation import bounded_spring, fill_approach
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
@@ -61,22 +63,26 @@ def pd_plus_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    e, rate, a = row(sizes, data, 0), port(sizes, data), row(sizes, data, 1)
-    spring, braking = row(sizes, data, 2), row(sizes, data, 3)
-    tau, v, wanted = data.out[:n], velocity(sizes, data), v_ref(sizes, data)
+    e, v_r, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    spring, braking, free = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
+    tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
     given = a_ref(sizes, data)
-    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
+    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    for k in range(n):
-        rate[k] = v[k] - wanted[k]
-        a[k] = given[k] - r * rate[k]
-    feed_forward(work, data, wanted, a, tau)
+    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, v_r, a)
     energy = bounded_spring(data.gains, 0, limits, e, spring)
-    times(data.gains, n * n, rate, braking)
+    taken = inner(v_r, spring)
+    for k in range(n):
+        v_r[k] = wanted[k] - v_r[k]
+        s[k] = v[k] - v_r[k]
+        a[k] = given[k] - a[k] * (v[k] - wanted[k]) - r * s[k]
+    feed_forward(work, data, v_r, a, tau)
+    times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    expand_v(data, rate, data.s_free)
+    expand_v(data, s, data.s_free)
     motion = carry_error(work, data.s_free)
-    put_power(sizes, data, 0.5 * motion + energy, inner(rate, braking) + r * motion, 0.0)
-    return 0
+    dissipation = inner(s, braking) + r * motion + taken
+    put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
+    return fit(work, data, v_r, tau, e, free)

@@ -8,7 +8,7 @@ import pytest
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.controller import COMMON, OPTIONS, pack
-from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.laws import LAWS, pd
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_two_controllers_of_one_robot_keep_their_own_references(robot, state):
 
 def test_gains_in_effect_have_names_and_change_by_name(robot, state):
     controller = Controller(robot, "pd", gains={"stiffness": 3.0})
-    assert list(controller.gains) == ["stiffness", "damping", "damping_rate", "error_limit"]
+    assert list(controller.gains) == list(pd.TAKEN)
     assert np.array_equal(controller.gains["stiffness"], 3.0 * np.eye(robot.nv))
     damping = controller.gains["damping"].copy()
     tuned = controller.tuned({"stiffness": 5.0})
