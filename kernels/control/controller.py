@@ -24,6 +24,12 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import SESSION, Sizes
+from torqued.kernels.control.stability import (
+    DEFAULT_DELAY,
+    Stability,
+    checked_delay,
+    require_stable,
+)
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.result_checks import not_finite
 
@@ -134,6 +140,20 @@ class Controller:
         self.fields = {**self.fields, "gains": merged}
         self.gains = gains
         return gains
+
+    def stabilize(self, period: float, delay: float = DEFAULT_DELAY) -> Stability | None:
+        """Check the gains in effect for a loop of a period, with a delay from state to torque, s.
+
+        Gains that a user gave are refused where they are unstable; others are reduced, and the
+        result has the factor. Nothing for laws that are not judged by this.
+        """
+        gains, found = require_stable(
+            self.robot, self.law, self.gains, self.fields, period, checked_delay(delay)
+        )
+        if gains is not self.gains:
+            self.gains = gains
+            self.data.gains[:] = self.data.target[:] = pack(gains)
+        return found
 
     def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.

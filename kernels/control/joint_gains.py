@@ -65,15 +65,17 @@ def stiffness_for(robot: Robot, frequency: Array) -> Array:
     """(nv,) N m/rad that give joints of typical inertia a frequency (nv,), rad/s; less where some
     pose has modes that are too fast then."""
 
-    def compute() -> Array:
-        M = poses_of(robot).M
-        k = np.empty(robot.nv)
-        for group in coupled_groups(M):
-            part = M[np.ix_(np.arange(len(M)), group, group)]
-            k[group] = group_stiffness(part, frequency[group])
-        return k
+    return remembered(
+        robot, "stiffness", frequency, lambda: stiffness_at(poses_of(robot).M, frequency)
+    )
 
-    return remembered(robot, "stiffness", frequency, compute)
+
+def stiffness_at(M: Array, frequency: Array) -> Array:
+    """(nv,) for poses with M (N, nv, nv); joints that do not act on each other apart."""
+    k = np.empty(M.shape[-1])
+    for group in coupled_groups(M):
+        k[group] = group_stiffness(M[np.ix_(np.arange(len(M)), group, group)], frequency[group])
+    return k
 
 
 def group_stiffness(M: Array, frequency: Array) -> Array:

@@ -117,7 +117,7 @@ def test_adaptive_law_stays_within_its_bounds(robot, case):
             frame=robot.frame_names[-1],
             load_lower=lower,
             load_upper=upper,
-            gains={"adaptation": 1e3 * np.ones(10)},
+            gains={"adaptation": 1e3 * np.ones(10), **UNBOUNDED},
         )
         for _ in range(50):
             load = controller.torque(q, 0.1 * v, 0.01, q_ref=q + error).load
