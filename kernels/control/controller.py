@@ -30,6 +30,12 @@ from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.walls import parse_walls
+from torqued.kernels.control.stability import (
+    DEFAULT_DELAY,
+    Stability,
+    checked_delay,
+    require_stable,
+)
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.primitives.workspace import Workspace
 from torqued.kernels.result_checks import not_finite
@@ -173,6 +179,7 @@ class Controller:
         data.q_index[:], data.v_index[:] = mimics.q_index, mimics.v_index
         data.v_multiplier[:] = mimics.multiplier
         data.leaders[:] = mimics.leaders_v
+        data.turn[:] = turns(self.robot)
 
     def _disturbances(self, fields: Mapping[str, Any]) -> tuple[Friction, Integral]:
         """What is known of friction, and how a bias is to be found."""
@@ -221,11 +228,28 @@ class Controller:
     def tuned(self, changes: Mapping[str, Any]) -> Gains:
         """All gains by name with some changed, checked; others stay as they were."""
         # Those in effect, not those given: a default may depend on a gain that changes.
-        merged = {**self.gains, **changes}
+        void = {name for given in changes for name in self.law.replaces.get(given, ())}
+        merged = {name: value for name, value in self.gains.items() if name not in void} | {
+            **changes
+        }
         gains = self.law.gains(self.robot, merged, self.fields)
         self.fields = {**self.fields, "gains": merged}
         self.gains = gains
         return gains
+
+    def stabilize(self, period: float, delay: float = DEFAULT_DELAY) -> Stability | None:
+        """Check the gains in effect for a loop of a period, with a delay from state to torque, s.
+
+        Gains that a user gave are refused where they are unstable; others are reduced, and the
+        result has the factor. Nothing for laws that are not judged by this.
+        """
+        gains, found = require_stable(
+            self.robot, self.law, self.gains, self.fields, period, checked_delay(delay)
+        )
+        if gains is not self.gains:
+            self.gains = gains
+            self.data.gains[:] = self.data.target[:] = pack(gains)
+        return found
 
     def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
@@ -312,6 +336,18 @@ def low_pass(fields: Mapping[str, Any]) -> float:
 def pack(gains: Gains) -> Array:
     """Gains one behind the other, as compiled code has them."""
     return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])
+
+
+def turns(robot: Robot) -> Array:
+    """(nv,) 2π for joints that turn on and on, 0 for all others and those that others follow."""
+    mimics, dofs = robot.model.mimics, robot.model.dofs
+    found = np.zeros(robot.nv_free)
+    for joint in robot.model.joints:
+        endless = joint.type == "revolute" and np.isinf([dofs.lower[joint.q], dofs.upper[joint.q]])
+        if joint.type == "continuous" or np.all(endless):
+            found[joint.v] = 2.0 * np.pi
+    alone = np.bincount(mimics.v_index, minlength=robot.nv) == 1
+    return np.where(alone, found[mimics.leaders_v], 0.0)
 
 
 def not_negative(fields: Mapping[str, Any], name: str, *shape: int) -> Array:

@@ -151,6 +151,7 @@ def evaluate_once(handle, controls):
     put_on(handle, data)
     follow(open_work(handle), control, sizes, data, 0.0)
     control.status = evaluate(handle, control, data) | limit(control, sizes, data, NEVER)
+    control.cut = control.status & CLAMPED
     take_off(handle, data)
     return control.status
 

@@ -21,7 +21,6 @@ from torqued.kernels.control.law import (
     project,
     velocity,
 )
-from torqued.kernels.control.references.joints import wrapped
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import place
 from torqued.kernels.dynamics.rnea import (
@@ -66,15 +65,6 @@ def brake_or_hold(session, sizes, data, dt):
 
 
 @kernel
-def hold_error(work, sizes, data, e):
-    """e = q − where it is held; needs expand_state."""
-    joint_error(work, sizes, data, data.hold_at, e)
-    for k in range(sizes.nv):
-        if data.wraps[k]:
-            e[k] = wrapped(e[k])
-
-
-@kernel
 def fallback_torque(work, session, sizes, data, dt, tau):
     """The torque (nv,) of a fallback that has states."""
     tau[:] = 0.0
@@ -84,7 +74,7 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     e, a, v = data.rows[0], data.rows[1], velocity(sizes, data)
     expand_state(sizes, data)
     if session.holding != 0:
-        hold_error(work, sizes, data, e)
+        joint_error(work, sizes, data, data.hold_at, e)
     else:
         e[:] = 0.0
     if sizes.unactuated > 0:

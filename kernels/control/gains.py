@@ -49,3 +49,31 @@ def matrix(
             f"{field} has the eigenvalue {least:.6g}, expected all {allowed}", "gains", least
         )
     return np.ascontiguousarray(0.5 * value + 0.5 * value.T)
+
+
+def positive(given: Mapping[str, Any], name: str, default: Any, *shapes: tuple[int, ...]) -> Array:
+    """A gain of positive numbers, of one of these shapes."""
+    values = numbers(f"gains.{name}", given.get(name, default), *shapes)
+    if (values <= 0.0).any():
+        least = float(values.min())
+        raise InputError(f"gains.{name} has {least}, expected positive numbers", "gains", least)
+    return values
+
+
+def not_negative(
+    given: Mapping[str, Any], name: str, default: Any, *shapes: tuple[int, ...]
+) -> Array:
+    """A gain of numbers that are zero or positive."""
+    values = numbers(f"gains.{name}", given.get(name, default), *shapes)
+    if (values < 0.0).any():
+        least = float(values.min())
+        message = f"gains.{name} has {least}, expected zero or positive numbers"
+        raise InputError(message, "gains", least)
+    return values
+
+
+def not_both(given: Mapping[str, Any], name: str, others: Collection[str]) -> None:
+    """Refuse a gain together with those that it stands for."""
+    for other in others:
+        if name in given and other in given:
+            raise InputError(f"gains: {name!r} and {other!r} exclude each other", "gains", name)

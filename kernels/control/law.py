@@ -7,6 +7,7 @@ A law's results are its torque, and what its passivity can be checked by:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,6 +32,7 @@ from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 
 if TYPE_CHECKING:
+    from torqued.kernels.control.poses import Poses
     from torqued.kernels.robot.robot import Robot
 
 Array = NDArray[np.float64]
@@ -72,6 +74,14 @@ class Law:
     gains: Callable[[Robot, Fields, Fields], Gains]  # from the map of gains and all fields
     options: tuple[str, ...] = ()  # fields that it takes beside its gains
     is_torque: bool = True
+    #: What it is at rest, δτ = −K δq − D δv: K and D (N, nv, nv) at N poses, from gains and all
+    #: fields; stability.py judges by it.
+    linearization: Callable[[Robot, Gains, Fields, Poses], tuple[Array, Array]] | None = None
+    #: Gains that make the law slower or faster: 1 for those in proportion to rates (damping), 2
+    #: for those to their squares (stiffness).
+    scaling: Mapping[str, int] = field(default_factory=dict)
+    #: Gains that another gain, once given, makes void: by the name of that one.
+    replaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def power_outputs(robot: Robot) -> dict[str, Shape]:
@@ -176,11 +186,16 @@ def project_square(data, M_free, M):
 
 @kernel
 def joint_error(work, sizes, data, reference, e):
-    """e = q − reference, along the manifold where joints have quaternions; needs expand_state."""
+    """e = q − reference, along the manifold where joints have quaternions; needs expand_state.
+
+    Of a joint that turns on and on it is the shorter way, in (−π, π].
+    """
     expand_q(data, reference, data.q_other)
     fill_difference(work, data.q_other, data.q_free, data.s_free)
     for k in range(sizes.nv):
         e[k] = data.s_free[data.leaders[k]]
+        if data.turn[k] > 0.0:
+            e[k] -= data.turn[k] * math.ceil(e[k] / data.turn[k] - 0.5)
 
 
 @kernel

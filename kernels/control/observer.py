@@ -28,6 +28,7 @@ from torqued.kernels.control.law import (
     project,
     row,
 )
+from torqued.kernels.control.typical_inertia import configurations
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.momentum import fill_momentum
 from torqued.kernels.input_checks import numbers, shown
@@ -38,9 +39,17 @@ if TYPE_CHECKING:
 # In memory: blocks of nv numbers (gain, threshold, release, integral, residual), started, contact.
 
 DEFAULT_GAIN = 50.0  # 1/s
-#: Thresholds where none are given: this share of the joint's effort limit, or of its weight.
+#: Thresholds where none are given: this share of the joint's effort limit, as far as it can be
+#: believed.
 DEFAULT_SHARE = 0.05
+#: rad/s²: with which joints are accelerated, for what they need.
+ACCELERATION = 20.0
+#: Effort limits up to this many times what the joint that needs most does are believed. Others
+#: count as so many times what the joint itself needs, and, for its friction, a share of the most.
+BELIEVED, NEEDED, OF_MOST = 20.0, 2.0, 0.05
 NAMES = ("gain", "threshold", "release")
+#: N m: no threshold is zero.
+TINY = 1e-6
 
 
 def observer_array(robot: Robot, given: Any) -> Array:
@@ -65,10 +74,23 @@ def observer_array(robot: Robot, given: Any) -> Array:
 
 
 def default_threshold(robot: Robot) -> Array:
+    """(nv,) N m, by what joints can give, or need where their limits say nothing."""
     limits = robot.limits.effort
-    weight = np.abs(robot.gravity(robot.neutral())).max(initial=1.0)
-    share: Array = DEFAULT_SHARE * np.where(np.isfinite(limits) & (limits > 0), limits, weight)
+    first = 6 if robot.model.base == "floating" else 0
+    needed = needed_torque(robot)
+    most = float(needed[first:].max(initial=TINY))
+    believed = (limits > 0.0) & (limits <= BELIEVED * most)
+    share: Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MOST * most)
     return share
+
+
+def needed_torque(robot: Robot) -> Array:
+    """(nv,) N m to hold the joints and to accelerate each, over some configurations."""
+    poses = configurations(robot)
+    held = np.abs([robot.gravity(q) for q in poses]).max(axis=0)
+    inertia = np.mean([np.diag(robot.mass_matrix(q)) for q in poses], axis=0)
+    needed: Array = np.maximum(held + ACCELERATION * inertia, TINY)
+    return needed
 
 
 def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> Array:

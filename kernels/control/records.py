@@ -20,6 +20,7 @@ CONTROL = np.dtype(
         ("most_iterations", "i8"),  # of a solver; 0: there is none
         ("iteration_time", "f8"),  # ns that one takes, estimated
         ("iterations", "i8"),  # allowed in this tick, for lack of time; 0: all
+        ("cut", "i8"),  # 1: the last torque was not the law's own, nothing is to be learned from it
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
         # references; references/follow.py
         ("source", "i8"),  # FROM_STATES, or FROM_ORDERS of a commander
@@ -33,7 +34,6 @@ CONTROL = np.dtype(
         ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
         ("low_pass", "f8"),  # Hz, of torques; 0: none
         ("begun", "i8"),  # 1: there is a torque before this one
-        ("cut", "i8"),  # status bits CLAMPED and WALL of the tick before
         ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
         ("accounts", "i8"),  # 1: results have the law's balance of power
         ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none

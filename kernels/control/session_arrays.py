@@ -66,6 +66,7 @@ class SessionArrays(NamedTuple):
     q_index: Indices = array(int, "nq_free")
     v_index: Indices = array(int, "nv_free")
     leaders: Indices = array(int, "nv")  # where a robot's own velocities are among the free ones
+    turn: Floats = array(float, "nv")  # rad after which a joint is where it was; 0: never
     quaternions: Indices = array(int, "quaternions")  # where they begin in q
     # references; references/follow.py
     command: Floats = array(float, "references")  # as given with the newest state; NaN: not given

@@ -1,8 +1,13 @@
-"""Computed torque: τ = M (a_ref − K e − D ė) + C v + g, which leaves ë + D ė + K e = M⁻¹ τ_ext.
+"""Computed torque: τ = M (a_ref − K σ(e) − D ė) + C v + g.
 
-Every joint behaves like the same mass on a spring, as far as the model is right. The price is
-that inertia is cancelled: an external torque meets M⁻¹, so that storage ½ ėᵀ ė + ½ eᵀ K e is
-passive at the port M⁻¹ ė, not at the velocity that people push with.
+What it leaves is ë + D ė + K σ(e) = M⁻¹ τ_ext with e = q − q_ref and ė = v − v_ref: every joint
+behaves like the same mass on a spring, as far as the model is right. The price is that inertia is
+cancelled: an external torque meets M⁻¹, so that storage ½ ėᵀ ė + P(e), with P the potential of the
+spring K σ(e) (saturation.py), is passive at the port M⁻¹ ė, not at the velocity that people push
+with.
+
+Where motors are too weak, the acceleration is scaled down as a whole: torques that are cut joint by
+joint turn it into another direction, and an arm that is cut for long spins up.
 """
 
 from __future__ import annotations
@@ -11,8 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torqued.kernels.control import joint_gains
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
+    Array,
     Fields,
     Gains,
     Law,
@@ -37,8 +44,10 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.pd import DEFAULT_FREQUENCY, DEFAULT_RATIO
-from torqued.kernels.control.laws.pd_plus import feed_forward
+from torqued.kernels.control.laws.feed_forward import feed_forward, scale_into
+from torqued.kernels.control.laws.pd import error_limit
+from torqued.kernels.control.poses import Poses
+from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
@@ -47,13 +56,27 @@ from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
+#: Of every joint, at every pose.
+DEFAULT_RATIO = 1.0
+
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
-    """`stiffness` (1/s²) and `damping` (1/s): number, (nv,) or (nv, nv), positive."""
-    known(given, ("stiffness", "damping"))
-    stiffness = matrix(given, "stiffness", DEFAULT_FREQUENCY**2, robot.nv)
-    damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), robot.nv)
-    return {"stiffness": stiffness, "damping": damping}
+    """`stiffness` (1/s²) and `damping` (1/s): number, (nv,) or (nv, nv), positive; `error_limit`
+    rad, number or (nv,): errors pull as much as this one and no more."""
+    known(given, ("stiffness", "damping", "error_limit"))
+    n = robot.nv
+    stiffness = matrix(given, "stiffness", joint_gains.FREQUENCY**2, n)
+    damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), n)
+    limit = joint_gains.speed_bound(robot) * np.diag(damping) / np.diag(stiffness)
+    return {
+        "stiffness": stiffness,
+        "damping": damping,
+        "error_limit": error_limit(given, limit, n),
+    }
+
+
+def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+    return poses.M @ gains["stiffness"], poses.M @ gains["damping"]
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -62,7 +85,14 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
-LAW = Law("computed_torque", prepare, gains)
+LAW = Law(
+    "computed_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling={"stiffness": 2, "damping": 1},
+    replaces={"damping": ("error_limit",)},
+)
 
 
 @law
@@ -71,25 +101,27 @@ def computed_torque(handle, address):
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
     e, rate, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    spring, braking = row(sizes, data, 3), row(sizes, data, 4)
+    spring, braking, force = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
     v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
+    tau, y = data.out[:n], port(sizes, data)
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
     for k in range(n):
         rate[k] = v[k] - wanted[k]
-    times(data.gains, 0, e, spring)
+    energy = bounded_spring(data.gains, 0, data.gains[2 * n * n :], e, spring)
     times(data.gains, n * n, rate, braking)
     for k in range(n):
         a[k] = given[k] - spring[k] - braking[k]
-    feed_forward(work, data, v, a, data.out[:n])
-    storage = 0.5 * inner(rate, rate) + 0.5 * inner(e, spring)
-    y = port(sizes, data)
-    copy(rate, y)
+    feed_forward(work, data, v, a, tau)
     composite_inertias(work)
     M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, n)
     fill_mass_matrix(work, M_free)
     project_square(data, M_free, M)
+    for i in range(n):
+        force[i] = inner(M[i], a)
+    status = scale_into(data.effort, force, tau)
+    copy(rate, y)
     if cholesky(M) == OK:
         cholesky_solve(M, y)
-    put_power(sizes, data, storage, inner(rate, braking), 0.0)
-    return 0
+    put_power(sizes, data, 0.5 * inner(rate, rate) + energy, inner(rate, braking), 0.0)
+    return status

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
+    Array,
     Fields,
     Gains,
     Law,
@@ -27,6 +30,7 @@ from torqued.kernels.control.law import (
     times,
     velocity,
 )
+from torqued.kernels.control.poses import Poses
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import place
 from torqued.kernels.dynamics.rnea import fill_gravity
@@ -46,7 +50,11 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(gains(robot, fields.get("gains", {}), fields), outputs=power_outputs(robot))
 
 
-LAW = Law("gravity_torque", prepare, gains)
+def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+    return np.zeros_like(poses.M), np.broadcast_to(gains["damping"], poses.M.shape)
+
+
+LAW = Law("gravity_torque", prepare, gains, linearization=linearization, scaling={"damping": 1})
 
 
 @law

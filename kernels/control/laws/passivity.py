@@ -1,15 +1,20 @@
-"""Passivity-based tracking of Slotine and Li: τ = M a_r + C v_r + g − D s.
+"""Passivity-based tracking of Slotine and Li: τ = M a_r + C v_r + g − D(q) s.
 
-With e = q − q_ref, ė = v − v_ref the reference velocity v_r = v_ref − Λ e draws the error in, and
-s = v − v_r = ė + Λ e is what is left to brake. Because Ṁ = C + Cᵀ, the storage ½ sᵀ M s falls by
-exactly sᵀ D s; where s is zero, e decays with the rates Λ. C v_r is computed without forming C.
+With e = q − q_ref the reference velocity v_r = v_ref − Λ σ(e) draws the error in, no faster than
+joints may move (saturation.py), and s = v − v_r is what is left to brake. Because Ṁ = C + Cᵀ, the
+storage ½ sᵀ M s falls by exactly sᵀ D(q) s, D(q) = D + r M(q); where s is zero, e decays with the
+rates Λ. With r alone s decays with this rate at every pose, however light or heavy it makes the
+joints. C v_r is computed without forming C.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control import joint_gains
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
     Array,
@@ -35,31 +40,57 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.pd_plus import feed_forward
-from torqued.kernels.control.typical_inertia import typical_inertia
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
+from torqued.kernels.control.laws.pd import error_limit, whole_damping
+from torqued.kernels.control.poses import Poses
+from torqued.kernels.control.saturation import saturated, slope
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: 1/s. Together they make a double pole, and a loop that a delay of some milliseconds leaves alone.
+#: 1/s. With a damping rate of the same size they make a double pole.
 DEFAULT_BANDWIDTH = 20.0
+DEFAULT_RATE = 20.0
 
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
-    """`bandwidth` Λ (1/s) and `damping` D (N m s/rad): number, (nv,) or (nv, nv), positive.
+    """Rates at which errors decay:
 
-    By default D suits each joint's typical inertia.
+    bandwidth       Λ, 1/s: number, (nv,) or (nv, nv), positive
+    damping_rate    1/s: r of D(q) = damping + r M(q)
+    damping         N m s/rad: number, (nv,) or (nv, nv), positive; given alone, r is zero
+    error_limit     rad, number or (nv,): errors draw as fast as this one and no faster
     """
-    known(given, ("bandwidth", "damping"))
-    bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, robot.nv)
-    damping = matrix(given, "damping", default_damping(robot), robot.nv)
-    return {"bandwidth": bandwidth, "damping": damping}
+    known(given, ("bandwidth", "damping", "damping_rate", "error_limit"))
+    n = robot.nv
+    bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, n)
+    damping, rate = whole_damping(
+        given, n, np.zeros((n, n)), 0.0 if "damping" in given else DEFAULT_RATE
+    )
+    return {
+        "bandwidth": bandwidth,
+        "damping": damping,
+        "damping_rate": rate,
+        "error_limit": error_limit(given, default_limit(robot, bandwidth), n),
+    }
 
 
-def default_damping(robot: Robot) -> Array:
-    typical = typical_inertia(robot)
-    return typical.rate(DEFAULT_BANDWIDTH) * typical.diagonal
+def default_limit(robot: Robot, bandwidth: Array) -> Array:
+    """(nv,) rad that Λ makes the largest speeds of."""
+    speeds = np.minimum(joint_gains.speed_bound(robot), joint_gains.UNBOUNDED)
+    limit = speeds / np.diag(bandwidth)
+    limit *= min(1.0, float((speeds / (np.abs(bandwidth) @ limit)).min()))
+    return np.where(np.isinf(joint_gains.speed_bound(robot)), np.inf, limit)
+
+
+def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+    D = gains["damping"] + gains["damping_rate"] * poses.M
+    return D @ gains["bandwidth"], D + poses.M @ gains["bandwidth"]
+
+
+SCALING = {"bandwidth": 1, "damping": 1, "damping_rate": 1}
+REPLACES = {"damping": ("damping_rate",), "bandwidth": ("error_limit",)}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -68,22 +99,38 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
-LAW = Law("passivity_torque", prepare, gains)
+LAW = Law(
+    "passivity_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling=SCALING,
+    replaces=REPLACES,
+)
 
 
 @kernel
 def sliding_references(work, sizes, data, s, v_r, a_r):
-    """s = ė + Λ e, v_r = v_ref − Λ e and a_r = a_ref − Λ ė; needs expand_state."""
+    """s = v − v_r, v_r = v_ref − Λ σ(e) and a_r = dv_r/dt; needs expand_state.
+
+    Returns whether some error is so large that it is bounded.
+    """
+    n = sizes.nv
     v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
-    joint_error(work, sizes, data, q_ref(sizes, data), s)
-    times(data.gains, 0, s, v_r)
-    for k in range(sizes.nv):
-        s[k] = v[k] - wanted[k]
+    limits = data.gains[2 * n * n + 1 :]
+    joint_error(work, sizes, data, q_ref(sizes, data), a_r)
+    large = False
+    for k in range(n):
+        large = large or abs(a_r[k]) > 0.5 * limits[k]
+        s[k] = slope(a_r[k], limits[k]) * (v[k] - wanted[k])  # dσ/dt
+        a_r[k] = saturated(a_r[k], limits[k])
+    times(data.gains, 0, a_r, v_r)
     times(data.gains, 0, s, a_r)
-    for k in range(sizes.nv):
-        s[k] += v_r[k]
+    for k in range(n):
         v_r[k] = wanted[k] - v_r[k]
+        s[k] = v[k] - v_r[k]
         a_r[k] = given[k] - a_r[k]
+    return large
 
 
 @law
@@ -91,14 +138,17 @@ def passivity_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    s, tau = port(sizes, data), data.out[:n]
+    s, tau, r = port(sizes, data), data.out[:n], data.gains[2 * n * n]
     v_r, a_r, braking = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
     expand_state(sizes, data)
     sliding_references(work, sizes, data, s, v_r, a_r)
+    for k in range(n):
+        a_r[k] -= r * s[k]  # the damping r M(q) is an acceleration like the others
     feed_forward(work, data, v_r, a_r, tau)
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
     expand_v(data, s, data.s_free)
-    put_power(sizes, data, 0.5 * carry_error(work, data.s_free), inner(s, braking), 0.0)
-    return 0
+    motion = carry_error(work, data.s_free)
+    put_power(sizes, data, 0.5 * motion, inner(s, braking) + r * motion, 0.0)
+    return fit(work, data, v_r, tau, a_r, braking)

@@ -1,7 +1,12 @@
-"""PD control with gravity compensation: τ = g(q) − K e − D (v − v_ref), e = q − q_ref.
+"""PD control with gravity compensation: τ = g(q) − K σ(e) − D(q) (v − v_ref), e = q − q_ref.
 
-The simplest law that holds a position. For a reference at rest it is passive with storage
-½ vᵀ M v + ½ eᵀ K e, and stable for any positive K and D; a moving reference is followed late.
+The simplest law that holds a position. For a reference at rest it is passive with the storage
+½ vᵀ M v + P(e), where P is the potential of the spring K σ(e) (saturation.py), and stable for any
+positive K and D; a moving reference is followed late. D(q) = D + r M(q): a damping that depends on
+q takes energy away like any other.
+
+Errors that are large are drawn in with the speed w(e) besides, by M dw/dt + C w of it: with
+s = v + w(e) in place of v, the storage is ½ sᵀ M s + P(e), and falls by sᵀ D s + wᵀ K σ.
 """
 
 from __future__ import annotations
@@ -10,14 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control import joint_gains
+from torqued.kernels.control.gains import known, matrix, not_both, not_negative, positive
 from torqued.kernels.control.law import (
+    Array,
     Fields,
     Gains,
     Law,
     Prepared,
     copy,
     expand_state,
+    expand_v,
     fixed_base,
     inner,
     joint_error,
@@ -26,7 +35,6 @@ from torqued.kernels.control.law import (
     open_control,
     port,
     power_outputs,
-    project,
     put_power,
     q_ref,
     row,
@@ -34,34 +42,89 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.typical_inertia import typical_inertia
-from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
-from torqued.kernels.dynamics.rnea import fill_gravity
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
+from torqued.kernels.control.poses import Poses
+from torqued.kernels.control.saturation import bounded_spring, fill_approach
 from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: rad/s and ratio: a single joint with these swings once in about 0.4 s and hardly overshoots.
-DEFAULT_FREQUENCY = 15.0
-DEFAULT_RATIO = 0.8
+#: Gains that compiled code takes, in this order, and those that they follow from.
+TAKEN = ("stiffness", "damping", "damping_rate", "error_limit", "approach_speed")
+BEHAVIOUR = ("frequency", "damping_ratio")
 
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
-    """`stiffness` (N m/rad) and `damping` (N m s/rad): number, (nv,) or (nv, nv), positive.
+    """How joints behave: `frequency` (rad/s, number or (nv,)) of a joint with its typical inertia,
+    and `damping_ratio`. What follows from them can be given in their place:
 
-    By default they suit each joint's typical inertia.
+    stiffness       N m/rad: number, (nv,) or (nv, nv), positive
+    damping         N m s/rad: the same
+    damping_rate    1/s: r of D(q) = damping + r M(q)
+    error_limit     rad, number or (nv,): errors pull as much as this one and no more
+    approach_speed  rad/s, number or (nv,): with which larger errors are drawn in
     """
-    known(given, ("stiffness", "damping"))
-    typical = typical_inertia(robot)
-    inertia = typical.diagonal
-    frequency = typical.rate(2 * DEFAULT_RATIO * DEFAULT_FREQUENCY) / (2 * DEFAULT_RATIO)
-    stiffness = matrix(given, "stiffness", frequency**2 * inertia, robot.nv)
-    damping = matrix(
-        given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness) * inertia), robot.nv
-    )
-    return {"stiffness": stiffness, "damping": damping}
+    known(given, (*TAKEN, *BEHAVIOUR))
+    for name, others in REPLACES.items():
+        if name in BEHAVIOUR:
+            not_both(given, name, others)
+    n = robot.nv
+    frequency = positive(given, "frequency", joint_gains.FREQUENCY, (), (n,))
+    frequency = np.broadcast_to(frequency, (n,)).copy()
+    default = None if "stiffness" in given else joint_gains.stiffness_for(robot, frequency)
+    stiffness = matrix(given, "stiffness", default, n)
+    c, r = 0.0, 0.0
+    if "damping" not in given and "damping_rate" not in given:
+        ratio = positive(given, "damping_ratio", joint_gains.DAMPING_RATIO, ())
+        r, c = joint_gains.rayleigh(robot, stiffness, float(ratio))
+    damping, rate = whole_damping(given, n, c * stiffness, r)
+    speeds = joint_gains.speed_bound(robot, joint_gains.SPRING_SHARE)
+    lost = np.diag(damping) + rate * joint_gains.free_inertia(robot)
+    limit = speeds * lost / np.diag(stiffness)
+    return {
+        "stiffness": stiffness,
+        "damping": damping,
+        "damping_rate": rate,
+        "error_limit": error_limit(given, limit, n),
+        "approach_speed": approach_speed(robot, given),
+    }
+
+
+REPLACES = {
+    "frequency": TAKEN[:4],
+    "damping_ratio": ("damping", "damping_rate", "error_limit"),
+    "damping": ("damping_rate", "error_limit"),
+    "damping_rate": ("error_limit",),
+}
+
+
+def whole_damping(given: Fields, n: int, default: Array, rate: float) -> tuple[Array, Array]:
+    """`damping` and `damping_rate`: together they have to be positive."""
+    r = not_negative(given, "damping_rate", rate, ())
+    return matrix(given, "damping", default, n, definite=not r > 0.0), r
+
+
+def error_limit(given: Fields, default: Array, n: int) -> Array:
+    """(n,) bounds of errors, rad; as finite numbers, which gains on their way to others need."""
+    limit = positive(given, "error_limit", joint_gains.bounded(default), (), (n,))
+    return np.broadcast_to(joint_gains.bounded(limit), (n,)).copy()
+
+
+def approach_speed(robot: Robot, given: Fields) -> Array:
+    """(nv,) rad/s; zero where there is no velocity limit, and errors are not bounded."""
+    default = joint_gains.speed_bound(robot, joint_gains.APPROACH_SHARE)
+    default = np.where(np.isfinite(default), default, 0.0)
+    speeds = not_negative(given, "approach_speed", default, (), (robot.nv,))
+    return np.broadcast_to(speeds, (robot.nv,)).copy()
+
+
+def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+    K = np.broadcast_to(gains["stiffness"], poses.M.shape)
+    return K, gains["damping"] + gains["damping_rate"] * poses.M
+
+
+SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -72,7 +135,14 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(packed, references, power_outputs(robot))
 
 
-LAW = Law("pd_torque", prepare, gains)
+LAW = Law(
+    "pd_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling=SCALING,
+    replaces=REPLACES,
+)
 
 
 @law
@@ -80,26 +150,41 @@ def pd_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    e, rate = row(sizes, data, 0), row(sizes, data, 1)
-    spring, braking = row(sizes, data, 2), row(sizes, data, 3)
-    tau, v, wanted = data.out[:n], velocity(sizes, data), v_ref(sizes, data)
+    e, w, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    spring, braking, lost = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
+    tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
+    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    place(work, data.q_free)
-    composite_inertias(work)
-    fill_gravity(work, data.tau_free)
-    project(data, data.tau_free, tau)
+    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, w, a)
+    energy = bounded_spring(data.gains, 0, limits, e, spring)
+    taken = inner(w, spring)
     for k in range(n):
-        rate[k] = v[k] - wanted[k]
-    times(data.gains, 0, e, spring)
-    times(data.gains, n * n, rate, braking)
+        s[k] = v[k] + w[k]
+        braking[k] = s[k] - wanted[k]
+        a[k] = -a[k] * (v[k] - wanted[k]) - r * braking[k]
+        w[k] = -w[k]
+    feed_forward(work, data, w, a, tau)  # g − M dw/dt − C w − r M (s − v_ref)
+    expand_v(data, s, data.s_free)
+    motion = carry_error(work, data.s_free)
+    # dV/dt = −sᵀ D(q) (s − v_ref) − wᵀ K σ − v_refᵀ K σ: what is neither sᵀ D s nor wᵀ K σ is the
+    # moving reference's work.
+    driven = r * product(work, data, motion, wanted, braking) - inner(wanted, spring)
+    copy(braking, e)
+    times(data.gains, n * n, e, braking)
+    times(data.gains, n * n, s, lost)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    storage = 0.5 * carry_error(work, data.v_free) + 0.5 * inner(e, spring)
-    # dV/dt = −vᵀ D (v − v_ref) − v_refᵀ K e: what is not vᵀ D v is the moving reference's work.
-    lost = inner(v, braking)
-    times(data.gains, n * n, v, rate)
-    dissipation = inner(v, rate)
-    copy(v, port(sizes, data))
-    put_power(sizes, data, storage, dissipation, dissipation - lost - inner(wanted, spring))
-    return 0
+    dissipation = inner(s, lost) + r * motion
+    driven += inner(s, lost) - inner(s, braking)
+    put_power(sizes, data, 0.5 * motion + energy, dissipation + taken, driven)
+    return fit(work, data, w, tau, lost, braking)
+
+
+@kernel
+def product(work, data, motion, wanted, rate):
+    """sᵀ M w from sᵀ M s, w and s − w, without M s."""
+    expand_v(data, wanted, data.w_free)
+    expand_v(data, rate, data.s_free)
+    reference, error = carry_error(work, data.w_free), carry_error(work, data.s_free)
+    return 0.5 * (motion + reference - error)

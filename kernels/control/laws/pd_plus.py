@@ -1,14 +1,16 @@
-"""PD+ (Paden and Panja): τ = M a_ref + C v_ref + g − K e − D ė, with e = q − q_ref, ė = v − v_ref.
+"""PD+ (Paden and Panja): τ = M a_ref + C v_ref + g − K σ(e) − D(q) ė, e = q − q_ref, ė = v − v_ref.
 
 Tracks moving references without cancelling the robot's own dynamics. Because Ṁ = C + Cᵀ, the
-storage ½ ėᵀ M ė + ½ eᵀ K e falls by exactly ėᵀ D ė: passive for any reference.
+storage ½ ėᵀ M ė + P(e), with P the potential of the spring K σ(e) (saturation.py), falls by exactly
+ėᵀ D(q) ė, D(q) = D + r M(q): passive for any reference. Errors that are large are drawn in with the
+speed w(e) besides: v_r = v_ref − w(e) then takes the place of v_ref and s = v − v_r that of ė, and
+wᵀ K σ is taken away too.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import (
     Fields,
     Law,
@@ -24,7 +26,6 @@ from torqued.kernels.control.law import (
     open_control,
     port,
     power_outputs,
-    project,
     put_power,
     q_ref,
     row,
@@ -32,10 +33,10 @@ from torqued.kernels.control.law import (
     v_ref,
     velocity,
 )
-from torqued.kernels.control.laws.pd import gains
-from torqued.kernels.dynamics.kinematics import move, place
-from torqued.kernels.dynamics.rnea import add_armature, collect_forces
-from torqued.kernels.dynamics.tracking import carry_error, carry_reference, tracking_forces
+from torqued.kernels.control.laws.feed_forward import feed_forward, fit
+from torqued.kernels.control.laws.pd import REPLACES, SCALING, gains, linearization
+from torqued.kernels.control.saturation import bounded_spring, fill_approach
+from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -47,21 +48,14 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     return Prepared(packed, joint_references(robot), power_outputs(robot))
 
 
-LAW = Law("pd_plus_torque", prepare, gains)
-
-
-@kernel
-def feed_forward(work, data, w, a, tau):
-    """τ = M a + C(q, v) w + g for a reference velocity w and acceleration a; needs expand_state."""
-    expand_v(data, w, data.w_free)
-    expand_v(data, a, data.a_free)
-    place(work, data.q_free)
-    move(work, data.v_free)
-    carry_reference(work, data.w_free, data.a_free)
-    tracking_forces(work)
-    collect_forces(work, data.tau_free)
-    add_armature(work, data.a_free, data.tau_free)
-    project(data, data.tau_free, tau)
+LAW = Law(
+    "pd_plus_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling=SCALING,
+    replaces=REPLACES,
+)
 
 
 @law
@@ -69,19 +63,26 @@ def pd_plus_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
     n = sizes.nv
-    e, rate = row(sizes, data, 0), port(sizes, data)
-    spring, braking = row(sizes, data, 1), row(sizes, data, 2)
-    tau, v, wanted = data.out[:n], velocity(sizes, data), v_ref(sizes, data)
+    e, v_r, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    spring, braking, free = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
+    tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
+    given = a_ref(sizes, data)
+    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    feed_forward(work, data, wanted, a_ref(sizes, data), tau)
+    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, v_r, a)
+    energy = bounded_spring(data.gains, 0, limits, e, spring)
+    taken = inner(v_r, spring)
     for k in range(n):
-        rate[k] = v[k] - wanted[k]
-    times(data.gains, 0, e, spring)
-    times(data.gains, n * n, rate, braking)
+        v_r[k] = wanted[k] - v_r[k]
+        s[k] = v[k] - v_r[k]
+        a[k] = given[k] - a[k] * (v[k] - wanted[k]) - r * s[k]
+    feed_forward(work, data, v_r, a, tau)
+    times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    expand_v(data, rate, data.s_free)
-    storage = 0.5 * carry_error(work, data.s_free) + 0.5 * inner(e, spring)
-    put_power(sizes, data, storage, inner(rate, braking), 0.0)
-    return 0
+    expand_v(data, s, data.s_free)
+    motion = carry_error(work, data.s_free)
+    dissipation = inner(s, braking) + r * motion + taken
+    put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
+    return fit(work, data, v_r, tau, e, free)

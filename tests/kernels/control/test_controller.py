@@ -8,7 +8,7 @@ import pytest
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.control.controller import COMMON, DEFAULT_RATE, OPTIONS, pack
-from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.laws import LAWS, pd
 
 
 @pytest.fixture
@@ -70,16 +70,30 @@ def test_two_controllers_of_one_robot_keep_their_own_references(robot, state):
 
 def test_gains_in_effect_have_names_and_change_by_name(robot, state):
     controller = Controller(robot, "pd", gains={"stiffness": 3.0})
-    assert list(controller.gains) == ["stiffness", "damping"]
+    assert list(controller.gains) == list(pd.TAKEN)
     assert np.array_equal(controller.gains["stiffness"], 3.0 * np.eye(robot.nv))
     damping = controller.gains["damping"].copy()
     tuned = controller.tuned({"stiffness": 5.0})
     assert np.array_equal(tuned["stiffness"], 5.0 * np.eye(robot.nv))
     assert np.array_equal(tuned["damping"], damping)
     assert controller.gains is tuned
-    assert np.array_equal(
-        pack(tuned), np.concatenate([tuned["stiffness"].ravel(), damping.ravel()])
-    )
+    assert np.array_equal(pack(tuned), np.concatenate([x.ravel() for x in tuned.values()]))
+
+
+def test_gain_that_stands_for_others_makes_them_void(robot):
+    """A damping that is given takes the place of all damping, one that behaves of both."""
+    controller = Controller(robot, "pd")
+    assert controller.gains["damping_rate"] > 0.0
+    stiffness = controller.gains["stiffness"].copy()
+    tuned = controller.tuned({"damping": 2.0})
+    assert tuned["damping_rate"] == 0.0
+    assert np.array_equal(tuned["damping"], 2.0 * np.eye(robot.nv))
+    assert np.array_equal(tuned["stiffness"], stiffness)
+    slower = controller.tuned({"frequency": 10.0})
+    assert slower["damping_rate"] > 0.0
+    assert np.allclose(slower["stiffness"], 0.25 * stiffness, rtol=0.1)
+    with pytest.raises(InputError, match="'frequency' and 'stiffness' exclude"):
+        Controller(robot, "pd", gains={"frequency": 10.0, "stiffness": 1.0})
 
 
 def test_gains_that_are_refused_leave_those_in_effect(robot):

@@ -1,0 +1,188 @@
+"""Stability on the loop, against loops that are stepped one tick after the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from torqued.kernels import InputError, Robot
+from torqued.kernels.control import joint_gains
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.poses import coupled_groups, poses_of, random_poses
+from torqued.kernels.control.stability import check_gains, scaled, spectral_radii, step_matrix
+from torqued.kernels.model.catalog import find_urdf
+
+PERIOD = 1e-3
+
+
+def grows(M, K, D, delay, ticks=4000, parts=20):
+    """Step the loop with exact motion between small parts of a period; whether its end is larger
+    than its middle. Nothing of it is the code under test."""
+    n = len(M)
+    rng = np.random.default_rng(0)
+    q, v = rng.normal(size=n), np.zeros(n)
+    h = PERIOD / parts
+    late = round(delay / h)
+    sent = [np.zeros(n)] * (late + 1)
+    sizes = []
+    for k in range(ticks * parts):
+        if k % parts == 0:
+            held = np.linalg.solve(M, -K @ q - D @ v)
+            sizes.append(np.linalg.norm(q) + np.linalg.norm(v))
+        sent.append(held)
+        a = sent[-1 - late]
+        q, v = q + h * v + 0.5 * h * h * a, v + h * a
+        if sizes[-1] > 1e9:
+            return True
+    return max(sizes[-200:]) > max(sizes[ticks // 4 : ticks // 4 + 200])
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.0005, 0.002, 0.0031])
+def test_radius_tells_growth_from_decay(delay):
+    rng = np.random.default_rng(1)
+    root = rng.normal(size=(2, 2))
+    M = root @ root.T + 0.2 * np.eye(2)
+    K, D = 400.0 * np.diag([1.0, 0.3]), 30.0 * np.array([[1.0, 0.1], [0.1, 0.5]])
+    seen = set()
+    # Just below and above the largest rates that are stable.
+    low, high = 0.1, 300.0
+    while high / low > 1.01:
+        middle = math.sqrt(low * high)
+        radius = spectral_radii(M[None], middle**2 * K[None], middle * D[None], PERIOD, delay)[0]
+        low, high = (middle, high) if radius < 1.0 else (low, middle)
+    for rates in (0.9 * low, 1.1 * high):
+        radius = spectral_radii(M[None], rates**2 * K[None], rates * D[None], PERIOD, delay)[0]
+        assert grows(M, rates**2 * K, rates * D, delay) == (radius > 1.0)
+        seen.add(bool(radius > 1.0))
+    assert seen == {True, False}
+
+
+def test_modes_one_by_one_are_those_of_all_together():
+    """Damping that shares K's modes takes another way through the code."""
+    rng = np.random.default_rng(2)
+    root = rng.normal(size=(5, 4, 4))
+    M = root @ root.transpose(0, 2, 1) + np.eye(4)
+    K = np.broadcast_to(np.diag(rng.uniform(100.0, 2000.0, 4)), M.shape)
+    D = 20.0 * M + 0.01 * K
+    together = spectral_radii(M, K, D, PERIOD, 0.002)
+    L = np.linalg.cholesky(M)
+    A, B = (
+        np.linalg.solve(L, np.linalg.solve(L, X).transpose(0, 2, 1)).transpose(0, 2, 1)
+        for X in (K, D)
+    )
+    eigenvalues = np.linalg.eigvals(step_matrix(A, B, PERIOD, 0.002))
+    assert np.allclose(together, np.abs(eigenvalues).max(axis=1), rtol=1e-9)
+
+
+def test_groups_are_joints_that_act_on_each_other():
+    M = np.eye(5)[None].copy()
+    M[0, 1, 3] = M[0, 3, 1] = 0.5
+    assert [list(group) for group in coupled_groups(M)] == [[0], [1, 3], [2], [4]]
+    K = np.zeros((1, 5, 5))
+    K[0, 4, 3] = 1.0
+    assert [list(group) for group in coupled_groups(M, K)] == [[0], [1, 3, 4], [2]]
+
+
+@pytest.fixture(scope="module")
+def panda():
+    return Robot.from_urdf(find_urdf("panda"))
+
+
+def test_gains_that_a_user_gave_are_refused_with_what_would_be_stable(panda):
+    given = {"stiffness": 1000.0, "damping": 50.0}
+    controller = Controller(panda, "pd_plus", gains=given)
+    with pytest.raises(
+        InputError, match=r"unstable with a delay of 2 ms: at q = \[.*stable: stiff"
+    ):
+        controller.stabilize(PERIOD)
+    found = check_gains(panda, LAWS["pd_plus"], controller.gains, {}, PERIOD)
+    assert not found.stable and found.margin < 0.0 and 0.0 < found.factor < 1.0
+    slower = {"stiffness": 1000.0 * found.factor**2, "damping": 50.0 * found.factor}
+    assert Controller(panda, "pd_plus", gains=slower).stabilize(PERIOD).stable
+    faster = {"stiffness": 1200.0 * found.factor**2, "damping": 55.0 * found.factor}
+    with pytest.raises(InputError, match="unstable"):
+        Controller(panda, "pd_plus", gains=faster).stabilize(PERIOD)
+
+
+def test_gains_that_nobody_gave_are_reduced_for_a_long_delay(panda):
+    controller = Controller(panda, "pd_plus")
+    before = controller.gains["stiffness"].copy()
+    assert controller.stabilize(PERIOD).stable
+    assert np.array_equal(controller.gains["stiffness"], before)
+    found = controller.stabilize(PERIOD, 0.03)
+    assert not found.stable and found.factor < 1.0
+    assert np.allclose(controller.gains["stiffness"], found.factor**2 * before)
+    assert np.array_equal(
+        controller.data.gains[: before.size], controller.gains["stiffness"].ravel()
+    )
+    assert controller.stabilize(PERIOD, 0.03).stable
+
+
+@pytest.mark.parametrize("value", [-0.001, 1.0, math.nan])
+def test_delay_that_makes_no_sense_is_refused(panda, value):
+    with pytest.raises(InputError, match="delay is"):
+        Controller(panda, "pd").stabilize(PERIOD, value)
+
+
+def test_laws_without_springs_in_the_joints_are_not_judged():
+    robot = Robot.family("chain", 3)
+    assert Controller(robot, "stream").stabilize(PERIOD) is None
+    assert Controller(robot, "gravity").stabilize(PERIOD).stable
+    with pytest.raises(InputError, match="damping × "):
+        Controller(robot, "gravity", gains={"damping": 1e4}).stabilize(PERIOD)
+
+
+ARMS = ("ur10", "kinova", "xarm7", "so101")
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("law", ["pd", "pd_plus", "passivity", "computed_torque"])
+def test_default_gains_are_stable_at_poses_they_were_not_chosen_for(name, law):
+    robot = Robot.named(name)
+    poses = random_poses(robot, 300, seed=99)
+    gains = LAWS[law].gains(robot, {}, {})
+    K, D = LAWS[law].linearization(robot, gains, {}, poses)
+    assert spectral_radii(poses.M, K, D, PERIOD, 0.003).max() < 1.0
+
+
+def test_light_branch_does_not_weaken_the_others():
+    """Talos' arm alone, and beside a second robot of one light joint: the same stiffness."""
+    M = poses_of(Robot.named("talos_left_arm")).M
+    n = M.shape[-1]
+    both = np.zeros((len(M), n + 1, n + 1))
+    both[:, :n, :n], both[:, n, n] = M, 1e-6
+    alone, beside = coupled_groups(M), coupled_groups(both)
+    assert [list(group) for group in beside] == [*(list(group) for group in alone), [n]]
+
+
+def test_fastest_mode_of_the_default_stiffness_is_as_said():
+    for name in ARMS:
+        robot = Robot.named(name)
+        K = LAWS["pd"].gains(robot, {}, {})["stiffness"]
+        squares = [np.linalg.eigvals(np.linalg.solve(M, K)).real.max() for M in poses_of(robot).M]
+        assert math.sqrt(max(squares)) < 1.02 * joint_gains.FASTEST
+
+
+def test_damping_ratio_is_that_of_the_fastest_mode():
+    robot = Robot.named("xarm7")
+    gains = LAWS["pd"].gains(robot, {"damping_ratio": 0.8}, {})
+    poses = poses_of(robot)
+    ratios, frequencies = [], []
+    for M in poses.M:
+        values, vectors = np.linalg.eig(np.linalg.solve(M, gains["stiffness"]))
+        D = gains["damping"] + gains["damping_rate"] * M
+        for square, x in zip(values.real, vectors.real.T, strict=True):
+            frequencies.append(math.sqrt(square))
+            ratios.append((x @ D @ x) / (x @ M @ x) / (2.0 * math.sqrt(square)))
+    assert abs(ratios[int(np.argmax(frequencies))] - 0.8) < 0.02
+    assert min(ratios) > 0.55 * 0.8
+
+
+def test_scaled_gains_are_the_same_motion_slowed_down():
+    law = LAWS["passivity"]
+    gains = {"bandwidth": np.eye(2), "damping": np.eye(2), "damping_rate": np.array(4.0)}
+    slower = scaled(law, gains, 0.5)
+    assert slower["damping_rate"] == 2.0 and np.array_equal(slower["bandwidth"], 0.5 * np.eye(2))
