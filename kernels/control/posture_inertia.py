@@ -18,6 +18,9 @@ SAMPLES = 50
 #: Of the inertias that a joint has there, the one that this share of them is below.
 LIGHT = 0.1
 
+#: Added to a mass matrix, relative to its diagonal: some files have links without mass.
+WEIGHTLESS = 1e-9
+
 _KNOWN: WeakKeyDictionary[Robot, Array] = WeakKeyDictionary()
 
 
@@ -28,9 +31,14 @@ def posture_inertia(robot: Robot) -> Array:
     each by itself by more than √n, however the robot stands. Computed once for each robot.
     """
     if robot not in _KNOWN:
-        mobility = [
-            np.diag(robot.solve_mass(q, np.eye(robot.nv))) for q in configurations(robot, SAMPLES)
-        ]
+        mobility = [np.diag(mass_inverse(robot, q)) for q in configurations(robot, SAMPLES)]
         inertia: Array = np.quantile(1.0 / np.array(mobility), LIGHT, axis=0)
         _KNOWN[robot] = inertia
     return _KNOWN[robot]
+
+
+def mass_inverse(robot: Robot, q: Array) -> Array:
+    """M⁻¹ (nv, nv), of a robot whose links need not all have mass."""
+    M = robot.mass_matrix(q)
+    floor = WEIGHTLESS * (np.diag(M) + np.trace(M) / len(M))
+    return np.asarray(np.linalg.inv(M + np.diag(floor)))

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.wholebody import law  # noqa: F401  (registers its entries)
 from torqued.kernels.control.wholebody.contacts import EDGES
 from torqued.kernels.control.wholebody.controller import ContactController, quaternion
@@ -109,7 +108,7 @@ class WholeBody(ContactController):
             elif kind == "com":
                 values[f"{name}.position"] = self.robot.center_of_mass(q)
             elif kind != "momentum":
-                pose = self._pose(q, record)
+                pose = self.frame_pose_of(q, record)
                 if kind != "orientation":
                     values[f"{name}.position"] = pose[:3, 3].copy()
                 if kind != "point":
@@ -117,11 +116,3 @@ class WholeBody(ContactController):
         values["active"][:] = 1.0
         values["max_force"][:] = UNBOUNDED
         return values
-
-    def _pose(self, q: Any, record: Any) -> Array:
-        frames = np.zeros(1, record["frame"].dtype).view(np.recarray)
-        frames[0] = record["frame"]
-        poses = np.empty((1, 4, 4))
-        COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
-        pose: Array = poses[0]
-        return pose
