@@ -12,12 +12,14 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.control.law import Array
+from torqued.kernels.control.mass_inverse import configurations, mass_inverse
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: Configurations within limits that are looked at; always the same ones.
+#: Configurations that are looked at.
 SAMPLES = 200
 #: A direction whose mobility is below this share of the largest one, in all configurations, is one
 #: that the frame cannot move in.
@@ -49,23 +51,20 @@ def frame_mobility(robot: Robot, frame: str, point: Any = None) -> FrameMobility
     known = _KNOWN.setdefault(robot, {})
     key = (frame, b"" if point is None else np.asarray(point, float).tobytes())
     if key not in known:
-        known[key] = measure(robot, frame, point)
+        with np.errstate(over="ignore", invalid="ignore"):
+            known[key] = measure(robot, frame, point)
     return known[key]
-
-
-def configurations(robot: Robot, count: int = SAMPLES) -> list[Array]:
-    """The neutral one, which is often singular, and random ones."""
-    rng = np.random.default_rng(0)
-    return [robot.neutral(), *(robot.random_state(rng)[0] for _ in range(count - 1))]
 
 
 def measure(robot: Robot, frame: str, point: Any) -> FrameMobility:
     blocks: tuple[list[Any], list[Any]] = ([], [])
     counts, lightest = np.zeros(3, int), np.full(2, np.inf)
     effort = np.where(robot.limits.effort > 0.0, robot.limits.effort, np.inf)
-    for q in configurations(robot):
+    for q in configurations(robot, SAMPLES):
         J = robot.frame_jacobian(q, frame, point=point)
-        A = J @ robot.solve_mass(q, J.T)
+        A = J @ mass_inverse(robot, q) @ J.T
+        if not np.isfinite(A).all():
+            raise InputError("point: too far away from its frame", "point", None, "metres")
         parts = [np.linalg.eigvalsh(A[rows, rows]) for rows in (ROTATION, TRANSLATION)]
         for block, values in zip(blocks, parts, strict=True):
             block.append(values)

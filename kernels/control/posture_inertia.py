@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from torqued.kernels.control.frame_mobility import configurations
 from torqued.kernels.control.law import Array
+from torqued.kernels.control.mass_inverse import configurations, mass_inverse
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -18,8 +18,6 @@ SAMPLES = 50
 #: Of the inertias that a joint has there, the one that this share of them is below.
 LIGHT = 0.1
 
-#: Added to a mass matrix, relative to its diagonal: some files have links without mass.
-WEIGHTLESS = 1e-9
 
 _KNOWN: WeakKeyDictionary[Robot, Array] = WeakKeyDictionary()
 
@@ -35,10 +33,3 @@ def posture_inertia(robot: Robot) -> Array:
         inertia: Array = np.quantile(1.0 / np.array(mobility), LIGHT, axis=0)
         _KNOWN[robot] = inertia
     return _KNOWN[robot]
-
-
-def mass_inverse(robot: Robot, q: Array) -> Array:
-    """M⁻¹ (nv, nv), of a robot whose links need not all have mass."""
-    M = robot.mass_matrix(q)
-    floor = WEIGHTLESS * (np.diag(M) + np.trace(M) / len(M))
-    return np.asarray(np.linalg.inv(M + np.diag(floor)))

@@ -148,6 +148,9 @@ class Balance(ContactController):
                 record["contact"] = self.contact_frames.index(frame)
             J = robot.frame_jacobian(robot.neutral(), frame, point=task.get("point"))
             moved = np.abs(J).max(axis=0) > 0.0
+            if not moved[6:].any():
+                message = f"frame {frame!r} is moved by no joint, it is fixed to the base"
+                raise InputError(f"tasks[{k}].frame: {message}", f"tasks[{k}].frame", frame)
             self._limbs[k, 6:] = moved[6:]
             weights = limb_inertia(robot, frame, task.get("point"))
             record["inertia"] = [min(part.heavy, LIGHTEST * part.light) for part in weights]
@@ -168,7 +171,8 @@ class Balance(ContactController):
         joints[:6] = 0.0
         twice = 2.0 * DAMPING_RATIO
         stiffness = min(inertia * ORIENTATION_RATE**2, base.light * FASTEST_BASE**2)
-        damping = min(twice * np.sqrt(stiffness * base.heavy), base.light * FASTEST_DAMPING)
+        heavy = min(base.heavy, inertia)
+        damping = min(twice * np.sqrt(stiffness * heavy), base.light * FASTEST_DAMPING)
         return {
             "com.stiffness": mass * COM_RATE**2,  # N/m
             "com.damping": twice * mass * COM_RATE,  # N s/m

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.control.law import Array
-from torqued.kernels.control.posture_inertia import mass_inverse
+from torqued.kernels.control.mass_inverse import mass_inverse
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -51,7 +52,10 @@ def held_inverse(robot: Robot, q: Array, feet: Feet) -> Array:
         [robot.frame_jacobian(q, frame, point=p)[3:] for frame, points in feet for p in points]
     )
     W = mass_inverse(robot, q)
-    held = J @ W @ J.T
+    with np.errstate(over="ignore", invalid="ignore"):
+        held = J @ W @ J.T
+    if not np.isfinite(held).all():
+        raise InputError("contacts: points too far away from their frames", "contacts")
     return np.asarray(W - W @ J.T @ np.linalg.pinv(held, rcond=HELD, hermitian=True) @ J @ W)
 
 
@@ -74,7 +78,10 @@ def limb_inertia(robot: Robot, frame: str, point: Array | None) -> tuple[Weights
     for q in around_neutral(robot):
         J = np.array(robot.frame_jacobian(q, frame, point=point))
         J[:, :6] = 0.0
-        A = J @ mass_inverse(robot, q) @ J.T
+        with np.errstate(over="ignore", invalid="ignore"):
+            A = J @ mass_inverse(robot, q) @ J.T
+        if not np.isfinite(A).all():
+            raise InputError("point: too far away from its frame", "tasks", None, "metres")
         for k in range(2):
             found[k].append(np.linalg.eigvalsh(A[3 * k : 3 * k + 3, 3 * k : 3 * k + 3]))
     weights = []
