@@ -1,4 +1,4 @@
-"""How light each joint of a robot can feel, for springs that hold a posture."""
+"""What joints weigh, for constant springs and dampers that hold a posture at any configuration."""
 
 from __future__ import annotations
 
@@ -14,22 +14,41 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: Configurations that are looked at.
-SAMPLES = 50
-#: Of the inertias that a joint has there, the one that this share of them is below.
-LIGHT = 0.1
-
+SAMPLES = 24
+#: How many times lighter than each joint by itself joints may be together, at most.
+SPREAD = 8.0
+#: Steps of the search.
+STEPS = 24
 
 _KNOWN: WeakKeyDictionary[Robot, Array] = WeakKeyDictionary()
 
 
 def posture_inertia(robot: Robot) -> Array:
-    """(nv,) what joints weigh where all others give way, kg m² or kg; rather their lightest.
+    """(nv,) κ, kg m² or kg: the mean of M's diagonal, less where joints are lighter together.
 
-    M ≥ diag(1 / (M⁻¹)ₖₖ) / n: a stiffness in proportion makes no combination of joints faster than
-    each by itself by more than √n, however the robot stands. Computed once for each robot.
+    No eigenvalue of M⁻¹ diag(κ) exceeds `SPREAD` in any of the configurations, so that a stiffness
+    κ ω² makes no mode faster than √SPREAD ω. Joints pay for a mode by their part in it: a light
+    hand does not make legs soft. Zero for a floating base. Computed once for each robot.
     """
     if robot not in _KNOWN:
-        mobility = [np.diag(mass_inverse(robot, q)) for q in configurations(robot, SAMPLES)]
-        inertia: Array = np.quantile(1.0 / np.array(mobility), LIGHT, axis=0)
-        _KNOWN[robot] = inertia
+        _KNOWN[robot] = measure(robot)
     return _KNOWN[robot]
+
+
+def measure(robot: Robot) -> Array:
+    first = 6 if robot.model.base == "floating" else 0
+    poses = configurations(robot, SAMPLES)
+    inverse = np.array([mass_inverse(robot, q)[first:, first:] for q in poses])
+    typical = np.mean([np.diag(robot.mass_matrix(q))[first:] for q in poses], axis=0)
+    mobility = np.diagonal(inverse, axis1=1, axis2=2).max(axis=0)
+    k = np.minimum(typical, SPREAD / mobility)
+    for _ in range(STEPS):
+        root = np.sqrt(k)
+        values, vectors = np.linalg.eigh(root[:, None] * inverse * root)
+        excess = np.log(np.maximum(values[:, -1] / SPREAD, 1.0))
+        if excess.max(initial=0.0) < 0.05:
+            break
+        k *= np.exp(-(vectors[:, :, -1] ** 2 * excess[:, None]).max(axis=0))
+    found = np.zeros(robot.nv)
+    found[first:] = k
+    return found

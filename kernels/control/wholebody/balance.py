@@ -37,8 +37,8 @@ COM_RATE, ORIENTATION_RATE = 5.0, 6.0
 DAMPING_RATIO = 0.8
 #: rad/s and 1/s: what the base may do at most where it is lightest, with its feet held.
 FASTEST_BASE, FASTEST_DAMPING = 30.0, 120.0
-#: rad/s, of a joint by itself where it is lightest.
-POSTURE_RATE = 10.0
+#: rad/s, of a joint by itself.
+POSTURE_RATE = 8.0
 #: Kinds of tasks that balancing has, and how much faster than where it is lightest a task's frame
 #: may be taken for by its gains.
 TASK_KINDS = ("frame", "point", "orientation")
@@ -167,8 +167,7 @@ class Balance(ContactController):
         mass = robot.total_mass
         inertia = float(np.trace(robot.centroidal_matrix(robot.neutral())[:3, :3])) / 3.0
         base = base_inertia(robot, feet)
-        joints = posture_inertia(robot).copy()
-        joints[:6] = 0.0
+        joints = posture_inertia(robot)
         twice = 2.0 * DAMPING_RATIO
         stiffness = min(inertia * ORIENTATION_RATE**2, base.light * FASTEST_BASE**2)
         heavy = min(base.heavy, inertia)
