@@ -37,6 +37,8 @@ def posture_inertia(robot: Robot) -> Array:
 
 def measure(robot: Robot) -> Array:
     first = 6 if robot.model.base == "floating" else 0
+    if robot.nv == first:
+        return np.zeros(robot.nv)
     poses = configurations(robot, SAMPLES)
     inverse = np.array([mass_inverse(robot, q)[first:, first:] for q in poses])
     typical = np.mean([np.diag(robot.mass_matrix(q))[first:] for q in poses], axis=0)

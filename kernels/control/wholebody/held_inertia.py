@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 SAMPLES, AROUND = 12, 0.5
 #: What counts as a direction that contacts hold, relative to the largest.
 HELD = 1e-6
+#: m, from a joint to a point that it moves.
+FARTHEST = 1e6
 
 #: Points (k, 3) of a contact, by the name of its frame.
 Feet = Sequence[tuple[str, Array]]
@@ -51,11 +53,10 @@ def held_inverse(robot: Robot, q: Array, feet: Feet) -> Array:
     J = np.vstack(
         [robot.frame_jacobian(q, frame, point=p)[3:] for frame, points in feet for p in points]
     )
-    W = mass_inverse(robot, q)
-    with np.errstate(over="ignore", invalid="ignore"):
-        held = J @ W @ J.T
-    if not np.isfinite(held).all():
+    if not np.abs(J).max() < FARTHEST:
         raise InputError("contacts: points too far away from their frames", "contacts")
+    W = mass_inverse(robot, q)
+    held = J @ W @ J.T
     return np.asarray(W - W @ J.T @ np.linalg.pinv(held, rcond=HELD, hermitian=True) @ J @ W)
 
 
@@ -78,10 +79,9 @@ def limb_inertia(robot: Robot, frame: str, point: Array | None) -> tuple[Weights
     for q in around_neutral(robot):
         J = np.array(robot.frame_jacobian(q, frame, point=point))
         J[:, :6] = 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            A = J @ mass_inverse(robot, q) @ J.T
-        if not np.isfinite(A).all():
+        if not np.abs(J).max() < FARTHEST:
             raise InputError("point: too far away from its frame", "tasks", None, "metres")
+        A = J @ mass_inverse(robot, q) @ J.T
         for k in range(2):
             found[k].append(np.linalg.eigvalsh(A[3 * k : 3 * k + 3, 3 * k : 3 * k + 3]))
     weights = []
