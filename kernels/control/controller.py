@@ -29,13 +29,13 @@ from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
-from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.control.stability import (
     DEFAULT_DELAY,
     Stability,
     checked_delay,
     require_stable,
 )
+from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.primitives.workspace import Workspace
 from torqued.kernels.result_checks import not_finite
@@ -50,7 +50,7 @@ GUARDS = ("reference_limits", "walls", "low_pass")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
 #: What a session takes beside that: how long a torque is held and fades when there is no other.
-SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping")
+SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping", "delay")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 
@@ -225,16 +225,23 @@ class Controller:
         """Change what a frame carries, from the next call on; mass 0: nothing any more."""
         self.payload.fill(self.payload.changed(payload), self.data.load)
 
-    def tuned(self, changes: Mapping[str, Any]) -> Gains:
-        """All gains by name with some changed, checked; others stay as they were."""
+    def tuned(
+        self, changes: Mapping[str, Any], period: float = 0.0, delay: float = DEFAULT_DELAY
+    ) -> Gains:
+        """All gains by name with some changed, checked; others stay as they were.
+
+        With the period of a loop, s, they have to be stable on it.
+        """
         # Those in effect, not those given: a default may depend on a gain that changes.
         void = {name for given in changes for name in self.law.replaces.get(given, ())}
         merged = {name: value for name, value in self.gains.items() if name not in void} | {
             **changes
         }
         gains = self.law.gains(self.robot, merged, self.fields)
-        self.fields = {**self.fields, "gains": merged}
-        self.gains = gains
+        fields = {**self.fields, "gains": merged}
+        if period > 0.0:
+            gains, _ = require_stable(self.robot, self.law, gains, fields, period, delay)
+        self.fields, self.gains = fields, gains
         return gains
 
     def stabilize(self, period: float, delay: float = DEFAULT_DELAY) -> Stability | None:

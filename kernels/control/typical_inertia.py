@@ -23,8 +23,6 @@ SAMPLES = 24
 #: 1/s, of the fastest motion that damping by default makes: a loop of 1 kHz with one or two
 #: milliseconds of delay on its way has a wide margin then.
 FASTEST = 250.0
-#: What an eigenvalue of J M⁻¹ Jᵀ counts at least, relative to the largest.
-SMALLEST = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,24 +51,6 @@ def typical_inertia(robot: Robot) -> TypicalInertia:
         spreads = [1.0 / np.linalg.eigvalsh(scale[:, None] * M * scale)[0] for M in matrices]
         _KNOWN[robot] = TypicalInertia(diagonal, float(np.median(spreads)))
     return _KNOWN[robot]
-
-
-def frame_inertia(robot: Robot, frame: str) -> Array:
-    """(6,) what a frame's rotations and translations weigh, kg m² and kg; medians.
-
-    Translations as long as the frame does not turn (Λ). For rotations the geometric mean of that
-    and of what they weigh where all else gives way: about the axis of its last joint a hand is
-    light as a feather, and damping that suits its other axes is too much there for a late torque.
-    """
-    diagonals = []
-    for q in configurations(robot):
-        J = robot.frame_jacobian(q, frame)
-        mobility = J @ robot.solve_mass(q, J.T)
-        held = np.diag(np.linalg.pinv(mobility, rcond=SMALLEST, hermitian=True))
-        free = 1.0 / np.maximum(np.diag(mobility), SMALLEST * mobility.max())
-        diagonals.append(np.concatenate([np.sqrt(free * held)[:3], held[3:]]))
-    median: Array = np.median(diagonals, axis=0)
-    return median
 
 
 def configurations(robot: Robot) -> list[Array]:

@@ -18,7 +18,8 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
 from torqued.kernels.control.fallback import KINDS
-from torqued.kernels.input_checks import mapping, numbers, text
+from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
+from torqued.kernels.input_checks import mapping, number, numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
@@ -139,6 +140,8 @@ class Servo:
         }
         law = text(fields, "law", "")
         controller = Controller(self.robot, law, **settings)
+        delay = number("delay", fields.get("delay", DEFAULT_DELAY))
+        stability = controller.stabilize(self.period, delay)
         safety = chosen_safety(self.safety, fields, controller)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
@@ -161,6 +164,7 @@ class Servo:
             socket=socket,
             controller=controller,
             safety=safety,
+            delay=delay,
             cost=compute + transfer,
             share=share_of(compute),
             owner=np.frombuffer(owner.encode(), np.uint8),
@@ -184,6 +188,7 @@ class Servo:
             "fade": safety.fade,
             "fallback": safety.fallback,
             "without_states": safety.without_states,
+            "stability": as_map(stability, delay),
             "command_endpoint": caller.transport.reached_by()["request"],
         }
 
@@ -259,7 +264,7 @@ class Servo:
         over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
         if not 0.0 <= over <= LONGEST_RAMP:
             raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
-        gains = session.controller.tuned(mapping(fields, "gains"))
+        gains = session.controller.tuned(mapping(fields, "gains"), self.period, session.delay)
         record = self.shared.sessions[session.slot]
         while record.tuned != record.tuning and self.runs():
             time.sleep(1e-4)  # the loop has not taken over those of the last time
@@ -369,6 +374,19 @@ class Servo:
         out["lateness"]["max_us"] = float(loop.latest) * 1e-3
         out["compute"]["max_us"] = float(loop.longest) * 1e-3
         return out
+
+
+def as_map(stability: Stability | None, delay: float) -> dict[str, Any]:
+    """What was found of a session's gains, for its client."""
+    if stability is None:
+        return {"checked": False, "delay": delay}
+    return {
+        "checked": True,
+        "delay": delay,
+        "margin": stability.margin,
+        "pose": stability.pose,
+        "reduced_by": stability.factor,
+    }
 
 
 def success_rate(record: Any) -> float:

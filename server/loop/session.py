@@ -48,6 +48,7 @@ class Session:
     socket: zmq.Socket[bytes]
     controller: Controller
     safety: Safety
+    delay: float  # s from a state to its torque, that its gains have to be stable with
     cost: float  # s that a tick takes, its frames included
     share: int  # ns that computing may take in each tick
     owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
@@ -60,7 +61,8 @@ class Session:
 
 def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Controller) -> Safety:
     """What a session asked for in place of the daemon's own."""
-    given = {name: fields[name] for name in SESSION_OPTIONS if fields.get(name) is not None}
+    options = (name for name in SESSION_OPTIONS if name != "delay")
+    given = {name: fields[name] for name in options if fields.get(name) is not None}
     if given and not controller.law.is_torque:
         name = next(iter(given))
         raise InputError(f"{name}: a stream has no torque to fall back from", name)

@@ -22,7 +22,7 @@ TYPES = {
     **dict.fromkeys(("q", "v", "a", "tau", "w", "b", "dt", "restitution", "over"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
-    **dict.fromkeys(("low_pass", "seconds", "lease"), "numbers"),
+    **dict.fromkeys(("low_pass", "seconds", "lease", "delay"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
     **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),

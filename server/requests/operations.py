@@ -188,7 +188,8 @@ TABLE = (
         (
             *("session", "endpoint", "owner", "server_key", "law", "gains", "payload", "friction"),
             *("state_bytes", "output_bytes", "state", "references", "outputs", "period"),
-            *("stale_after", "hold", "fade", "fallback", "without_states", "command_endpoint"),
+            *("stale_after", "hold", "fade", "fallback", "without_states", "stability"),
+            "command_endpoint",
         ),
         LOOP,
         sessions.open_session,

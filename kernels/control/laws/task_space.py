@@ -1,137 +1,333 @@
-"""The dynamics of a frame: task inertia and Coriolis terms that keep Λ̇ = μ + μᵀ.
+"""The dynamics of a frame, at a singularity too: nothing that grows there is inverted.
 
-In coordinates v̄ = [ẋ; ν] with ẋ = J v and dynamically consistent ν, [EW21] section 3.3 gives
+With the whitened Jacobian T = L⁻¹ Jᵀ S, where M = L Lᵀ and S measures rotations and translations
+each in units of their own typical inertia, the eigenvalues g of Tᵀ T = S J M⁻¹ Jᵀ S say how freely
+the frame moves in each direction: about one where it is as heavy as usual, zero where it cannot
+move. A direction counts by γ(g), one where the arm is regular and zero in a singularity:
 
-    Λ = (J M⁻¹ Jᵀ)⁻¹,   J̄ = M⁻¹ Jᵀ Λ,   μ = J̄ᵀ C J̄ − Λ J̇ J̄
+    Λ = S Z diag(1/g) Zᵀ S,   Λ_γ = S Z diag(γ/g) Zᵀ S,   N = 1 − Jᵀ Λ_γ J M⁻¹
 
-and what couples frame and null space is skew: it moves energy and makes none.
+Λ is the frame's inertia (J M⁻¹ Jᵀ)⁻¹ ([EW21] section 3.3), N what is left of a torque that must
+not move the frame. Where the arm is singular, N lets pass what the frame cannot feel.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numba import carray
-
-from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import Array, copy, project, project_square, square
-from torqued.kernels.dynamics.articulated import OK
+from torqued.kernels.compilation.jit import kernel, routine
+from torqued.kernels.control.law import inner, project, project_square, square
 from torqued.kernels.dynamics.composite import composite_factors
 from torqued.kernels.dynamics.coriolis import fill_coriolis
 from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, fill_jacobian_rate
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import fill_gravity
+from torqued.kernels.primitives.arrays import Floats, Layout, array
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
-from torqued.kernels.primitives.workspace import pointer
+from torqued.kernels.primitives.eigenvalues import diagonalize
 
-#: Below this ratio of a pivot of J M⁻¹ Jᵀ to its diagonal the frame is near a singularity, and
-#: task inertia is kept from growing further.
-NEAR = 1e-3
-#: What is added to the diagonal in the singularity itself, relative to it.
-SOFTENING = 1e-2
+#: Mobilities, relative to the typical one, between which a direction of the frame fades out.
+SINGULAR, REGULAR = 1e-3, 1e-2
+#: The same, below which references of the frame become less and less motion of joints.
+FOLLOWED = 3e-2
+#: Share of a joint's speed limit that a reference of the frame may ask for, and how often per
+#: second it may ask for all of that limit.
+FED_FORWARD, STEEPEST = 0.7, 60.0
+
+
+class TaskSizes(NamedTuple):
+    """Of one law: velocities, those of the free tree, and rows of the frame's twist."""
+
+    nv: int
+    nv_free: int
+    rows: int
 
 
 class Task(NamedTuple):
-    """Matrices of m rows of a frame's motion. Scratch in the law's memory."""
+    """Matrices of the controlled rows of a frame's motion, and what the law has at opening."""
 
-    J: Array  # (m, nv)
-    Jdot: Array  # (m, nv)
-    X: Array  # (m, nv) rows M⁻¹ Jᵀ
-    Jbar: Array  # (m, nv) rows of J̄ᵀ
-    inertia: Array  # (m, m) Λ
-    K: Array  # (m, m) scratch
-    C: Array  # (nv, nv)
+    scale: Floats = array(float, 6)  # S of each row: √ of typical inertias; set at opening
+    speed: Floats = array(float, "nv")  # limits of joints' speeds; set at opening
+    J_free: Floats = array(float, 6, "nv_free")
+    Jdot_free: Floats = array(float, 6, "nv_free")
+    whole: Floats = array(float, 6, "nv")  # J, all rows
+    whole_rate: Floats = array(float, 6, "nv")  # J̇
+    J: Floats = array(float, "rows", "nv")
+    Jdot: Floats = array(float, "rows", "nv")
+    X: Floats = array(float, "rows", "nv")  # J M⁻¹
+    M: Floats = array(float, "nv", "nv")
+    L: Floats = array(float, "nv", "nv")  # its Cholesky factor
+    C: Floats = array(float, "nv", "nv")
+    mobility: Floats = array(float, "nv")  # diagonal of M⁻¹
+    D: Floats = array(float, "nv", "nv")  # damping of joints
+    E: Floats = array(float, "nv", "nv")  # its factor
+    DJ: Floats = array(float, "rows", "nv")  # scratch
+    missing: Floats = array(float, "nv")  # of M ẇ, what is not fed forward
+    force: Floats = array(float, 6)  # of the spring, world axes
+    A: Floats = array(float, "rows", "rows")  # J M⁻¹ Jᵀ
+    G: Floats = array(float, "rows", "rows")  # scratch of eigenvalues
+    Z: Floats = array(float, "rows", "rows")  # their vectors, as columns
+    g: Floats = array(float, "rows")  # mobilities relative to typical ones
+    gamma: Floats = array(float, "rows")  # how much a direction counts
+    inertia: Floats = array(float, "rows", "rows")  # Λ, kept from growing in a singularity
+    counted: Floats = array(float, "rows", "rows")  # Λ_γ
+    root: Floats = array(float, "rows", "rows")  # of the stiffness: K = root rootᵀ
+    damping: Floats = array(float, "rows", "rows")  # of the frame
+    x: Floats = array(float, 8, "rows")  # scratch
+    y: Floats = array(float, 8, "nv")  # scratch
 
 
-def task_words(nv: int, nv_free: int) -> int:
-    """Length of the memory that a task needs."""
-    return 2 * 6 * nv_free + 5 * 6 * nv + 2 * 36 + 60
+TASK = Layout(Task, TaskSizes)
+open_task = TASK.open
 
 
-@kernel
-def rows_at(address, start, rows, columns):
-    return carray(pointer(address + np.uint64(8 * start)), (rows, columns), np.float64)
+@routine
+def fill_task(work, sizes, data, task, frame, first, gravity):
+    """Dynamics of a frame's hybrid twist from row `first` on; needs expand_state.
 
-
-@kernel
-def fill_task(work, sizes, data, frame, first, m, gravity):
-    """Dynamics of rows first … first + m of a frame's hybrid twist; needs expand_state.
-
-    `gravity` (nv,) becomes g. Returns the task and a status.
+    `gravity` (nv,) becomes g. Returns a status.
     """
-    n, free = sizes.nv, sizes.nv_free
-    address = np.uint64(data.memory.ctypes.data)
-    J_free, Jdot_free = rows_at(address, 0, 6, free), rows_at(address, 6 * free, 6, free)
-    start = 12 * free
-    whole, whole_rate = rows_at(address, start, 6, n), rows_at(address, start + 6 * n, 6, n)
-    task = Task(
-        whole[first : first + m],
-        whole_rate[first : first + m],
-        rows_at(address, start + 12 * n, m, n),
-        rows_at(address, start + 18 * n, m, n),
-        rows_at(address, start + 30 * n, m, m),
-        rows_at(address, start + 30 * n + 36, m, m),
-        square(sizes, data, 4, n),
-    )
-    M = square(sizes, data, 3, n)
+    n, free, m = sizes.nv, sizes.nv_free, len(task.g)
     M_free, Mdot_free = square(sizes, data, 0, free), square(sizes, data, 1, free)
     C_free = square(sizes, data, 2, free)
     place(work, data.q_free)
     move(work, data.v_free)
     composite_factors(work)
     fill_coriolis(work, M_free, Mdot_free, C_free)
-    project_square(data, M_free, M)
+    project_square(data, M_free, task.M)
     project_square(data, C_free, task.C)
     fill_gravity(work, data.tau_free)
     project(data, data.tau_free, gravity)
-    fill_jacobian(work, frame, HYBRID, J_free)
-    fill_jacobian_rate(work, frame, Jdot_free)
+    fill_jacobian(work, frame, HYBRID, task.J_free)
+    fill_jacobian_rate(work, frame, task.Jdot_free)
     for r in range(6):
-        project(data, J_free[r], whole[r])
-        project(data, Jdot_free[r], whole_rate[r])
-    status = cholesky(M)
+        project(data, task.J_free[r], task.whole[r])
+        project(data, task.Jdot_free[r], task.whole_rate[r])
+    for i in range(n):
+        for k in range(n):
+            task.L[i, k] = task.M[i, k]
+    status = cholesky(task.L)
     for r in range(m):
-        copy(task.J[r], task.X[r])
-        cholesky_solve(M, task.X[r])
+        for k in range(n):
+            task.J[r, k] = task.X[r, k] = task.whole[first + r, k]
+            task.Jdot[r, k] = task.whole_rate[first + r, k]
+        cholesky_solve(task.L, task.X[r])
     for r in range(m):
         for c in range(m):
-            total = 0.0
-            for k in range(n):
-                total += task.J[r, k] * task.X[c, k]
-            task.K[r, c] = total
-    soften(task.K, task.inertia)
-    if status == OK:
-        status = cholesky(task.K)
+            task.A[r, c] = inner(task.J[r], task.X[c])
+            task.G[r, c] = task.scale[first + r] * task.A[r, c] * task.scale[first + c]
+    fill_mobility(task)
+    diagonalize(task.G, task.Z)
+    for i in range(m):
+        task.g[i] = max(task.G[i, i], 0.0)
+        task.gamma[i] = smooth((task.g[i] - SINGULAR) / (REGULAR - SINGULAR))
     for r in range(m):
-        task.inertia[r] = 0.0
-        task.inertia[r, r] = 1.0
-        cholesky_solve(task.K, task.inertia[r])
-    for r in range(m):
-        task.Jbar[r] = 0.0
         for c in range(m):
-            for k in range(n):
-                task.Jbar[r, k] += task.inertia[r, c] * task.X[c, k]
-    return task, status
+            inertia, counted = 0.0, 0.0
+            for i in range(m):
+                x = task.Z[r, i] * task.Z[c, i]
+                inertia += x / max(task.g[i], SINGULAR)
+                counted += x * task.gamma[i] / max(task.g[i], SINGULAR)
+            s = task.scale[first + r] * task.scale[first + c]
+            task.inertia[r, c], task.counted[r, c] = s * inertia, s * counted
+    return status
 
 
 @kernel
-def soften(K, L):
-    """Add to K's diagonal as it becomes singular; L is scratch for its factor."""
-    n = K.shape[0]
-    least = 1.0
-    for j in range(n):
-        pivot = K[j, j]
-        for k in range(j):
-            pivot -= L[j, k] * L[j, k]
-        least = min(least, pivot / max(K[j, j], 1e-300))
-        root = max(pivot, 1e-12 * K[j, j]) ** 0.5
-        for i in range(j + 1, n):
-            x = K[i, j]
-            for k in range(j):
-                x -= L[i, k] * L[j, k]
-            L[i, j] = x / max(root, 1e-150)
-    if least < NEAR:
-        share = 1.0 - max(least, 0.0) / NEAR
-        for j in range(n):
-            K[j, j] *= 1.0 + SOFTENING * share * share
+def fill_mobility(task):
+    """(M⁻¹)ₖₖ = ‖L⁻¹ eₖ‖²: how freely a joint moves while all others give way."""
+    n, y = len(task.mobility), task.y[0]
+    for k in range(n):
+        total = 0.0
+        for i in range(k, n):
+            x = 1.0 if i == k else 0.0
+            for j in range(k, i):
+                x -= task.L[i, j] * y[j]
+            y[i] = x / task.L[i, i]
+            total += y[i] * y[i]
+        task.mobility[k] = total
+
+
+@kernel
+def smooth(x):
+    """From 0 to 1 as x does so, with slopes of zero at both ends."""
+    x = min(max(x, 0.0), 1.0)
+    return x * x * (3.0 - 2.0 * x)
+
+
+@kernel
+def multiply(A, x, y):
+    """y = A x."""
+    for i in range(A.shape[0]):
+        y[i] = inner(A[i], x)
+
+
+@kernel
+def multiply_transposed(A, x, y):
+    """y = Aᵀ x."""
+    for k in range(A.shape[1]):
+        y[k] = 0.0
+    for i in range(A.shape[0]):
+        for k in range(A.shape[1]):
+            y[k] += A[i, k] * x[i]
+
+
+@kernel
+def pass_null(task, x, y, scratch, other):
+    """y = N x: of a torque x (nv,) what does not move the frame. Scratch has (rows,) each."""
+    multiply(task.X, x, scratch)
+    multiply(task.counted, scratch, other)
+    multiply_transposed(task.J, other, y)
+    for k in range(len(x)):
+        y[k] = x[k] - y[k]
+
+
+@kernel
+def null_velocity(task, v, y, scratch, other):
+    """y = Nᵀ v: of a velocity v (nv,) what the frame does not see."""
+    multiply(task.J, v, scratch)
+    multiply(task.counted, scratch, other)
+    multiply_transposed(task.X, other, y)
+    for k in range(len(v)):
+        y[k] = v[k] - y[k]
+
+
+@kernel
+def inverse(g):
+    """h(g) = 1/g where the arm is regular, below that a parabola through zero; and its slope."""
+    if g >= FOLLOWED:
+        return 1.0 / g, -1.0 / (g * g)
+    x = g / FOLLOWED
+    return (3.0 - 2.0 * x) * x / FOLLOWED, (3.0 - 4.0 * x) / (FOLLOWED * FOLLOWED)
+
+
+@routine
+def feed_forward(task, first, velocity, acceleration, w, torque):
+    """Joint velocity w (nv,) that moves the frame as wanted, and torque M ẇ + C w.
+
+    w = φ w₀, M w₀ = Jᵀ f, f = S Z h(g) Zᵀ S ẋ_ref: what the frame cannot do is left out. With
+    M ẇ₀ = Jᵀ ḟ + J̇ᵀ f − Ṁ w₀ no inverse is differentiated but h(S A S), whose rate in the axes Z
+    is that of S A S times (h(gᵢ) − h(gⱼ)) / (gᵢ − gⱼ). φ = (1 + Σ (w₀ / limit)⁸)^(−1/8) keeps every
+    joint below its limit. Of accelerations beyond what joints can be braked by, only that share is
+    fed forward; the rest is in `task.missing`.
+    """
+    n, m = len(w), len(task.g)
+    f, f_rate, x, y = task.x[0], task.x[1], task.x[2], task.x[3]
+    start, force, rate = task.y[0], task.y[1], task.y[2]
+    spectral(task, first, velocity, f)
+    multiply_transposed(task.X, f, start)
+    # Ṁ = C + Cᵀ;  Ȧ = J̇ Xᵀ + X J̇ᵀ − X Ṁ Xᵀ
+    for r in range(m):
+        for k in range(n):
+            total = task.Jdot[r, k]
+            for i in range(n):
+                total -= task.C[i, k] * task.X[r, i]
+            task.DJ[r, k] = total
+    for r in range(m):
+        for c in range(m):
+            rise = inner(task.DJ[r], task.X[c]) + inner(task.DJ[c], task.X[r])
+            task.G[r, c] = task.scale[first + r] * rise * task.scale[first + c]
+    for i in range(m):
+        x[i] = 0.0
+        for r in range(m):
+            x[i] += task.Z[r, i] * task.scale[first + r] * velocity[r]
+    for i in range(m):
+        y[i] = 0.0
+        for j in range(m):
+            turned = 0.0
+            for r in range(m):
+                for c in range(m):
+                    turned += task.Z[r, i] * task.G[r, c] * task.Z[c, j]
+            y[i] += divided_difference(task.g[i], task.g[j]) * turned * x[j]
+    spectral(task, first, acceleration, f_rate)
+    for r in range(m):
+        for i in range(m):
+            f_rate[r] += task.scale[first + r] * task.Z[r, i] * y[i]
+    multiply_transposed(task.Jdot, f, force)
+    for k in range(n):
+        for i in range(n):
+            force[k] -= (task.C[k, i] + task.C[i, k]) * start[i]
+        for r in range(m):
+            force[k] += task.J[r, k] * f_rate[r]
+        rate[k] = force[k]
+    cholesky_solve(task.L, rate)
+    power, slope = 0.0, 0.0
+    for k in range(n):
+        z = start[k] / (FED_FORWARD * task.speed[k])
+        power += z**8
+        slope += z**7 * rate[k] / (FED_FORWARD * task.speed[k])
+    share = (1.0 + power) ** -0.125
+    share_rate = -share / (1.0 + power) * slope
+    steepest = 1.0
+    for k in range(n):
+        z = share * rate[k] + share_rate * start[k]
+        steepest = max(steepest, abs(z) / (STEEPEST * task.speed[k]))
+    for k in range(n):
+        momentum = 0.0
+        for r in range(m):
+            momentum += task.J[r, k] * f[r]
+        w[k] = share * start[k]
+        torque[k] = (share * force[k] + share_rate * momentum) / steepest
+        task.missing[k] = (steepest - 1.0) * torque[k]
+    for k in range(n):
+        torque[k] += inner(task.C[k], w)
+
+
+@kernel
+def spectral(task, first, x, y):
+    """y = S Z h(g) Zᵀ S x."""
+    m = len(task.g)
+    for r in range(m):
+        y[r] = 0.0
+    for i in range(m):
+        along = 0.0
+        for r in range(m):
+            along += task.Z[r, i] * task.scale[first + r] * x[r]
+        along *= inverse(task.g[i])[0]
+        for r in range(m):
+            y[r] += task.scale[first + r] * task.Z[r, i] * along
+
+
+@kernel
+def divided_difference(a, b):
+    """(h(a) − h(b)) / (a − b), the slope where they are the same."""
+    if abs(a - b) <= 1e-7 * (a + b):
+        return inverse(0.5 * (a + b))[1]
+    return (inverse(a)[0] - inverse(b)[0]) / (a - b)
+
+
+@routine
+def decouple(task, s, torque):
+    """Add what cancels how motions of the frame and of the null space drive each other.
+
+    With s = s_x + s_n, s_x = J̄ J s:  −Jᵀ Λ (J̇ − J M⁻¹ C) s_n + N (J̇ᵀ Λ J − Cᵀ J̄ J) s. It does no
+    work: the two parts are adjoint. Faded out before a direction of the frame is lost.
+    """
+    n, m = len(s), len(task.g)
+    fade = 1.0
+    for i in range(m):
+        fade = min(fade, task.gamma[i])
+    if fade == 0.0:
+        return
+    x, p, moving, a, b = task.x[0], task.x[1], task.x[2], task.x[3], task.x[4]
+    s_x, s_n, c, into = task.y[0], task.y[1], task.y[2], task.y[3]
+    multiply(task.J, s, x)
+    multiply(task.inertia, x, p)  # Λ J s
+    multiply_transposed(task.X, p, s_x)
+    for k in range(n):
+        s_n[k] = s[k] - s_x[k]
+    multiply(task.C, s_n, c)
+    for r in range(m):
+        moving[r] = inner(task.Jdot[r], s_n) - inner(task.X[r], c)
+    multiply(task.inertia, moving, a)
+    multiply_transposed(task.Jdot, p, into)
+    multiply_transposed(task.C, s_x, c)
+    for k in range(n):
+        into[k] -= c[k]
+    multiply(task.X, into, moving)
+    multiply(task.inertia, moving, b)
+    for k in range(n):
+        total = into[k]
+        for r in range(m):
+            total -= task.J[r, k] * (a[r] + b[r])
+        torque[k] += fade * total

@@ -25,8 +25,8 @@ from torqued.kernels.input_checks import mapping
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: What both take beside gains; `tasks` only the first.
-OPTIONS = ("contacts", "limits", "iterations")
+#: What both take beside gains.
+OPTIONS = ("tasks", "contacts", "limits", "iterations")
 
 
 def list_of_maps(fields: Fields, name: str) -> list[dict[str, Any]]:
@@ -55,6 +55,7 @@ def make_balance(robot: Robot, fields: Fields) -> Balance:
         fields.get("limits"),
         mapping(fields, "gains"),
         fields.get("iterations", 200),
+        tasks=list_of_maps(fields, "tasks"),
     )
 
 
@@ -97,7 +98,7 @@ WHOLE_BODY = Law(
     "whole_body_session",
     preparing(make_whole_body),
     packing(make_whole_body),
-    options=("tasks", *OPTIONS),
+    options=OPTIONS,
 )
 BALANCE = Law("balance_session", preparing(make_balance), packing(make_balance), options=OPTIONS)
 

@@ -7,7 +7,9 @@ The wrench that the ground should exert on the robot, taken about the centre of 
 
 is shared out over the contacts within their friction pyramids, and joints exert what passes these
 forces on: τ = −(J_p − J_c)ᵀ f + posture stiffness · error − posture damping · v. No inverse of the
-inertia and no acceleration enters: what the law adds to the robot is springs and dampers.
+inertia and no acceleration enters: what the law adds to the robot is springs and dampers. A task
+pulls at its frame through the joints between it and the base, τ = Jᵀ W, and that of a foot takes
+the place of the posture's springs in its leg while the foot is in the air.
 """
 
 from __future__ import annotations
@@ -35,8 +37,15 @@ from torqued.kernels.control.wholebody.layout import (
 )
 from torqued.kernels.control.wholebody.rows import finish_row, invert_factor, product
 from torqued.kernels.control.wholebody.solve import solve_rows
-from torqued.kernels.control.wholebody.tasks import at, whole_momentum
+from torqued.kernels.control.wholebody.tasks import (
+    FRAME_TASK,
+    ORIENTATION,
+    POINT,
+    at,
+    whole_momentum,
+)
 from torqued.kernels.dynamics.composite import composite_inertias
+from torqued.kernels.dynamics.frames import HYBRID, body_motion, frame_placement, represent
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -46,6 +55,7 @@ from torqued.kernels.primitives.spatial import (
     angular,
     compose,
     cross,
+    dot6,
     join,
     linear,
     quaternion_rotation,
@@ -59,7 +69,10 @@ from torqued.kernels.primitives.workspace import open_work
 
 #: Gains: stiffness and damping of the centre of mass, of the orientation, weight of moments
 #: against forces, weight of forces; then stiffness (nv) and damping (nv) of the posture.
+#: Then stiffness and damping of each task.
 COMMON_GAINS = 6
+#: Errors of a task that count, rad and m: what is further away is not drawn in faster.
+MOST_TURN, MOST_WAY = 0.6, 0.2
 
 
 @routine
@@ -210,6 +223,71 @@ def distribute(work, sizes, program, c, wrench, gains):
 
 
 @kernel
+def swings(sizes, program, j):
+    """Whether joint j is one of a leg whose foot a task moves in the air."""
+    found = False
+    for k in range(sizes.tasks):
+        contact = program.task[k].contact
+        if contact >= 0 and program.contact[contact].variable < 0:
+            found = found or program.chosen[k, j] != 0.0
+    return found
+
+
+@kernel
+def bounded(e, most):
+    """A vector no longer than that."""
+    size = math.sqrt(e[0] * e[0] + e[1] * e[1] + e[2] * e[2])
+    return scale(e, most / size) if size > most else e
+
+
+@routine
+def add_tasks(work, sizes, program, state, gains):
+    """τ += Jᵀ W in the joints between a task's frame and the base."""
+    start = COMMON_GAINS + 2 * sizes.nv
+    for k in range(sizes.tasks):
+        task = program.task[k]
+        if task.contact >= 0 and program.contact[task.contact].variable >= 0:
+            continue
+        stiffness, damping = gains[start + 2 * k], gains[start + 2 * k + 1]
+        R, p = frame_placement(work, task.frame)
+        position = add(p, load3(work.origin))
+        twist = represent(work, HYBRID, R, p, body_motion(work, task.frame)[0])
+        first = task.references
+        moment, force, row = ZERO3, ZERO3, 0
+        if task.kind != POINT:
+            turn, moves = (first + 3, first + 7) if task.kind == FRAME_TASK else (first, first + 4)
+            x, y, z, w = state[turn], state[turn + 1], state[turn + 2], state[turn + 3]
+            target = quaternion_rotation(x, y, z, w)
+            e = bounded(rotation_vector(compose(target, transpose(R))), MOST_TURN)
+            slower = sub(at(state, moves), angular(twist))
+            moment = task_force(task, 0, e, slower, stiffness, damping)
+            row = 3
+        if task.kind != ORIENTATION:
+            moves = first + 10 if task.kind == FRAME_TASK else first + 3
+            e = bounded(sub(at(state, first), position), MOST_WAY)
+            slower = sub(at(state, moves), linear(twist))
+            force = task_force(task, row, e, slower, stiffness, damping)
+        wrench = join(add(moment, cross(p, force)), force)
+        b = task.frame.body
+        while b >= 0:
+            body = work.bodies[b]
+            for c in range(body.run, body.column + body.columns):
+                j = int(program.v_index[c])
+                if j >= sizes.base:
+                    S = load6(work.columns[c].S)
+                    program.tau[j] += program.v_multiplier[c] * dot6(S, wrench)
+            b = body.above
+
+
+@kernel
+def task_force(task, row, e, slower, stiffness, damping):
+    """Inertia · (stiffness e + damping ė), the rows of a task that begin at `row`."""
+    inertia = task.inertia[0 if row == 0 and task.kind != POINT else 1]
+    x = scale(add(scale(e, stiffness), scale(slower, damping)), inertia)
+    return task.share[row] * x[0], task.share[row + 1] * x[1], task.share[row + 2] * x[2]
+
+
+@kernel
 def pass_on(sizes, program, state, posture, gains):
     """τ = −(J_p − J_c)ᵀ f + posture."""
     nq, nv = sizes.nq, sizes.nv
@@ -223,7 +301,7 @@ def pass_on(sizes, program, state, posture, gains):
         program.tau[i] = 0.0
     for i in range(sizes.nv_free):
         j = int(program.v_index[i])
-        if program.leader[i] != 0.0 and j >= sizes.base:
+        if program.leader[i] != 0.0 and j >= sizes.base and not swings(sizes, program, j):
             program.tau[j] += gains[COMMON_GAINS + j] * program.error_free[i]
     for j in range(sizes.base, nv):
         slower = state[posture + nq + j] - state[nq + j]
@@ -275,6 +353,7 @@ def balance_torque(work, address, state, nq, nv, gains, out):
         violated, iterations = distribute(work, sizes, program, c, wrench, gains)
     if violated == NOTHING:
         pass_on(sizes, program, state, posture, gains)
+        add_tasks(work, sizes, program, state, gains)
         status = keep_torque(sizes, program)
     else:
         status = SOLVER

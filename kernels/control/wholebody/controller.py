@@ -180,6 +180,15 @@ class ContactController:
         answer["iterations"] = int(answer["iterations"][0])
         return answer
 
+    def frame_pose_of(self, q: Any, record: Any) -> Array:
+        """Pose (4, 4) of a task's frame."""
+        frames = np.zeros(1, record["frame"].dtype).view(np.recarray)
+        frames[0] = record["frame"]
+        poses = np.empty((1, 4, 4))
+        COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
+        pose: Array = poses[0]
+        return pose
+
 
 def quaternion(R: Array) -> Array:
     """x y z w of a rotation matrix."""

@@ -28,6 +28,8 @@ TASK = np.dtype(
         ("row", "i8"),  # its first row in J
         ("rows", "i8"),  # none for a posture, which is diagonal
         ("share", "f8", (6,)),  # of the weight, per row
+        ("contact", "i8"),  # balancing: the task waits while this contact is active, -1: never
+        ("inertia", "f8", (2,)),  # balancing: what its rotations and translations weigh
     ],
     align=True,
 )

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.control.references.motions import COM, FRAME_MOTION, JOINTS, Motion
+from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.wholebody import law  # noqa: F401  (registers its entries)
 from torqued.kernels.control.wholebody.contacts import EDGES
 from torqued.kernels.control.wholebody.controller import ContactController, quaternion
@@ -28,6 +27,7 @@ from torqued.kernels.control.wholebody.parsing import (
     parse_tasks,
     task_references,
 )
+from torqued.kernels.control.wholebody.task_motions import task_motions
 from torqued.kernels.control.wholebody.tasks import KINDS
 from torqued.kernels.input_checks import numbers
 
@@ -103,18 +103,7 @@ class WholeBody(ContactController):
     @property
     def motions(self) -> tuple[Motion, ...]:
         """What its tasks move."""
-        motions = []
-        for name, record in zip(self.task_names, self.program.task, strict=True):
-            kind = next(word for word, number in KINDS.items() if number == record["kind"])
-            if kind == "momentum":
-                continue
-            position = f"{name}.position" if kind != "orientation" else None
-            orientation = f"{name}.orientation" if kind in ("orientation", "frame") else None
-            moves = {"posture": JOINTS, "com": COM}.get(kind, FRAME_MOTION)
-            frame = record["frame"] if moves == FRAME_MOTION else None
-            rates = f"{name}.velocity", f"{name}.acceleration"
-            motions.append(Motion(moves, position, orientation, *rates, frame))
-        return tuple(motions)
+        return task_motions(self.task_names, self.program.task)
 
     def hold(self, q: Any) -> dict[str, Array]:
         """References that keep the robot as it is at q, with all contacts active."""
@@ -126,7 +115,7 @@ class WholeBody(ContactController):
             elif kind == "com":
                 values[f"{name}.position"] = self.robot.center_of_mass(q)
             elif kind != "momentum":
-                pose = self._pose(q, record)
+                pose = self.frame_pose_of(q, record)
                 if kind != "orientation":
                     values[f"{name}.position"] = pose[:3, 3].copy()
                 if kind != "point":
@@ -134,11 +123,3 @@ class WholeBody(ContactController):
         values["active"][:] = 1.0
         values["max_force"][:] = UNBOUNDED
         return values
-
-    def _pose(self, q: Any, record: Any) -> Array:
-        frames = np.zeros(1, record["frame"].dtype).view(np.recarray)
-        frames[0] = record["frame"]
-        poses = np.empty((1, 4, 4))
-        COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
-        pose: Array = poses[0]
-        return pose

@@ -127,7 +127,7 @@ def test_adaptive_law_stays_within_its_bounds(robot, case):
 
 
 def test_impedance_at_its_reference_holds_the_robot_up(robot):
-    q = robot.random_state(np.random.default_rng(3))[0]
+    q = robot.random_state(np.random.default_rng(7))[0]  # far from singularities
     frame = "panda_hand" if "panda" in robot.name else robot.frame_names[-1]
     pose = robot.frame_pose(q, frame)
     out = Controller(robot, "impedance", frame=frame).torque(
@@ -151,7 +151,7 @@ def quaternion(pose: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("turn", [0.0, 0.5, 2.0, 3.1])
 def test_impedance_turns_back_by_the_shortest_way(turn):
-    """The moment of the spring is along the axis of the error, and falls off towards half turns."""
+    """The error is the rotation vector, along the axis of the shorter way."""
     robot = without_effort_limits(Robot.family("chain", 7, seed=4))
     q, frame = robot.random_state(np.random.default_rng(1))[0], robot.frame_names[-1]
     pose = robot.frame_pose(q, frame)
@@ -163,7 +163,7 @@ def test_impedance_turns_back_by_the_shortest_way(turn):
     out = Controller(robot, "impedance", frame=frame).torque(
         q, np.zeros(robot.nv), position=pose[:3, 3], orientation=-wanted, posture=q
     )
-    assert_agree(out.error[:3], 2.0 * np.sin(0.5 * turn) * axis, within=1e-8, size=1.0)
+    assert_agree(out.error[:3], turn * axis, within=1e-8, size=1.0)
 
 
 def test_floating_bases_get_no_torque_and_only_laws_that_suit_them():

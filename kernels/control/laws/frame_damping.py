@@ -1,0 +1,180 @@
+"""Damping by the frame's inertia at each configuration, and bounds of what its spring does.
+
+K = B Bᵀ and A = J M⁻¹ Jᵀ have the eigenvalues ω² of Bᵀ A B = Z ω² Zᵀ as squares of natural
+frequencies, so that
+
+    D_x = B Z diag(2 ζ / ω) Zᵀ Bᵀ
+
+makes every mode damped by ζ: the double diagonalization of stiffness and inertia without either's
+inverse. In place of 2 ζ ω a mode gets a rate that is no faster than a late torque can follow and no
+slower than r, which is how all else is damped, in proportion to M:
+
+    D = Jᵀ D_x J + r (M − Jᵀ Λ_γ J)
+
+Damping may depend on the configuration as it likes: it takes energy as long as it is positive.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.kernels.compilation.jit import kernel, routine
+from torqued.kernels.dynamics.articulated import OK
+from torqued.kernels.primitives.dense import cholesky, cholesky_solve
+from torqued.kernels.primitives.eigenvalues import diagonalize
+
+#: 1/s, of the fastest mode that damping makes by design: torques may come 3 ms late.
+FASTEST = 150.0
+#: 1/s, that all motions are damped by beside that while a spring would drive joints too fast.
+BRAKING = 120.0
+#: 1/s: a joint's elastic torque is at most what accelerates it, by itself, to the speed that it
+#: may have within the time 1/this.
+CUT = 60.0
+#: Damping ratio of the posture's fastest mode at least.
+LEAST_RATIO = 0.4
+#: Share of a joint's speed limit that springs and references together may drive it to, and what is
+#: left to springs whatever references ask for.
+TOGETHER, LEFT = 0.8, 0.2
+#: Share of a speed limit from which on motion itself is damped more, and the slope, 1/s: what
+#: drives a joint may be the motion of others.
+FAST, STEEP = 0.8, 150.0
+
+
+@routine
+def fill_damping(task, gains, first, rest, R):
+    """The frame's damping, and D (nv, nv) of all. `rest`: where gains begin after the matrices."""
+    m, n = len(task.g), len(task.speed)
+    task.root[:, :] = 0.0
+    for block in range(first // 3, (first + m) // 3):
+        at = 3 * block - first
+        ratio = gains[rest + (1 if block == 0 else 0)]
+        fill_root(gains, 9 if block == 0 else 0, ratio, R, block == 0, task.root, at)
+        explicit = 27 if block == 0 else 18
+        for r in range(3):
+            for c in range(m):
+                task.damping[at + r, c] = 0.0
+            for c in range(3):
+                task.damping[at + r, at + c] = gains[explicit + 3 * r + c]
+    for i in range(m):
+        for j in range(m):
+            total = 0.0
+            for r in range(m):
+                for c in range(m):
+                    total += task.root[r, i] * task.A[r, c] * task.root[c, j]
+            task.G[i, j] = total
+    diagonalize(task.G, task.Z)
+    largest = 0.0
+    for i in range(m):
+        largest = max(largest, task.G[i, i])
+    joints = joint_rate(task, gains, rest)
+    for i in range(m):
+        square = task.G[i, i]
+        if square > 1e-12 * largest:
+            design = min(max(2.0 * math.sqrt(square), gains[rest + 2]), FASTEST) / square
+            for r in range(m):
+                x = 0.0
+                for k in range(m):
+                    x += task.root[r, k] * task.Z[k, i]
+                task.x[0, r] = x
+            for r in range(m):
+                for c in range(m):
+                    task.damping[r, c] += design * task.x[0, r] * task.x[0, c]
+    for r in range(m):
+        for k in range(n):
+            x = 0.0
+            for c in range(m):
+                x += (task.damping[r, c] - joints * task.counted[r, c]) * task.J[c, k]
+            task.DJ[r, k] = x
+    for i in range(n):
+        for k in range(n):
+            x = joints * task.M[i, k]
+            for r in range(m):
+                x += task.J[r, i] * task.DJ[r, k]
+            task.D[i, k] = x
+
+
+@kernel
+def joint_rate(task, gains, rest):
+    """1/s, r of what the frame does not show: enough for the posture's spring where joints are
+    light together, as where two axes line up. No mode of K_n and M is faster than √ tr M⁻¹ K_n.
+    """
+    n, trace = len(task.mobility), 0.0
+    for k in range(n):
+        trace += task.mobility[k] * gains[36 + (n + 1) * k]
+    return max(gains[rest + 2], min(LEAST_RATIO * math.sqrt(trace), FASTEST))
+
+
+@kernel
+def fill_root(gains, start, ratio, R, turns, root, at):
+    """Cholesky factor of a stiffness (3, 3) times ζ into a block of `root`, turned by R or not."""
+    a = math.sqrt(gains[start])
+    b, c = gains[start + 3] / a, gains[start + 6] / a
+    d = math.sqrt(max(gains[start + 4] - b * b, 0.0))
+    e = (gains[start + 7] - b * c) / max(d, 1e-150)
+    f = math.sqrt(max(gains[start + 8] - c * c - e * e, 0.0))
+    for r in range(3):
+        x, y, z = 1.0 if r == 0 else 0.0, 1.0 if r == 1 else 0.0, 1.0 if r == 2 else 0.0
+        if turns:
+            x, y, z = R[3 * r], R[3 * r + 1], R[3 * r + 2]
+        root[at + r, at] = ratio * (x * a + y * b + z * c)
+        root[at + r, at + 1] = ratio * (y * d + z * e)
+        root[at + r, at + 2] = ratio * z * f
+
+
+@kernel
+def allowed_speed(task, w, k):
+    """What springs may drive joint k to while a reference moves it by w."""
+    speed = task.speed[k]
+    return max(TOGETHER * speed - abs(w[k]), LEFT * speed)
+
+
+@routine
+def cut_elastic(task, w, elastic, exerted):
+    """Of the elastic torque (nv,) what joints may get: a light one not what a heavy one can take.
+
+    It is not scaled as a whole: joints that carry much need their part to hold the arm up.
+    """
+    for k in range(len(elastic)):
+        most = CUT * allowed_speed(task, w, k) / task.mobility[k]
+        exerted[k] = min(max(elastic[k], -most), most)
+
+
+@kernel
+def speeding(task, v):
+    """1/s, that all motions are damped by beside D because a joint is close to its speed limit."""
+    share = 0.0
+    for k in range(len(v)):
+        share = max(share, abs(v[k]) / task.speed[k])
+    return min(max(STEEP * (share - FAST), 0.0), BRAKING)
+
+
+@routine
+def boost(task, w, exerted):
+    """1/s, that all motions have to be damped by beside D so that no joint gets too fast.
+
+    D⁻¹ τ are the speeds that an elastic torque τ ends at. Where one is beyond its limit by a
+    factor x, and M⁻¹ τ by b, b (1 − 1/x) is what isotropic damping lacks. Where BRAKING is not
+    enough, the torque is made smaller.
+    """
+    n, speeds, a = len(exerted), task.y[0], task.y[1]
+    for k in range(n):
+        speeds[k] = a[k] = exerted[k]
+    cholesky_solve(task.L, a)
+    needed = 0.0
+    for k in range(n):
+        needed = max(needed, abs(a[k]) / allowed_speed(task, w, k))
+    for i in range(n):
+        for k in range(n):
+            task.E[i, k] = task.D[i, k]
+    excess = 1e300
+    if cholesky(task.E) == OK:
+        cholesky_solve(task.E, speeds)
+        excess = 0.0
+        for k in range(n):
+            excess = max(excess, abs(speeds[k]) / allowed_speed(task, w, k))
+    if excess <= 1.0:
+        return 0.0
+    if needed > BRAKING:
+        for k in range(n):
+            exerted[k] *= BRAKING / needed
+    return min(needed, BRAKING) * (1.0 - 1.0 / excess)
