@@ -12,7 +12,7 @@ from torqued.kernels.input_checks import number
 from torqued.kernels.model.loads import KEYS
 
 if TYPE_CHECKING:
-    from torqued.server.loop.servo import Session
+    from torqued.server.loop.session import Session
 
 #: s over which a payload comes into effect, and the longest that may be asked for.
 DEFAULT_RAMP, LONGEST_RAMP = 0.5, 60.0

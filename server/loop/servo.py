@@ -19,7 +19,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
 from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
-from torqued.kernels.input_checks import mapping, number, numbers, text
+from torqued.kernels.input_checks import mapping, numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
@@ -140,7 +140,7 @@ class Servo:
         }
         law = text(fields, "law", "")
         controller = Controller(self.robot, law, **settings)
-        delay = number("delay", fields.get("delay", DEFAULT_DELAY))
+        delay = float(numbers("delay", fields.get("delay", DEFAULT_DELAY), ()))
         stability = controller.stabilize(self.period, delay)
         safety = chosen_safety(self.safety, fields, controller)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
