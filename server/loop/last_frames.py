@@ -3,10 +3,10 @@
 One that ZeroMQ has taken can still be lost. Clients that keep the newest message only
 (ZMQ_CONFLATE) pass one over that comes in the very moment in which they look for one: libzmq's
 dbuffer.hpp leaves it where the next one will find it, and after the last there is none. A client
-that had stood still reads a thousand frames at once, which makes that likely. And the queue of one
-that does not read is full. So frames are tried again whenever the requests' thread looks around,
-until their client disconnects, which is what clients do with a last frame, or time is over.
-Nobody waits for them, and however many there are, their time passes at once.
+that had stood still reads a thousand frames at once, and some in a thousand times loses the last.
+And the queue of one that does not read is full. So frames are tried again whenever the requests'
+thread looks around, until their client disconnects, which is what clients do with a last frame, or
+time is over. Nobody waits for them, and however many there are, their time passes at once.
 """
 
 from __future__ import annotations
