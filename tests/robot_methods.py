@@ -23,6 +23,7 @@ from torqued.kernels.model.description import Array
 
 #: What else `Robot` has: ways to load, names and properties.
 NOT_COMPUTED = {
+    "carrying",
     "chart",
     "copy",
     "family",
@@ -43,6 +44,7 @@ NOT_COMPUTED = {
     "random_state",
     "results_of",
     "warnings",
+    "with_friction",
 }
 
 

@@ -51,6 +51,8 @@ def good_arguments(robot: Robot, coordinates: str) -> dict[str, Any]:
             "frames": (tip,),
             "want": ("M", "J"),
             "contacts": [Contact(tip, "point", friction=0.5)],
+            "loads": [{"frame": tip, "mass": 1.0}],
+            "friction": {"viscous": 1.0},
             "dt": 1e-3,
             "rng": np.random.default_rng(0),
             "coordinates": coordinates,
