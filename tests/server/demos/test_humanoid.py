@@ -153,7 +153,7 @@ def test_springs_of_balancing_by_default_suit_a_bent_elbow(robot):
     control = Balance(robot, contacts(hand=False))
     stiffness = control.gains[control.gain_names["posture.stiffness"]][6:]
     rates = np.sqrt(stiffness / np.diag(robot.mass_matrix(stance(robot)))[6:])
-    assert rates.min() > 0.5 * POSTURE_RATE
+    assert rates.min() > 0.3 * POSTURE_RATE  # joints that are light together get less
 
 
 def test_track_has_its_own_derivatives():

@@ -119,6 +119,32 @@ def test_robots_with_a_fixed_base_are_refused():
         Balance(Robot.family("chain", 3), [])
 
 
+def test_balancing_without_contacts_is_refused():
+    with pytest.raises(InputError, match="contacts: none is given") as caught:
+        Balance(biped(0), [])
+    assert caught.value.field == "contacts"
+
+
+def test_task_of_a_foot_pulls_through_its_leg_while_the_foot_is_in_the_air():
+    robot = biped(0)
+    frame = FEET[0]["frame"]
+    control = Balance(robot, FEET, tasks=[{"kind": "point", "frame": frame, "name": "foot"}])
+    plain = Balance(robot, FEET)
+    q, v = random_state(robot, 0, speed=0.0)
+    held, other = control.hold(q), plain.hold(q)
+    on_floor = control.torque(q, v, held)["tau"]
+    assert_agree(on_floor, plain.torque(q, v, other)["tau"], 1e-9)
+    away = {"foot.position": held["foot.position"] + [0.0, 0.0, 0.05], "active": [0.0, 1.0]}
+    pull = control.torque(q, v, held | away)["tau"]
+    pull = pull - plain.torque(q, v, other | {"active": [0.0, 1.0]})["tau"]
+    stiffness = control.gains[control.gain_names["foot.stiffness"]][0]
+    inertia = control.program.task[0]["inertia"][1]
+    J = robot.frame_jacobian(q, frame)[3:]
+    expected = J.T @ [0.0, 0.0, 0.05 * stiffness * inertia]
+    expected[:6] = 0.0
+    assert_agree(pull, expected, 1e-6)
+
+
 @pytest.mark.parametrize("place", ["q", "v", "orientation"])
 def test_numbers_that_make_no_sense_are_not_passed_on(place):
     robot, control, q, v = case(2)
