@@ -272,7 +272,7 @@ class Controller:
         """What a session would send, dt s after the last: as `torque`, with limited references,
         walls, the low-pass and the limits of torque rates."""
         self.take_state(q, v, number("dt", dt), references)
-        handle = self.robot.work.handle
+        handle = self._workspace().handle
         return self._result(int(COMPILED.step_once(handle, self.record, float(dt))))
 
     def hold(self) -> None:

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.common.status import CLAMPED, FALLBACK, INVALID, NONFINITE, OVERRUN, SOLVER, STALE
+from torqued.common.status import (
+    CLAMPED,
+    FALLBACK,
+    INVALID,
+    NONFINITE,
+    OVERRUN,
+    SOLVER,
+    STALE,
+    WALL,
+)
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.friction import add_torque
 from torqued.kernels.control.law import Array
@@ -33,7 +42,7 @@ DEFAULT_RATE, MOST_RATE = 1.0, 10.0
 #: Of a joint's effort limit, or of what its weight asks for: most that is estimated by default.
 DEFAULT_SHARE = 0.1
 #: In the last tick the robot did not get the law's torque: nothing is learned from that.
-FREEZING = STALE | CLAMPED | FALLBACK | SOLVER | NONFINITE | INVALID | OVERRUN
+FREEZING = STALE | CLAMPED | FALLBACK | SOLVER | NONFINITE | INVALID | OVERRUN | WALL
 
 
 class Integral:

@@ -99,7 +99,7 @@ def test_what_is_left_of_friction_takes_energy(law):
         q, v = robot.random_state(rng)
         v *= rng.choice([0.01, 0.3, 1.0])
         wanted = rng.choice([0.01, 0.3, 1.0]) * rng.normal(size=robot.nv)
-        references = {"v_ref": wanted} if "v_ref" in told.references else {}
+        references = {"q_ref": q, "v_ref": wanted} if "v_ref" in told.references else {}
         without, given = plain.torque(q, v, **references), told.torque(q, v, **references)
         added = given.tau - without.tau
         lost = 1.5 * v + 2.0 * np.tanh(v / 0.05)

@@ -32,7 +32,8 @@ def robot():
     return Robot.named("panda")
 
 
-@pytest.mark.parametrize("law", OPTIONS)
+#: Damping of `impedance` is designed for the robot as it is in its file.
+@pytest.mark.parametrize("law", [law for law in OPTIONS if law != "impedance"])
 def test_torques_are_those_of_a_robot_that_has_the_load(robot, law):
     here = Controller(robot, law, payload=LOAD, **OPTIONS[law])
     gains = {} if law == "stream" else {"gains": here.gains}

@@ -73,7 +73,7 @@ def stepped(session, q, v, ticks, **references):
 def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
     still, over = np.zeros(robot.nv), 0.2
     bare, loaded = robot.gravity(q), robot.carrying(LOAD).gravity(q)
-    with client.session("gravity") as session:
+    with client.session("gravity", low_pass=0.0) as session:
         assert session.loads == []
         assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare)
         session.payload(**LOAD, over=over)
@@ -132,7 +132,7 @@ def test_requests_sessions_and_process_agree(client, robot, q):
     options["integral"] = {"rate": 2.0}
     here = Controller(robot, "pd_plus", **options).torque(q, v, **references)
     asked = client.control("pd_plus", q, v, references=references, **options)
-    with client.session("pd_plus", **options) as session:
+    with client.session("pd_plus", **options, reference_limits=False) as session:
         output = session.step(q, v, **references, timeout=PATIENCE)
         assert session.friction["share"] == 1.0
         assert np.allclose(session.friction["viscous"], 1.0)
@@ -147,7 +147,8 @@ def test_requests_sessions_and_process_agree(client, robot, q):
 def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
     """A state that does not move under a torque: what holds it is found, by the states' time."""
     still = np.zeros(robot.nv)
-    with client.session("pd_plus", integral={"rate": 5.0, "limit": 0.5}) as session:
+    options = {"reference_limits": False, "low_pass": 0.0}
+    with client.session("pd_plus", integral={"rate": 5.0, "limit": 0.5}, **options) as session:
         wanted = q - np.append(np.full(7, 0.001), 0.0)
         first = session.step(q, still, q_ref=wanted, at=0.0, timeout=PATIENCE).tau
         for k in range(1, 400):
@@ -255,7 +256,7 @@ def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):
         limits = client.hello().limits
         assert limits["damping"][:2].tolist() == [0.8, 0.8]
         assert limits["friction"][0] == 0.4
-        with client.session("passivity") as session:
+        with client.session("passivity", reference_limits=False) as session:
             moving = np.full(robot.nv, 0.1)
             output = session.step(q, moving, q_ref=q, v_ref=moving, timeout=PATIENCE)
             assert session.friction["coulomb"][0] == 0.4
