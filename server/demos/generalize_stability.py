@@ -1,0 +1,150 @@
+"""Is a robot at rest stable under a law, in any pose? The law is a black box here.
+
+What a law answers to a small step of each joint and of each speed is measured by differences,
+K = −∂τ/∂q and D = −∂τ/∂v. With M and the gradient of gravity that is a linear system, which holds
+each torque for a period and gets it some periods late; the eigenvalues of one period's step tell
+whether it comes to rest:
+
+    δq̈ = M⁻¹ (δτ − ∂g/∂q δq),     δτ in period k + delay = −K δq_k − D δv_k
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from torqued.common.status import CLAMPED, NONFINITE, SOLVER
+from torqued.kernels import Robot
+from torqued.kernels.control import Controller
+from torqued.kernels.model.description import Array
+from torqued.server.demos.generalize_loop import PERIOD, hold
+
+#: rad and rad/s, of the differences.
+STEP, SPEED_STEP = 1e-6, 1e-4
+#: 1/s: slower growth is below what differences resolve (a joint that floats freely has none).
+GROWTH = 0.1
+#: A pose in which more than this share of a joint's effort is spent on its weight is not rested in.
+HOLDABLE = 0.6
+
+
+@dataclass(frozen=True)
+class Pose:
+    """A configuration, and what an uncontrolled robot does there."""
+
+    q: Array
+    step: Array  # (2n, 2n) of δq, δv in one period
+    push: Array  # (2n, n) of a torque that is held for it
+    holdable: bool
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Of one law over all poses."""
+
+    poses: int
+    unstable: int
+    cut: int  # poses whose weight exceeds the effort limits: there is nothing to be stable
+    refused: int  # poses in which the law gave no usable torque
+    growth: float  # 1/s, of the worst pose; negative: how slowly it comes to rest
+    worst: Array  # the least stable pose that can be held
+
+
+def poses(robot: Robot, count: int, effort: Array, seed: int = 1) -> list[Pose]:
+    """Random ones within limits."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(count):
+        q = robot.random_state(rng)[0]
+        M_inverse = robot.solve_mass(q, np.eye(robot.nv))
+        slope = differences(robot, q, robot.gravity)
+        weight = np.abs(robot.gravity(q))
+        step, push = free_motion(M_inverse @ slope, M_inverse)
+        found.append(Pose(q, step, push, bool((weight <= HOLDABLE * effort).all())))
+    return found
+
+
+def differences(robot: Robot, q: Array, function: object) -> Array:
+    """∂f/∂q (n, nv) of a function of q, by central differences along the joints."""
+    columns = []
+    for k in range(robot.nv):
+        turn = np.zeros(robot.nv)
+        turn[k] = STEP
+        ahead, behind = robot.integrate(q, turn, 1.0), robot.integrate(q, turn, -1.0)
+        columns.append((function(ahead) - function(behind)) / (2 * STEP))  # type: ignore[operator]
+    return np.array(columns).T
+
+
+def free_motion(X: Array, M_inverse: Array) -> tuple[Array, Array]:
+    """δq̈ = −X δq + M⁻¹ u over a period: series of cos √X t, sin √X t / √X and its integral."""
+    n, t = len(X), PERIOD
+    term = np.eye(n)
+    cosine, sine, integral = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
+    factor = 1.0
+    for k in range(5):  # (√X t)¹⁰ / 10! is nothing
+        cosine += factor * term
+        sine += factor * t / (2 * k + 1) * term
+        integral += factor * t * t / ((2 * k + 1) * (2 * k + 2)) * term
+        factor *= t * t / ((2 * k + 1) * (2 * k + 2))
+        term = -X @ term
+    step = np.block([[cosine, sine], [-X @ sine, cosine]])
+    return step, np.vstack([integral, sine]) @ M_inverse
+
+
+def answer(controller: Controller, pose: Pose, frame: str) -> tuple[Array, int]:
+    """(n, 2n) how the torque changes with δq and δv around rest, and status bits at rest."""
+    robot, n = controller.robot, controller.robot.nv
+    references, rest = hold(controller, robot, frame, pose.q), np.zeros(n)
+
+    def torque(q: Array, v: Array) -> Array:
+        nonlocal bits
+        bits |= controller.evaluate(q, v, 0.0, references)
+        return controller.split(controller.data.out)["tau"].copy()
+
+    bits = 0
+    torque(pose.q, rest)
+    if bits & (CLAMPED | SOLVER | NONFINITE):
+        return np.zeros((n, 2 * n)), bits
+    slope = differences(robot, pose.q, lambda q: torque(q, rest))
+    columns = []
+    for k in range(n):
+        v = np.zeros(n)
+        v[k] = SPEED_STEP
+        columns.append((torque(pose.q, v) - torque(pose.q, -v)) / (2 * SPEED_STEP))
+    return np.hstack([slope, np.array(columns).T]), bits
+
+
+def growth_rate(pose: Pose, gain: Array, delay: int) -> float:
+    """1/s, of the fastest growing or slowest decaying motion, with torques that come late."""
+    n = len(gain)
+    size = 2 * n + delay * n
+    loop = np.zeros((size, size))
+    loop[: 2 * n, : 2 * n] = pose.step
+    if delay == 0:
+        loop += pose.push @ gain
+    else:
+        loop[: 2 * n, 2 * n : 3 * n] = pose.push  # the oldest torque acts now
+        for k in range(1, delay):
+            loop[(k + 1) * n : (k + 2) * n, (k + 2) * n : (k + 3) * n] = np.eye(n)
+        loop[size - n :, : 2 * n] = gain
+    return float(np.log(np.abs(np.linalg.eigvals(loop)).max()) / PERIOD)
+
+
+def scan(controller: Controller, frame: str, where: list[Pose], delay: int) -> Scan:
+    """All poses."""
+    unstable = cut = refused = 0
+    growth, rested, worst = -np.inf, -np.inf, where[0].q
+    for pose in where:
+        gain, bits = answer(controller, pose, frame)
+        if bits & (SOLVER | NONFINITE):
+            refused += 1
+            continue
+        if bits & CLAMPED:
+            cut += 1
+            continue
+        rate = growth_rate(pose, gain, delay)
+        unstable += rate > GROWTH
+        growth = max(growth, rate)
+        if pose.holdable and rate > rested:
+            rested, worst = rate, pose.q
+    return Scan(len(where), unstable, cut, refused, growth, worst)
