@@ -97,14 +97,25 @@ class Outcome:
     refused: str = ""  # the law's own words, where it could not be had
 
 
+class Places:
+    """Where an arm is tried, whatever its condition."""
+
+    def __init__(self, robot: Robot, frame: str, effort: Array) -> None:
+        self.ready = motions.ready_pose(robot, frame, effort)
+        self.swing = motions.motion(robot, self.ready, effort)
+        self.path = motions.Stretch(robot, frame, self.ready)
+        self.stretched = motions.stretched_pose(robot, frame, effort)
+
+
 class Case:
     """A robot in one condition."""
 
-    def __init__(self, row: Row, condition: Condition) -> None:
+    def __init__(self, row: Row, condition: Condition, like: Case | None = None) -> None:
+        """With effort limits, places and stance of another condition, where there is one."""
         self.row, self.condition = row, condition
         described = describe(row)
         plain = load(described, row.base)
-        self.effort = useful_effort(plain)
+        self.effort: Array = like.effort if like else useful_effort(plain)
         viscous, coulomb = losses(condition, plain.limits.effort)
         first = plain.nv - len(plain.joint_names) if row.base == "fixed" else 6
         names = list(plain.joint_names)[-(plain.nv - first) :]
@@ -116,9 +127,11 @@ class Case:
         self.stance: Stance | None = None
         real = heavier(described, condition.mass)
         if row.kind == "arm":
+            self.places = like.places if like else Places(plain, self.frame, self.effort)
             self.plant = Plant(real, row.base)
         else:
-            self.stance = stance_of(self.robot, described, row.kind == "biped")
+            self.stance = like.stance if like else stance_of(plain, described, row.kind == "biped")
+            assert self.stance is not None
             self.plant = standing_plant(real, self.stance)
         add_losses(self.plant, viscous, coulomb)
         self.losses = {"viscous": viscous, "coulomb": coulomb}
@@ -177,7 +190,7 @@ def arm_runs(case: Case, law: str, worst: Array, budget: Budget) -> list[Outcome
     found = [outcome]
     if law == "gravity" or case.condition == LATE:
         return found
-    q = motions.ready_pose(robot, case.frame, effort)
+    q = case.places.ready
 
     trial, _ = case.trial(law)
     log = trial.run(q, budget.hold)
@@ -197,7 +210,7 @@ def arm_runs(case: Case, law: str, worst: Array, budget: Budget) -> list[Outcome
     found.append(case.note(case.outcome(law, "jump"), log))
 
     if law == "impedance":
-        found.append(stretch(case, law, q, budget))
+        found += [stretch(case, law, q, budget), singular(case, law, budget)]
     for outcome in found:
         outcome.friction_compensated = compensated
     return found
@@ -218,7 +231,7 @@ def rest(case: Case, trial: Trial, q: Array, budget: Budget) -> Log:
 def track(case: Case, trial: Trial, law: str, q: Array, budget: Budget) -> Outcome:
     """Joints swing; a frame's pose is that of the swinging joints."""
     robot = case.robot
-    swing = motions.motion(robot, q, case.effort)
+    swing = case.places.swing
     names = trial.controller.references
 
     def references(t: float) -> dict[str, Any]:
@@ -254,11 +267,18 @@ def track(case: Case, trial: Trial, law: str, q: Array, budget: Budget) -> Outco
 
 def stretch(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
     trial, _ = case.trial(law)
-    path = motions.Stretch(case.robot, case.frame, q)
+    path = case.places.path
     start = hold(trial.controller, case.robot, case.frame, q)
     trial.references = lambda t: start | {"position": path(t)}
     log = trial.run(q, budget.stretch)
     return case.note(case.outcome(law, "stretch"), log)
+
+
+def singular(case: Case, law: str, budget: Budget) -> Outcome:
+    """Held where the arm is stretched and its Jacobian has lost a direction."""
+    trial, _ = case.trial(law)
+    log = rest(case, trial, case.places.stretched, budget)
+    return case.note(case.outcome(law, "singular"), log)
 
 
 def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
@@ -303,8 +323,8 @@ def fallen(stance: Stance, q: Array) -> bool:
 def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> Iterator[dict[str, Any]]:
     """Everything of one robot, each run as soon as it has ended."""
     conditions = CONDITIONS if row.kind == "arm" else (CLEAN, ROUGH)
-    cases = [Case(row, condition) for condition in conditions]
-    clean, where = cases[0], []
+    clean, where = Case(row, CLEAN), []
+    cases = [clean, *(Case(row, condition, clean) for condition in conditions[1:])]
     if row.kind == "arm":
         where = stability.poses(clean.robot, budget.poses, clean.effort)
     for law in clean.laws:
@@ -347,4 +367,4 @@ def count(row: Row, laws: tuple[str, ...]) -> int:
     mine = [law for law in (ARM_LAWS if row.kind == "arm" else STANDING_LAWS) if law in laws]
     if row.kind != "arm":
         return 4 * len(mine)
-    return sum(4 if law == "gravity" else 12 if law == "impedance" else 10 for law in mine)
+    return sum(4 if law == "gravity" else 14 if law == "impedance" else 10 for law in mine)

@@ -19,6 +19,7 @@ from torqued.server.demos.plant import Plant
 PERIOD = 1e-3  # s
 
 References = Mapping[str, Any]
+NOTHING: References = {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Log:
 
     @property
     def time(self) -> Array:
-        return PERIOD * np.arange(len(self.q))
+        return np.arange(len(self.q), dtype=float) * PERIOD
 
 
 @dataclass
@@ -81,7 +82,7 @@ class Trial:
     controller: Controller
     condition: Condition
     #: Given at a time; nothing: no references ever.
-    references: Callable[[float], References] = lambda t: {}
+    references: Callable[[float], References] = lambda t: NOTHING
     #: Ends a run early.
     failed: Callable[[Array], bool] = lambda q: False
     seed: int = 0
@@ -94,16 +95,16 @@ class Trial:
         first = robot.gravity(q) if settle is None else settle
         late = deque([first] * condition.delay)
         rows: list[tuple[Array, Array, Array]] = []
-        bits = 0
+        bits, known = 0, None
         for k in range(round(seconds / PERIOD)):
             q_now, v_now = plant.q, plant.v
             if self.failed(q_now) or not np.isfinite(q_now).all():
                 break
             measured = self._measure(rng, q_now, v_now)
-            status = self.controller.evaluate(
-                *measured, PERIOD if k else 0.0, self.references(k * PERIOD)
-            )
-            bits |= status
+            references = self.references(k * PERIOD)
+            # Those that are not given again keep their values.
+            new, known = {} if references is known else references, references
+            bits |= self.controller.evaluate(*measured, PERIOD if k else 0.0, new)
             tau = self.controller.split(self.controller.data.out)["tau"].copy()
             rows.append((q_now, v_now, tau))
             late.append(tau)
@@ -116,10 +117,9 @@ class Trial:
         if not condition.velocity_noise:
             return q, v
         off = condition.position_noise * rng.normal(size=nv)
-        return (
-            self.robot.integrate(q, off, 1.0),
-            v + condition.velocity_noise * rng.normal(size=nv),
-        )
+        plain = len(q) == nv
+        measured = q + off if plain else self.robot.integrate(q, off, 1.0)
+        return measured, v + condition.velocity_noise * rng.normal(size=nv)
 
 
 def hold(controller: Controller, robot: Robot, frame: str, q: Array) -> dict[str, Any]:
@@ -143,18 +143,18 @@ def quaternion(R: Array) -> Array:
     return xyzw
 
 
-#: s, the window whose mean is not chatter: what is faster than about 50 Hz is.
-WINDOW = 0.01
+#: Steps before and after one whose mean is not chatter: what is faster than about 50 Hz is.
+AROUND = 5
 
 
 def chatter(tau: Array, effort: Array) -> float:
     """RMS of the torque's fast part, relative to the effort limit, of the worst joint."""
-    width = round(WINDOW / PERIOD)
+    width = 2 * AROUND + 1
     if len(tau) <= 2 * width:
         return float("nan")
     sums = np.cumsum(np.vstack([np.zeros(tau.shape[1]), tau]), axis=0)
     mean = (sums[width:] - sums[:-width]) / width
-    fast = tau[width // 2 : width // 2 + len(mean)] - mean
+    fast = tau[AROUND:-AROUND] - mean
     with np.errstate(invalid="ignore", divide="ignore"):
         share = np.sqrt(np.mean(fast**2, axis=0)) / effort
     return float(np.nanmax(np.where(np.isfinite(effort), share, 0.0)))

@@ -72,6 +72,21 @@ def jumped(robot: Robot, q: Array) -> Array:
     return np.clip(q + sign * JUMP, np.minimum(lower + margin, q), np.maximum(upper - margin, q))
 
 
+def stretched_pose(robot: Robot, frame: str, effort: Array) -> Array:
+    """q = 0 within limits, where most arms are stretched, or the pose with the least mobility."""
+    rng = np.random.default_rng(5)
+    lower, upper = ranges(robot)
+    candidates = [np.clip(robot.neutral(), lower, upper)]
+    candidates += [robot.random_state(rng)[0] for _ in range(SAMPLES)]
+
+    def least(q: Array) -> float:
+        sizes = np.linalg.svd(robot.frame_jacobian(q, frame), compute_uv=False)
+        heavy = float((np.abs(robot.gravity(q)) / effort).max()) > TORQUE
+        return float(sizes[min(6, robot.nv) - 1]) + (1e3 if heavy else 0.0)
+
+    return min(candidates, key=least)
+
+
 class Stretch:
     """The frame's place goes straight out to where the arm cannot follow, and back."""
 

@@ -15,37 +15,39 @@ from matplotlib.patches import Rectangle
 
 from torqued.server.demos import pictures
 from torqued.server.demos.generalize_claims import CLAIMS, Claim, rank
+from torqued.server.demos.generalize_robots import LAWS
 from torqued.server.demos.results import Check
 
-GREEN, RED, EMPTY = "#5fbf77", "#d43c2f", "#f2f2f2"
+GREEN, DARK_GREEN, RED, EMPTY = "#5fbf77", "#1d7a38", "#d43c2f", "#f2f2f2"
 SHORT = {
     "computed_torque": "comp. torque",
     "wholebody": "whole-body",
 }
 #: The half of a cell that a condition is drawn in.
 HALF = {"clean": 0, "late": 1, "rough": 1}
-COLUMNS = 4
+#: in, of a law's column and of a robot's row.
+WIDTH, HEIGHT = 0.44, 0.26
 
 
 def draw(runs: list[dict[str, Any]], checks: dict[str, Check], folder: Path) -> Path:
+    """`demo_generalize.png`."""
     robots = list(dict.fromkeys(run["robot"] for run in runs))
     parts = [claim for claim in CLAIMS if claim.name in checks]
-    rows = -(-len(parts) // COLUMNS)
-    height = 1.6 + rows * (1.5 + 0.24 * len(robots))
-    figure = pictures.new_figure(5.2 * min(COLUMNS, len(parts)) + 1.0, height)
-    grid = np.atleast_1d(figure.subplots(rows, min(COLUMNS, len(parts)), squeeze=False)).ravel()
-    for axes in grid[len(parts) :]:
-        axes.set_axis_off()
-    for k, (axes, claim) in enumerate(zip(grid, parts, strict=False)):
-        draw_claim(axes, claim, checks[claim.name], runs, robots, k % COLUMNS == 0)
+    widths = [max(len(laws_of(claim, runs)), 2.5) for claim in parts]
+    figure = pictures.new_figure(
+        2.0 + WIDTH * (sum(widths) + len(parts)), 2.3 + HEIGHT * len(robots)
+    )
+    grid = figure.subplots(1, len(parts), squeeze=False, width_ratios=widths)[0]
+    for k, (axes, claim) in enumerate(zip(grid, parts, strict=True)):
+        draw_claim(axes, claim, checks[claim.name], runs, robots, k == 0)
     held = sum(check.holds for check in checks.values())
     figure.suptitle(
         f"Every law with nothing named on {len(robots)} robots: {held} of {len(checks)} claims "
-        "hold.  Left half of a cell: clean.  Right half: friction, noise, 2 ms late, masses 10 % "
-        "wrong.",
-        fontsize=13,
+        "hold.   Left half of a cell: clean.   Right half: friction, noise, torques 2 ms late, "
+        "masses 10 % wrong.",
+        fontsize=14,
         fontweight="bold",
-        color="#1d7a38" if held == len(checks) else RED,
+        color=DARK_GREEN if held == len(checks) else RED,
     )
     return pictures.save(figure, folder, "generalize")
 
@@ -54,7 +56,7 @@ def draw_claim(
     axes: Axes, claim: Claim, check: Check, runs: list[Any], robots: list[str], names: bool
 ) -> None:
     about = [run for run in runs if claim.about(run)]
-    laws = [law for law in laws_in_order(runs) if any(run["law"] == law for run in about)]
+    laws = laws_of(claim, runs)
     for y, robot in enumerate(robots):
         for x, law in enumerate(laws):
             mine = [run for run in about if run["robot"] == robot and run["law"] == law]
@@ -63,12 +65,18 @@ def draw_claim(
     axes.set_xlim(0, len(laws))
     axes.set_ylim(len(robots), 0)
     axes.set_xticks(np.arange(len(laws)) + 0.5)
-    axes.set_xticklabels([SHORT.get(law, law) for law in laws], rotation=40, ha="right", fontsize=8)
+    axes.set_xticklabels(
+        [SHORT.get(law, law) for law in laws],
+        rotation=60,
+        ha="right",
+        fontsize=8,
+        rotation_mode="anchor",
+    )
     axes.set_yticks(np.arange(len(robots)) + 0.5)
     axes.set_yticklabels(robots if names else [""] * len(robots), fontsize=9)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    mark, colour = ("✔", "#1d7a38") if check.holds else ("✘", RED)
+    mark, colour = ("✔", DARK_GREEN) if check.holds else ("✘", RED)
     axes.set_title(
         f"{mark} {claim.title}", fontsize=11, fontweight="bold", loc="left", color=colour
     )
@@ -97,13 +105,13 @@ def draw_half(axes: Axes, claim: Claim, x: int, y: int, half: int, mine: list[An
             text,
             ha="center",
             va="center",
-            fontsize=6 if not whole else 7.5,
+            fontsize=5.5 if not whole else 7,
             color="white",
             fontweight="bold",
         )
 
 
-def laws_in_order(runs: list[Any]) -> list[str]:
-    from torqued.server.demos.generalize_robots import LAWS
-
-    return [law for law in LAWS if any(run["law"] == law for run in runs)]
+def laws_of(claim: Claim, runs: list[Any]) -> list[str]:
+    """Those that a claim is about, in the order of the table."""
+    about = {run["law"] for run in runs if claim.about(run)}
+    return [law for law in LAWS if law in about]

@@ -172,4 +172,5 @@ def useful_effort(robot: Robot) -> Array:
     poses = [robot.random_state(rng)[0] for _ in range(SAMPLES)]
     weight = np.max([np.abs(robot.gravity(q)) for q in poses], axis=0)
     inertia = np.mean([np.diag(robot.mass_matrix(q)) for q in poses], axis=0)
-    return np.minimum(robot.limits.effort, ABSURD * (weight + BRISK * inertia))
+    useful: Array = np.minimum(robot.limits.effort, ABSURD * (weight + BRISK * inertia))
+    return useful

@@ -10,6 +10,7 @@ whether it comes to rest:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,14 +65,14 @@ def poses(robot: Robot, count: int, effort: Array, seed: int = 1) -> list[Pose]:
     return found
 
 
-def differences(robot: Robot, q: Array, function: object) -> Array:
+def differences(robot: Robot, q: Array, function: Callable[[Array], Array]) -> Array:
     """∂f/∂q (n, nv) of a function of q, by central differences along the joints."""
     columns = []
     for k in range(robot.nv):
         turn = np.zeros(robot.nv)
         turn[k] = STEP
         ahead, behind = robot.integrate(q, turn, 1.0), robot.integrate(q, turn, -1.0)
-        columns.append((function(ahead) - function(behind)) / (2 * STEP))  # type: ignore[operator]
+        columns.append((function(ahead) - function(behind)) / (2 * STEP))
     return np.array(columns).T
 
 
@@ -94,15 +95,14 @@ def free_motion(X: Array, M_inverse: Array) -> tuple[Array, Array]:
 def answer(controller: Controller, pose: Pose, frame: str) -> tuple[Array, int]:
     """(n, 2n) how the torque changes with δq and δv around rest, and status bits at rest."""
     robot, n = controller.robot, controller.robot.nv
-    references, rest = hold(controller, robot, frame, pose.q), np.zeros(n)
+    references, rest, bits = hold(controller, robot, frame, pose.q), np.zeros(n), 0
 
     def torque(q: Array, v: Array) -> Array:
         nonlocal bits
-        bits |= controller.evaluate(q, v, 0.0, references)
+        bits |= controller.evaluate(q, v)
         return controller.split(controller.data.out)["tau"].copy()
 
-    bits = 0
-    torque(pose.q, rest)
+    bits |= controller.evaluate(pose.q, rest, 0.0, references)
     if bits & (CLAMPED | SOLVER | NONFINITE):
         return np.zeros((n, 2 * n)), bits
     slope = differences(robot, pose.q, lambda q: torque(q, rest))
