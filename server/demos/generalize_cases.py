@@ -127,7 +127,7 @@ class Case:
         self.stance: Stance | None = None
         real = heavier(described, condition.mass)
         if row.kind == "arm":
-            self.places = like.places if like else Places(plain, self.frame, self.effort)
+            self.places: Places = like.places if like else Places(plain, self.frame, self.effort)
             self.plant = Plant(real, row.base)
         else:
             self.stance = like.stance if like else stance_of(plain, described, row.kind == "biped")

@@ -102,12 +102,12 @@ def draw_part(axes: Axes, part: Part, rows: int) -> None:
     axes.set_yticklabels(part.robots if part.named else [""] * len(part.robots), fontsize=10)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    below = {"rotation": 60, "ha": "right", "va": "top", "rotation_mode": "anchor"}
+    below: dict[str, Any] = {"rotation": 60, "ha": "right", "va": "top", "rotation_mode": "anchor"}
     for x, law in enumerate(part.laws):
         axes.text(x + 0.6, len(part.robots) + 0.2, SHORT.get(law, law), fontsize=9, **below)
     mark, colour = ("✔", DARK_GREEN) if part.holds else ("✘", RED)
     what, unit = part.claim.title
-    title = {"fontsize": 11, "fontweight": "bold", "color": colour, "va": "bottom"}
+    title: dict[str, Any] = {"fontsize": 11, "fontweight": "bold", "color": colour, "va": "bottom"}
     axes.text(0.0, -0.8, f"{mark} {what}", **title)
     axes.text(0.0, -0.15, unit, fontsize=9, color=pictures.GREY, va="bottom")
 
@@ -132,5 +132,5 @@ def draw_cell(axes: Axes, claim: Claim, x: int, y: int, mine: list[Run]) -> None
 def box(axes: Axes, left: float, y: int, width: float, colour: str, text: str) -> None:
     axes.add_patch(Rectangle((left, y + 0.06), width, 0.88, facecolor=colour, linewidth=0))
     middle = left + width / 2
-    style = {"ha": "center", "va": "center", "color": "white", "fontweight": "bold"}
+    style: dict[str, Any] = {"ha": "center", "va": "center", "color": "white", "fontweight": "bold"}
     axes.text(middle, y + 0.5, text, fontsize=6.5 if width < 0.5 else 8, **style)
