@@ -88,6 +88,7 @@ class Outcome:
     joint: str = ""  # the fastest one
     beyond: float = np.nan  # rad past a joint's end
     fell: bool = False
+    ran_away: bool = False  # the simulation ended in numbers that mean nothing
     status: list[str] = field(default_factory=list)
     unstable: int = 0  # poses
     poses: int = 0
@@ -174,6 +175,7 @@ class Case:
 
     def note(self, outcome: Outcome, log: Log) -> Outcome:
         """What every run has."""
+        outcome.ran_away = log.ran_away
         outcome.speed, outcome.joint = over_speed(self.robot, log.v)
         outcome.beyond = beyond_limits(self.robot, log.q)
         outcome.status = log.statuses
@@ -286,7 +288,7 @@ def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
     stance = case.stance
     assert stance is not None
     found = []
-    for run in ("hold", "stand"):
+    for run in ("stand",) if case.condition == LATE else ("hold", "stand"):
         trial, compensated = case.trial(law)
         if run == "stand":
             references = hold(trial.controller, case.robot, "", stance.q)
@@ -322,9 +324,8 @@ def fallen(stance: Stance, q: Array) -> bool:
 
 def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> Iterator[dict[str, Any]]:
     """Everything of one robot, each run as soon as it has ended."""
-    conditions = CONDITIONS if row.kind == "arm" else (CLEAN, ROUGH)
     clean, where = Case(row, CLEAN), []
-    cases = [clean, *(Case(row, condition, clean) for condition in conditions[1:])]
+    cases = [clean, *(Case(row, condition, clean) for condition in CONDITIONS[1:])]
     if row.kind == "arm":
         where = stability.poses(clean.robot, budget.poses, clean.effort)
     for law in clean.laws:
@@ -366,5 +367,5 @@ def count(row: Row, laws: tuple[str, ...]) -> int:
     """Runs of a robot, for a bar that shows how many are left."""
     mine = [law for law in (ARM_LAWS if row.kind == "arm" else STANDING_LAWS) if law in laws]
     if row.kind != "arm":
-        return 4 * len(mine)
+        return 5 * len(mine)
     return sum(4 if law == "gravity" else 14 if law == "impedance" else 10 for law in mine)

@@ -33,8 +33,9 @@ class Claim:
     shown: Callable[[float], str]
 
     def holds(self, run: Run) -> bool:
-        """A law that refuses to open with its defaults fails; so does NaN."""
-        return not run["refused"] and bool(self.number(run) <= self.bound(run))
+        """A law that refuses to open with its defaults fails; so do NaN and what ran away."""
+        lost = run["refused"] or run["ran_away"]
+        return not lost and bool(self.number(run) <= self.bound(run))
 
 
 def standing(run: Run) -> bool:

@@ -36,8 +36,8 @@ class Condition:
 
 
 CLEAN = Condition("clean")
-#: Friction damps what delay makes swing: rest is also tried without it.
-LATE = Condition("late", 2, position_noise=1e-5, velocity_noise=1e-3)
+#: Friction damps what delay makes swing: rest and standing are also tried without it.
+LATE = Condition("late", 2, 1.1, position_noise=1e-5, velocity_noise=1e-3)
 ROUGH = Condition("rough", 2, 1.1, 1.0, 0.5, 1e-5, 1e-3)
 CONDITIONS = (CLEAN, LATE, ROUGH)
 
@@ -49,6 +49,23 @@ def losses(condition: Condition, effort: Array) -> tuple[Array, Array]:
     """(nv,) viscous and Coulomb friction of joints; none where nothing drives."""
     share = np.where(np.isfinite(effort), np.minimum(1.0, effort / STRONG), 0.0)
     return condition.viscous * share, condition.coulomb * share
+
+
+#: MuJoCo's words for numbers that have run away.
+RUN_AWAY = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
+
+
+def quiet() -> None:
+    """Robots that run away are results here: MuJoCo need not print them or keep a file of them."""
+    mujoco.set_mju_user_warning(lambda message: None)
+
+
+def ran_away(plant: Plant) -> bool:
+    return any(plant.data.warning[kind].number > 0 for kind in RUN_AWAY)
 
 
 def add_losses(plant: Plant, viscous: Array, coulomb: Array) -> None:
@@ -66,7 +83,7 @@ class Log:
     v: Array
     tau: Array
     statuses: list[str]
-    seconds: float
+    ran_away: bool = False  # the simulation ended in numbers that mean nothing
 
     @property
     def time(self) -> Array:
@@ -91,6 +108,7 @@ class Trial:
         """From rest at q, with the torque `settle` until the first one comes."""
         rng = np.random.default_rng(self.seed)
         robot, plant, condition = self.robot, self.plant, self.condition
+        plant.model.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_AUTORESET
         plant.reset(q, np.zeros(robot.nv))
         first = robot.gravity(q) if settle is None else settle
         late = deque([first] * condition.delay)
@@ -98,7 +116,7 @@ class Trial:
         bits, known = 0, None
         for k in range(round(seconds / PERIOD)):
             q_now, v_now = plant.q, plant.v
-            if self.failed(q_now) or not np.isfinite(q_now).all():
+            if self.failed(q_now) or ran_away(plant):
                 break
             measured = self._measure(rng, q_now, v_now)
             references = self.references(k * PERIOD)
@@ -110,7 +128,7 @@ class Trial:
             late.append(tau)
             plant.step(late.popleft(), PERIOD)
         q_all, v_all, tau_all = (np.array(column) for column in zip(*rows, strict=True))
-        return Log(q_all, v_all, tau_all, status_names(bits), seconds)
+        return Log(q_all, v_all, tau_all, status_names(bits), ran_away(plant))
 
     def _measure(self, rng: np.random.Generator, q: Array, v: Array) -> tuple[Array, Array]:
         condition, nv = self.condition, len(v)

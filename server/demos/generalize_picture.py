@@ -125,7 +125,8 @@ def draw_cell(axes: Axes, claim: Claim, x: int, y: int, mine: list[Run]) -> None
             box(axes, x + 0.04 + k * width, y, width, GREEN, "")
         else:
             number = claim.number(worst)
-            text = "none" if worst["refused"] or number != number else claim.shown(number)
+            lost = worst["refused"] or worst["ran_away"] or number != number
+            text = "✘" if lost else claim.shown(number)
             box(axes, x + 0.04 + k * width, y, width, RED, text)
 
 

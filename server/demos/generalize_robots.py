@@ -12,7 +12,7 @@ import numpy as np
 
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
-from torqued.kernels.model.description import Array, Description, Inertia
+from torqued.kernels.model.description import Array, Description, Inertia, Link
 from torqued.server.demos.models import described, with_locked
 
 
@@ -82,6 +82,7 @@ SAMPLES = 200
 #: nothing about the robot: 50 kN m at a head, 1 kN m at a leg of 0.3 kg.
 ABSURD = 100.0
 BRISK = 30.0  # rad/s²
+BALL = 0.01  # m
 
 
 def chosen(names: str | None, quick: bool) -> list[Row]:
@@ -113,7 +114,25 @@ def describe(row: Row) -> Description:
     description = described(row.name)
     leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
     followers = {joint.name for joint in description.joints if joint.mimic}
-    return replace(with_locked(description, leaders | followers), notes=())
+    held = with_locked(description, leaders | followers)
+    return replace(held, links=tuple(possible(link) for link in held.links), notes=())
+
+
+def possible(link: Link) -> Link:
+    """Its inertia as some body could have it, which MuJoCo asks for.
+
+    Some files have points of mass, which become small balls, or a principal moment above the sum of
+    the others, which is cut to that.
+    """
+    mass = link.inertia.mass
+    moments, axes = np.linalg.eigh(link.inertia.rotational)
+    least = 0.4 * mass * BALL**2
+    if not mass > 0.0 or (moments[0] > 1e-3 * least and moments[2] <= moments[0] + moments[1]):
+        return link
+    moments = np.maximum(moments, least)
+    moments[2] = min(moments[2], (1.0 - 1e-6) * (moments[0] + moments[1]))
+    rotational = axes @ np.diag(moments) @ axes.T
+    return replace(link, inertia=Inertia(mass, link.inertia.com, rotational))
 
 
 def heavier(description: Description, factor: float) -> Description:

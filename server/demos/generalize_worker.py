@@ -85,7 +85,9 @@ def number_of(value: Any) -> Any:
 
 def main(number: str, laws: str, depth: str) -> None:
     from torqued.server.demos.generalize_cases import QUICK, Budget, robot_runs
+    from torqued.server.demos.generalize_loop import quiet
 
+    quiet()
     budget = QUICK if depth == "quick" else Budget()
     for outcome in robot_runs(ROWS[int(number)], tuple(laws.split(",")), budget):
         print(json.dumps(plain(outcome)), flush=True)

@@ -19,6 +19,7 @@ from torqued.server.demos.generalize_loop import (
     chatter,
     losses,
     over_speed,
+    quiet,
 )
 from torqued.server.demos.generalize_robots import (
     LAWS,
@@ -151,6 +152,19 @@ def test_scan_and_simulation_agree_which_damping_is_too_much(ur5):
     assert seen == [(0, False), (1, True)]
 
 
+def test_robot_that_runs_away_ends_its_run(ur5, tmp_path, monkeypatch):
+    """MuJoCo would begin anew, and say so in a file."""
+    monkeypatch.chdir(tmp_path)
+    quiet()
+    controller = Controller(ur5, "pd", gains={"damping": 1e-3, "stiffness": 1e-3})
+    trial = Trial(ur5, Plant(describe(row("ur5"))), controller, Condition("clean"))
+    trial.plant.model.opt.gravity[:] = 1e12
+    log = trial.run(np.zeros(6), 0.5)
+    assert log.ran_away
+    assert len(log.q) < 500
+    assert not list(tmp_path.iterdir())
+
+
 def test_chatter_is_the_fast_part_of_a_torque():
     t = PERIOD * np.arange(1000)
     effort = np.array([10.0, 10.0])
@@ -234,7 +248,15 @@ def made_up(**changes):
     """A run in which everything is well."""
     run = {"robot": "ur5", "kind": "arm", "law": "pd_plus", "condition": "clean", "run": "track"}
     run |= dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
-    run |= {"fell": False, "status": [], "unstable": 0, "poses": 0, "cut": 0, "refused": ""}
+    run |= {
+        "fell": False,
+        "status": [],
+        "unstable": 0,
+        "poses": 0,
+        "cut": 0,
+        "refused": "",
+        "ran_away": False,
+    }
     return run | changes
 
 
@@ -275,8 +297,10 @@ def test_every_claim_has_such_a_run():
     assert set(BAD) == {claim.name for claim in CLAIMS}
 
 
-@pytest.mark.parametrize("changes", [{"error": np.nan}, {"refused": "frame: missing"}])
-def test_nan_and_refusals_fail(changes):
+@pytest.mark.parametrize(
+    "changes", [{"error": np.nan}, {"refused": "frame: missing"}, {"ran_away": True}]
+)
+def test_nan_refusals_and_runaways_fail(changes):
     assert not judge_all([made_up(**changes)])["tracks"].holds
 
 
@@ -311,6 +335,7 @@ def test_whole_demo_on_two_small_robots(tmp_path, capsys):
         ("pd_plus", "late", "rest"),
         *(("pd_plus", "rough", run) for run in ("rest", "hold", "track", "jump")),
         *(("balance", name, run) for name in ("clean", "rough") for run in ("hold", "stand")),
+        ("balance", "late", "stand"),
     }
     assert (tmp_path / "demo_generalize.png").is_file()
     assert "stable" not in capsys.readouterr().err
