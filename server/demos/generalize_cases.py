@@ -45,6 +45,7 @@ from torqued.server.demos.generalize_robots import (
     with_losses,
 )
 from torqued.server.demos.generalize_stance import Stance, stance_of, standing_plant
+from torqued.server.demos.generalize_stances import stances
 from torqued.server.demos.plant import Plant
 
 #: rad, that joints are off when a rest begins.
@@ -324,17 +325,18 @@ def fallen(stance: Stance, q: Array) -> bool:
 
 def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> Iterator[dict[str, Any]]:
     """Everything of one robot, each run as soon as it has ended."""
-    clean, where = Case(row, CLEAN), []
+    clean = Case(row, CLEAN)
     cases = [clean, *(Case(row, condition, clean) for condition in CONDITIONS[1:])]
-    if row.kind == "arm":
-        where = stability.poses(clean.robot, budget.poses, clean.effort)
+    where = (
+        stances(clean.robot, clean.stance, budget.poses)
+        if clean.stance
+        else stability.poses(clean.robot, budget.poses)
+    )
     for law in clean.laws:
         if law not in laws:
             continue
-        worst = np.zeros(0)
-        if row.kind == "arm":
-            outcome, worst = pose_scan(clean, law, where)
-            yield asdict(outcome)
+        outcome, worst = pose_scan(clean, law, where)
+        yield asdict(outcome)
         for case in cases:
             try:
                 found = (
@@ -367,5 +369,5 @@ def count(row: Row, laws: tuple[str, ...]) -> int:
     """Runs of a robot, for a bar that shows how many are left."""
     mine = [law for law in (ARM_LAWS if row.kind == "arm" else STANDING_LAWS) if law in laws]
     if row.kind != "arm":
-        return 5 * len(mine)
+        return 6 * len(mine)
     return sum(4 if law == "gravity" else 14 if law == "impedance" else 10 for law in mine)

@@ -6,6 +6,9 @@ each torque for a period and gets it some periods late; the eigenvalues of one p
 whether it comes to rest:
 
     δq̈ = M⁻¹ (δτ − ∂g/∂q δq),     δτ in period k + delay = −K δq_k − D δv_k
+
+A robot that stands moves in the directions N that its contacts leave free; generalize_stances.py
+has its equations.
 """
 
 from __future__ import annotations
@@ -22,11 +25,15 @@ from torqued.kernels.model.description import Array
 from torqued.server.demos.generalize_loop import PERIOD, hold
 
 #: rad and rad/s, of the differences.
-STEP, SPEED_STEP = 1e-6, 1e-4
+STEP, SPEED_STEP = 1e-5, 1e-4
 #: 1/s: slower growth is below what differences resolve (a joint that floats freely has none).
 GROWTH = 0.1
 #: A pose in which more than this share of a joint's effort is spent on its weight is not rested in.
 HOLDABLE = 0.6
+#: Nor is there an answer to speak of where weight alone takes this share.
+STRAINED = 0.95
+#: Random poses that are looked at for each that is wanted.
+TRIES = 20
 
 
 @dataclass(frozen=True)
@@ -34,9 +41,9 @@ class Pose:
     """A configuration, and what an uncontrolled robot does there."""
 
     q: Array
-    step: Array  # (2n, 2n) of δq, δv in one period
-    push: Array  # (2n, n) of a torque that is held for it
-    holdable: bool
+    directions: Array  # (nv, n) in which it can move
+    step: Array  # (2n, 2n) of positions and speeds along them in one period
+    push: Array  # (2n, n) of forces along them that are held for it
 
 
 @dataclass(frozen=True)
@@ -45,33 +52,35 @@ class Scan:
 
     poses: int
     unstable: int
-    cut: int  # poses whose weight exceeds the effort limits: there is nothing to be stable
+    cut: int  # poses whose weight takes all of a joint's effort: there is nothing left to answer
     refused: int  # poses in which the law gave no usable torque
     growth: float  # 1/s, of the worst pose; negative: how slowly it comes to rest
     worst: Array  # the least stable pose that can be held
 
 
-def poses(robot: Robot, count: int, effort: Array, seed: int = 1) -> list[Pose]:
-    """Random ones within limits."""
+def poses(robot: Robot, count: int, seed: int = 1) -> list[Pose]:
+    """Random ones within limits that effort limits suffice to hold."""
     rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(count):
+    found: list[Pose] = []
+    for _ in range(TRIES * count):
+        if len(found) == count:
+            break
         q = robot.random_state(rng)[0]
+        if (np.abs(robot.gravity(q)) > STRAINED * robot.limits.effort).any():
+            continue
         M_inverse = robot.solve_mass(q, np.eye(robot.nv))
         slope = differences(robot, q, robot.gravity)
-        weight = np.abs(robot.gravity(q))
-        step, push = free_motion(M_inverse @ slope, M_inverse)
-        found.append(Pose(q, step, push, bool((weight <= HOLDABLE * effort).all())))
+        found.append(Pose(q, np.eye(robot.nv), *free_motion(M_inverse @ slope, M_inverse)))
     return found
 
 
-def differences(robot: Robot, q: Array, function: Callable[[Array], Array]) -> Array:
-    """∂f/∂q (n, nv) of a function of q, by central differences along the joints."""
+def differences(
+    robot: Robot, q: Array, function: Callable[[Array], Array], directions: Array | None = None
+) -> Array:
+    """∂f/∂q of a function of q by central differences, along all joints or the directions."""
     columns = []
-    for k in range(robot.nv):
-        turn = np.zeros(robot.nv)
-        turn[k] = STEP
-        ahead, behind = robot.integrate(q, turn, 1.0), robot.integrate(q, turn, -1.0)
+    for turn in np.eye(robot.nv) if directions is None else directions.T:
+        ahead, behind = robot.integrate(q, turn, STEP), robot.integrate(q, turn, -STEP)
         columns.append((function(ahead) - function(behind)) / (2 * STEP))
     return np.array(columns).T
 
@@ -92,26 +101,31 @@ def free_motion(X: Array, M_inverse: Array) -> tuple[Array, Array]:
     return step, np.vstack([integral, sine]) @ M_inverse
 
 
-def answer(controller: Controller, pose: Pose, frame: str) -> tuple[Array, int]:
-    """(n, 2n) how the torque changes with δq and δv around rest, and status bits at rest."""
-    robot, n = controller.robot, controller.robot.nv
-    references, rest, bits = hold(controller, robot, frame, pose.q), np.zeros(n), 0
+def at_rest(controller: Controller, pose: Pose, frame: str) -> tuple[int, float]:
+    """References are set to hold the pose. Status bits, and the largest share of an effort."""
+    robot = controller.robot
+    references = hold(controller, robot, frame, pose.q)
+    bits = controller.evaluate(pose.q, np.zeros(robot.nv), 0.0, references)
+    tau = controller.split(controller.data.out)["tau"]
+    return bits, float((np.abs(tau) / robot.limits.effort).max())
 
-    def torque(q: Array, v: Array) -> Array:
-        nonlocal bits
-        bits |= controller.evaluate(q, v)
-        return controller.split(controller.data.out)["tau"].copy()
 
-    bits |= controller.evaluate(pose.q, rest, 0.0, references)
-    if bits & (CLAMPED | SOLVER | NONFINITE):
-        return np.zeros((n, 2 * n)), bits
-    slope = differences(robot, pose.q, lambda q: torque(q, rest))
-    columns = []
-    for k in range(n):
-        v = np.zeros(n)
-        v[k] = SPEED_STEP
-        columns.append((torque(pose.q, v) - torque(pose.q, -v)) / (2 * SPEED_STEP))
-    return np.hstack([slope, np.array(columns).T]), bits
+def answer(controller: Controller, pose: Pose) -> Array:
+    """(n, 2n) how forces change with positions and speeds around rest; references are set."""
+    robot, N = controller.robot, pose.directions
+    rest = np.zeros(robot.nv)
+
+    def force(q: Array, v: Array) -> Array:
+        controller.evaluate(q, v)
+        along: Array = N.T @ controller.split(controller.data.out)["tau"]
+        return along
+
+    slope = differences(robot, pose.q, lambda q: force(q, rest), N)
+    columns = [
+        (force(pose.q, SPEED_STEP * v) - force(pose.q, -SPEED_STEP * v)) / (2 * SPEED_STEP)
+        for v in N.T
+    ]
+    return np.hstack([slope, np.array(columns).T])
 
 
 def growth_rate(pose: Pose, gain: Array, delay: int) -> float:
@@ -135,16 +149,16 @@ def scan(controller: Controller, frame: str, where: list[Pose], delay: int) -> S
     unstable = cut = refused = 0
     growth, rested, worst = -np.inf, -np.inf, where[0].q
     for pose in where:
-        gain, bits = answer(controller, pose, frame)
+        bits, load = at_rest(controller, pose, frame)
+        if bits & CLAMPED or load > STRAINED:
+            cut += 1
+            continue
         if bits & (SOLVER | NONFINITE):
             refused += 1
             continue
-        if bits & CLAMPED:
-            cut += 1
-            continue
-        rate = growth_rate(pose, gain, delay)
+        rate = growth_rate(pose, answer(controller, pose), delay)
         unstable += rate > GROWTH
         growth = max(growth, rate)
-        if pose.holdable and rate > rested:
+        if load <= HOLDABLE and rate > rested:
             rested, worst = rate, pose.q
     return Scan(len(where), unstable, cut, refused, growth, worst)

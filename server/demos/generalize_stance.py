@@ -26,7 +26,7 @@ BALL = 0.01  # m, of a round foot
 FRICTION, TRUE_FRICTION = 0.6, 0.8
 #: Rubber: MuJoCo's time constant of contacts in s, and damping ratio.
 RUBBER = (5e-3, 1.0)
-ITERATIONS = 300
+ITERATIONS, LARGEST_ERROR = 300, 0.01
 
 
 @dataclass(frozen=True)
@@ -89,24 +89,36 @@ def stance_of(robot: Robot, description: Description, flat: bool) -> Stance:
     legs = legs_of(robot, description)
     if len(legs) < 2:
         raise InputError(f"robot {robot.name!r}: found {len(legs)} legs, expected 2 or more")
-    q = start_pose(robot, legs)
-    turned = [robot.frame_pose(robot.neutral(), leg.frame)[:3, :3] for leg in legs]
+    q, off = settle(robot, legs, start_pose(robot, legs), flat, BENT, ITERATIONS)
+    if off > LARGEST_ERROR:
+        raise InputError(f"robot {robot.name!r}: no stance found, the best one is {off:.3g} off")
+    points = tuple(foot_points(robot, leg, q, flat) for leg in legs)
+    return Stance(q, legs, points, flat, float(q[2]))
+
+
+def settle(
+    robot: Robot, legs: tuple[Leg, ...], q: Array, flat: bool, bent: float, iterations: int
+) -> tuple[Array, float]:
+    """Legs moved until the robot stands; its feet at height zero, and what is missing, m or rad.
+
+    The base keeps its orientation, and all other joints their place.
+    """
+    goal = Goal(robot, legs, flat, bent)
     free = sorted({k for leg in legs for k in leg.joints})
     lower, upper = robot.limits.lower[7:], robot.limits.upper[7:]
-    for _ in range(ITERATIONS):
-        wanted, rows = residual(robot, legs, q, turned if flat else None)
+    missing, rows = goal.missing(q)
+    for _ in range(iterations):
         J = rows[:, free]
         damped = J.T @ J + 1e-6 * np.eye(len(free))
         change = np.zeros(robot.nv)
-        change[free] = np.clip(np.linalg.solve(damped, J.T @ wanted), -0.1, 0.1)
+        change[free] = np.clip(np.linalg.solve(damped, J.T @ missing), -0.1, 0.1)
         q = robot.integrate(q, change, 1.0)
         q[7:] = np.clip(q[7:], lower, upper)
-    if np.abs(wanted).max() > 0.02:
-        raise InputError(f"robot {robot.name!r}: no stance found, {np.abs(wanted).max():.3g} off")
-    points = tuple(foot_points(robot, leg, q, flat) for leg in legs)
-    lowest = [robot.frame_pose(q, leg.frame)[:3, 3] for leg in legs]
-    q[:3] -= np.mean(lowest, axis=0)
-    return Stance(q, legs, points, flat, float(q[2]))
+        missing, rows = goal.missing(q)
+        if np.abs(missing).max() < 1e-9:
+            break
+    q[:3] -= np.mean([robot.frame_pose(q, leg.frame)[:3, 3] for leg in legs], axis=0)
+    return q, float(np.abs(missing).max())
 
 
 def start_pose(robot: Robot, legs: tuple[Leg, ...]) -> Array:
@@ -141,31 +153,37 @@ def straight_knees(robot: Robot, legs: tuple[Leg, ...], q: Array) -> Array:
     return bend
 
 
-def residual(
-    robot: Robot, legs: tuple[Leg, ...], q: Array, turned: list[Array] | None
-) -> tuple[Array, Array]:
-    """What is missing (k,), and how joints change what is there (k, nv)."""
-    com, J_com = robot.center_of_mass(q), robot.centroidal_matrix(q)[3:] / robot.total_mass
-    straight = [robot.frame_pose(robot.neutral(), leg.frame)[:2, 3] for leg in legs]
-    middle = np.mean(straight, axis=0)
-    missing, rows = [], []
-    for k, leg in enumerate(legs):
-        pose, J = robot.frame_pose(q, leg.frame), robot.frame_jacobian(q, leg.frame)
-        place = pose[:3, 3]
-        target = com[:2] + straight[k] - middle
-        missing += [target[0] - place[0], target[1] - place[1]]
-        rows += [J[3] - J_com[0], J[4] - J_com[1]]
-        hip = robot.frame_pose(q, leg.hip)[2, 3]
-        missing.append(hip - BENT * leg.length - place[2])
-        rows.append(J[5] - robot.frame_jacobian(q, leg.hip)[5])
-        if turned is not None:
-            off = turned[k] @ pose[:3, :3].T
-            turn = 0.5 * np.array(
-                [off[2, 1] - off[1, 2], off[0, 2] - off[2, 0], off[1, 0] - off[0, 1]]
-            )
-            missing += list(turn)
-            rows += list(J[:3])
-    return np.array(missing), np.array(rows)
+class Goal:
+    """Where the feet of a standing robot belong."""
+
+    def __init__(self, robot: Robot, legs: tuple[Leg, ...], flat: bool, bent: float) -> None:
+        self.robot, self.legs, self.flat = robot, legs, flat
+        straight = [robot.frame_pose(robot.neutral(), leg.frame) for leg in legs]
+        hips = [robot.frame_pose(robot.neutral(), leg.hip)[2, 3] for leg in legs]
+        places = np.array([pose[:2, 3] for pose in straight])
+        self.around = places - places.mean(axis=0)  # the centre of mass
+        self.turned = [pose[:3, :3] for pose in straight]
+        drops = [hip - bent * leg.length for hip, leg in zip(hips, legs, strict=True)]
+        self.floor = float(np.mean(drops))  # m, below the base's origin
+
+    def missing(self, q: Array) -> tuple[Array, Array]:
+        """What is missing (k,), m and rad, and how joints change what is there (k, nv)."""
+        robot = self.robot
+        com, J_com = robot.center_of_mass(q), robot.centroidal_matrix(q)[3:] / robot.total_mass
+        missing: list[float] = []
+        rows: list[Array] = []
+        for k, leg in enumerate(self.legs):
+            pose, J = robot.frame_pose(q, leg.frame), robot.frame_jacobian(q, leg.frame)
+            missing += list(com[:2] + self.around[k] - pose[:2, 3])
+            rows += [J[3] - J_com[0], J[4] - J_com[1]]
+            missing.append(q[2] + self.floor - pose[2, 3])
+            rows.append(J[5])
+            if self.flat:
+                off = self.turned[k] @ pose[:3, :3].T
+                turn = [off[2, 1] - off[1, 2], off[0, 2] - off[2, 0], off[1, 0] - off[0, 1]]
+                missing += [0.5 * x for x in turn]
+                rows += list(J[:3])
+        return np.array(missing), np.array(rows)
 
 
 def foot_points(robot: Robot, leg: Leg, q: Array, flat: bool) -> Array:

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from torqued.common.errors import InputError
+from torqued.kernels import Contact
 from torqued.kernels.control import Controller
-from torqued.server.demos import generalize, generalize_motions, generalize_stability
+from torqued.server.demos import (
+    generalize,
+    generalize_motions,
+    generalize_stability,
+    generalize_stances,
+)
 from torqued.server.demos.generalize_claims import CLAIMS, judge_all
 from torqued.server.demos.generalize_loop import (
     PERIOD,
@@ -17,6 +23,7 @@ from torqued.server.demos.generalize_loop import (
     add_losses,
     beyond_limits,
     chatter,
+    hold,
     losses,
     over_speed,
     quiet,
@@ -119,7 +126,7 @@ def test_free_motion_is_what_many_small_steps_give():
 def test_growth_rate_is_that_of_the_same_loop_run_in_time(delay, k, d):
     """A unit mass under spring and damper, step by step, from a nudge."""
     step, push = generalize_stability.free_motion(np.zeros((1, 1)), np.eye(1))
-    pose = generalize_stability.Pose(np.zeros(1), step, push, holdable=True)
+    pose = generalize_stability.Pose(np.zeros(1), np.eye(1), step, push)
     rate = generalize_stability.growth_rate(pose, -np.array([[k, d]]), delay)
     q, v, late = 1.0, 0.3, [0.0] * delay
     sizes = []
@@ -137,14 +144,14 @@ def test_growth_rate_is_that_of_the_same_loop_run_in_time(delay, k, d):
 def test_scan_and_simulation_agree_which_damping_is_too_much(ur5):
     """A damping that the scan finds unstable swings in MuJoCo, and half of its limit does not."""
     frame, effort = "tool0", useful_effort(ur5)
-    where = generalize_stability.poses(ur5, 3, effort)
+    where = generalize_stability.poses(ur5, 1)
     q = where[0].q
     least = np.linalg.eigvalsh(ur5.mass_matrix(q)).min()
     condition, seen = Condition("late", delay=2), []
     for rate in (150.0, 1200.0):  # 1/s; late by 2.5 ms in the mean, π/2 / 2.5 ms is the limit
         gains = {"stiffness": 100.0 * least, "damping": rate * least}
         controller = Controller(ur5, "pd", gains=gains)
-        found = generalize_stability.scan(controller, frame, where[:1], condition.delay)
+        found = generalize_stability.scan(controller, frame, where, condition.delay)
         trial = Trial(ur5, Plant(describe(row("ur5"))), controller, condition)
         trial.references = lambda t: {"q_ref": q}
         log = trial.run(q + 0.005, 0.6)
@@ -244,6 +251,48 @@ def test_stance_has_level_feet_around_the_centre_of_mass(name):
     assert all(contact["friction"] == FRICTION for contact in stance.contacts)
 
 
+def test_stances_move_only_where_their_contacts_let_them():
+    """Along the free directions feet stay; oracle: forward dynamics with contacts."""
+    description = describe(row("go2", "floating"))
+    robot = load(description, "floating")
+    stance = stance_of(robot, description, flat=False)
+    (pose,) = generalize_stances.stances(robot, stance, 1)
+    N = pose.directions
+    contacts = [Contact(leg.frame, kind="point") for leg in stance.legs]
+    rng = np.random.default_rng(0)
+    tau = np.concatenate([np.zeros(6), rng.normal(size=12)])
+    rest = np.zeros(robot.nv)
+    a = robot.contact_dynamics(pose.q, rest, tau, contacts).a
+    b = robot.contact_dynamics(pose.q, rest, 0.0 * tau, contacts).a
+    n = N.shape[1]
+    # A force that is held for a period gives this speed at its end.
+    gained = N @ (pose.push[n:] @ (N.T @ tau)) / PERIOD
+    np.testing.assert_allclose(gained, a - b, rtol=1e-2, atol=1e-3 * np.abs(a - b).max())
+
+
+@pytest.mark.parametrize("delay", [0, 2])
+def test_scan_of_stances_agrees_with_standing(delay):
+    """`balance` with its own damping of the base, and with so much that it swings."""
+    description = describe(row("go2", "floating"))
+    robot = load(description, "floating")
+    stance = stance_of(robot, description, flat=False)
+    where = generalize_stances.stances(robot, stance, 1)
+    seen = []
+    for factor in (1.0, 40.0):
+        options = {"contacts": stance.contacts}
+        usual = Controller(robot, "balance", **options).gains["base.damping"]
+        gains = {"base.damping": factor * float(usual[0])}
+        controller = Controller(robot, "balance", gains=gains, **options)
+        found = generalize_stability.scan(controller, "", where, delay)
+        trial = Trial(robot, standing_plant(description, stance), controller, Condition("", delay))
+        references = hold(controller, robot, "", stance.q)
+        trial.references = lambda t, given=references: given
+        log = trial.run(stance.q, 0.5)
+        swings = chatter(log.tau[-200:, 6:], robot.limits.effort[6:]) > 1e-3
+        seen.append((bool(found.unstable), swings))
+    assert seen == [(False, False), (True, True)]
+
+
 def made_up(**changes):
     """A run in which everything is well."""
     run = {"robot": "ur5", "kind": "arm", "law": "pd_plus", "condition": "clean", "run": "track"}
@@ -334,6 +383,7 @@ def test_whole_demo_on_two_small_robots(tmp_path, capsys):
         *(("pd_plus", "clean", run) for run in ("poses", "rest", "hold", "track", "jump")),
         ("pd_plus", "late", "rest"),
         *(("pd_plus", "rough", run) for run in ("rest", "hold", "track", "jump")),
+        ("balance", "clean", "poses"),
         *(("balance", name, run) for name in ("clean", "rough") for run in ("hold", "stand")),
         ("balance", "late", "stand"),
     }
