@@ -160,12 +160,10 @@ class Case:
     def controller(self, law: str) -> tuple[Controller, bool]:
         """With default gains; whether it compensates the friction that there is."""
         options = self.options(law)
-        if self.condition.viscous and "friction" in COMMON:
-            try:
-                return Controller(self.robot, law, friction=self.losses, **options), True
-            except TorquedError:
-                pass
-        return Controller(self.robot, law, **options), False
+        known = bool(self.condition.viscous) and "friction" in COMMON
+        if known:
+            options["friction"] = self.losses
+        return Controller(self.robot, law, **options), known
 
     def outcome(self, law: str, run: str) -> Outcome:
         return Outcome(self.row.label, self.row.kind, law, self.condition.name, run)
