@@ -14,6 +14,7 @@ EXAMPLE = """\
   torqued demo
   torqued demo --seconds 30 --plot figures
   torqued demo tracking --json tracking.json
+  torqued demo generalize --quick --json generalize.json
   torqued demo identities --robot talos_reduced --base floating
 
 experiments:
@@ -30,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         else:
             # Those before the name count as well, so that these have no values of their own.
             add_results(own, **dict.fromkeys(("seconds", "plot", "json"), argparse.SUPPRESS))
+        if name == "generalize":
+            add_choice(own)
 
 
 def add_results(parser: argparse.ArgumentParser, **defaults: Any) -> None:
@@ -64,6 +67,18 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="how a URDF's root link is held (default: as `torqued models` lists it)",
     )
     parser.add_argument("--seed", type=int, default=0, help="of the random state (default: 0)")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = """examples:
+  torqued demo generalize
+  torqued demo generalize --quick
+  torqued demo generalize --robots kinova,xarm7 --laws pd_plus,impedance
+  torqued demo generalize --json generalize.json --plot figures"""
+    parser.add_argument("--quick", action="store_true", help="five robots, few poses, short runs")
+    parser.add_argument("--robots", metavar="A,B", help="only these (default: all of its table)")
+    parser.add_argument("--laws", metavar="A,B", help="only these (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:
