@@ -271,9 +271,13 @@ class Controller:
     def step(self, q: Any, v: Any, dt: float, /, **references: Any) -> SimpleNamespace:
         """What a session would send, dt s after the last: as `torque`, with limited references,
         walls, the low-pass and the limits of torque rates."""
+        return self._result(self.tick(q, v, dt, references))
+
+    def tick(self, q: Any, v: Any, dt: float, references: Mapping[str, Any] = EMPTY) -> int:
+        """The same, with results in `data.out` only; returns status bits."""
         self.take_state(q, v, number("dt", dt), references)
         handle = self._workspace().handle
-        return self._result(int(COMPILED.step_once(handle, self.record, float(dt))))
+        return int(COMPILED.step_once(handle, self.record, float(dt)))
 
     def hold(self) -> None:
         """Forget all references: the state of the next call is held."""

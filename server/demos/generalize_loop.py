@@ -122,7 +122,7 @@ class Trial:
             references = self.references(k * PERIOD)
             # Those that are not given again keep their values.
             new, known = {} if references is known else references, references
-            bits |= self.controller.evaluate(*measured, PERIOD if k else 0.0, new)
+            bits |= self.controller.tick(*measured, PERIOD, new)
             tau = self.controller.split(self.controller.data.out)["tau"].copy()
             rows.append((q_now, v_now, tau))
             late.append(tau)
