@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.kernels.control.references.limiter import CATCHING_UP
 from torqued.kernels.control.references.motions import JOINTS
 
 if TYPE_CHECKING:
     from torqued.kernels.control.controller import Controller
 
-SPEED, ACCELERATION, JERK = 15 / 8, 10 / math.sqrt(3), 60.0
+SPEED, ACCELERATION, JERK = 15 / 8 / CATCHING_UP, 10 / math.sqrt(3), 60.0
 
 Array = NDArray[np.float64]
 

@@ -1,7 +1,8 @@
-"""Gravity compensation with damping: τ = g(q) − D v.
+"""Gravity compensation with damping: τ = g(q) − D v − r M(q) v.
 
 The robot floats where it is put and slows down by itself. The stored energy ½ vᵀ M v falls by
-vᵀ D v: the law cannot inject any.
+vᵀ D v + r vᵀ M v: the law cannot inject any. A little damping has to be: gravity that is
+compensated some milliseconds late pushes what moves, by up to 2/s on arms.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
     Array,
@@ -24,26 +26,36 @@ from torqued.kernels.control.law import (
     open_control,
     port,
     power_outputs,
-    project,
     put_power,
     row,
     times,
     velocity,
 )
+from torqued.kernels.control.laws.feed_forward import feed_forward
 from torqued.kernels.control.poses import Poses
-from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
-from torqued.kernels.dynamics.rnea import fill_gravity
 from torqued.kernels.dynamics.tracking import carry_error
+from torqued.kernels.input_checks import numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
+#: 1/s, of damping where none is given.
+RATE = 5.0
+
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
-    """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0."""
-    known(given, ("damping",))
-    return {"damping": matrix(given, "damping", 0.0, robot.nv, definite=False)}
+    """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0.
+
+    `damping_rate` r, 1/s, zero or positive: at which speeds decay, whatever the pose; default 5
+    where no damping is given. A floating base has none: nothing is known of what it stands on.
+    """
+    known(given, ("damping", "damping_rate"))
+    has_own = "damping" in given or robot.model.base == "floating"
+    rate = numbers("gains.damping_rate", given.get("damping_rate", 0.0 if has_own else RATE), ())
+    if rate < 0.0:
+        raise InputError(f"gains.damping_rate is {rate}, expected no negative number", "gains")
+    damping = matrix(given, "damping", 0.0, robot.nv, definite=False)
+    return {"damping": damping, "damping_rate": rate}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -51,25 +63,33 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
 
 
 def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
-    return np.zeros_like(poses.M), np.broadcast_to(gains["damping"], poses.M.shape)
+    return np.zeros_like(poses.M), gains["damping"] + gains["damping_rate"] * poses.M
 
 
-LAW = Law("gravity_torque", prepare, gains, linearization=linearization, scaling={"damping": 1})
+LAW = Law(
+    "gravity_torque",
+    prepare,
+    gains,
+    linearization=linearization,
+    scaling={"damping": 1, "damping_rate": 1},
+)
 
 
 @law
 def gravity_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = open_control(handle, address)
-    expand_state(sizes, data)
-    place(work, data.q_free)
-    composite_inertias(work)
-    fill_gravity(work, data.tau_free)
     tau, v, braking = data.out[: sizes.nv], velocity(sizes, data), row(sizes, data, 0)
-    project(data, data.tau_free, tau)
+    slowing, still = row(sizes, data, 1), row(sizes, data, 2)
+    rate = data.gains[sizes.nv * sizes.nv]
+    expand_state(sizes, data)
+    for k in range(sizes.nv):
+        slowing[k], still[k] = -rate * v[k], 0.0
+    feed_forward(work, data, still, slowing, tau)  # g − r M v
     times(data.gains, 0, v, braking)
     copy(v, port(sizes, data))
     for k in range(sizes.nv):
         tau[k] -= braking[k]
-    put_power(sizes, data, 0.5 * carry_error(work, data.v_free), inner(v, braking), 0.0)
+    energy = carry_error(work, data.v_free)  # vᵀ M v
+    put_power(sizes, data, 0.5 * energy, inner(v, braking) + rate * energy, 0.0)
     return 0

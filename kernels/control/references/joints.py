@@ -7,6 +7,7 @@ import math
 from torqued.common.status import LIMITED_REFERENCE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.limiter import (
+    CATCHING_UP,
     follows,
     quintic,
     shape,
@@ -133,7 +134,8 @@ def follow_joints(motion, sizes, data, given, t, T, dt):
             p, w, a = p + e, v_c, a_c
             m[at.locked + k] = 1.0
         else:
-            w, a = shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt)
+            most = max(CATCHING_UP * v_most, min(abs(v_c), v_most))
+            w, a = shape(e, w, a, v_c, a_c, most, a_most, j_most, dt)
             p += w * dt
             m[at.locked + k] = 0.0
             if given or planned:

@@ -21,6 +21,9 @@ from torqued.kernels.compilation.jit import kernel
 SLACK = 5.0
 #: Share of the acceleration that braking counts on: the rest is for what the jerk takes to build.
 BRAKING = 0.7
+#: Share of the largest speed with which an error is closed: the robot has noise and errors of its
+#: own on top of its reference.
+CATCHING_UP = 0.9
 #: What is left of an error, in ticks at full speed, when a command is followed as it is again.
 CLOSE = 0.01
 #: Rate at which the last of an error is closed, in units of j/a: the fastest without overshoot.
