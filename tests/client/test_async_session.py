@@ -12,6 +12,8 @@ from torqued.common.status import FALLBACK, STALE
 from torqued.kernels import Robot
 
 NV = 20
+#: Gravity alone, also of what moves.
+UNDAMPED = {"damping": 0.0}
 PATIENCE = 60.0
 
 
@@ -50,7 +52,7 @@ async def open_sessions(client):
 
 def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon, state):
     async def program(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
             await session.step(*state, timeout=PATIENCE)
             await client.call("close", session=session.number)
             last = await session.step(*state, timeout=PATIENCE)
@@ -63,7 +65,7 @@ def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon, state):
 
 def test_step_is_awaited_and_gives_the_output_of_its_state(daemon, robot, state):
     async def program(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
             assert isinstance(session, AsyncSession)
             return [await session.step(*state, timeout=PATIENCE) for _ in range(3)]
 
@@ -74,8 +76,8 @@ def test_step_is_awaited_and_gives_the_output_of_its_state(daemon, robot, state)
 
 def test_session_is_awaited_or_entered(daemon, state):
     async def program(client):
-        async with client.session("gravity") as entered:
-            awaited = await client.session("gravity")
+        async with client.session("gravity", gains=UNDAMPED) as entered:
+            awaited = await client.session("gravity", gains=UNDAMPED)
             assert len(await client.sessions()) == 2
             assert (await entered.step(*state, timeout=PATIENCE)).sequence == 1
         assert entered.closed and not awaited.closed
@@ -101,7 +103,7 @@ def test_other_work_goes_on_while_a_session_waits(daemon, robot, state):
 
 def test_sending_while_another_task_receives_loses_no_output(daemon, state):
     async def program(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
 
             async def receive():
                 while (output := await session.receive(PATIENCE)).sequence < 50:
@@ -119,7 +121,7 @@ def test_sending_while_another_task_receives_loses_no_output(daemon, state):
 
 def test_latest_does_not_wait(daemon, state):
     async def program(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
             sequence = session.send(*state)
             while (output := session.latest()) is None or output.sequence < sequence:
                 await asyncio.sleep(0.001)
@@ -134,7 +136,9 @@ def test_latest_does_not_wait(daemon, state):
 
 def test_two_sessions_at_once_get_their_own_outputs(daemon, robot, state):
     async def program(client):
-        one, two = await asyncio.gather(client.session("gravity"), client.session("gravity"))
+        one, two = await asyncio.gather(
+            client.session("gravity", gains=UNDAMPED), client.session("gravity", gains=UNDAMPED)
+        )
         q, v = state
         steps = one.step(q, v, timeout=PATIENCE), two.step(0.5 * q, v, timeout=PATIENCE)
         outputs = await asyncio.gather(*steps)
@@ -148,14 +152,14 @@ def test_two_sessions_at_once_get_their_own_outputs(daemon, robot, state):
 
 def test_closing_ends_the_session_however_it_is_done(daemon, state):
     async def by_block(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
             assert len(await open_sessions(client)) == 1
         assert session.closed
         await session.close()  # again: nothing to do
         return await open_sessions(client)
 
     async def not_at_all(client):
-        await client.session("gravity")
+        await client.session("gravity", gains=UNDAMPED)
 
     assert run(daemon, by_block) == []
     run(daemon, not_at_all)
@@ -164,7 +168,7 @@ def test_closing_ends_the_session_however_it_is_done(daemon, state):
 
 def test_silence_ends_in_a_timeout(daemon, state):
     async def program(client):
-        session = await client.session("gravity")
+        session = await client.session("gravity", gains=UNDAMPED)
         await session.receive(PATIENCE)  # by now it is connected
         daemon.signal(signal.SIGSTOP)
         try:
@@ -180,7 +184,7 @@ def test_silence_ends_in_a_timeout(daemon, state):
 
 def test_state_of_the_wrong_size_is_refused(daemon):
     async def program(client):
-        async with await client.session("gravity") as session:
+        async with await client.session("gravity", gains=UNDAMPED) as session:
             with pytest.raises(ValueError, match="q has shape"):
                 session.send([0.0], [0.0])
 
@@ -200,7 +204,7 @@ def test_batches_and_requests_are_under_way_together(daemon, robot, state):
         assert np.array_equal(batch.g, np.tile(single.g, (100, 1)))
         assert np.array_equal(tau, robot.inverse_dynamics(*state, np.ones(NV)))
         assert np.array_equal(a, robot.forward_dynamics(*state, np.zeros(NV)))
-        async with await client.session("gravity"):
+        async with await client.session("gravity", gains=UNDAMPED):
             with pytest.raises(errors.OperationError) as caught:
                 await client.reload()
             assert caught.value.code == "in_use"

@@ -19,6 +19,8 @@ STALE_AFTER, HOLD, FADE = 0.003, 0.02, 0.1
 #: Frames after which a test gives up waiting for something.
 MOST_FRAMES = 3000
 #: Seconds until a frame has to come: no measure of the loop, only an end of waiting.
+#: Gravity alone, also of what moves.
+UNDAMPED = {"damping": 0.0}
 PATIENCE = 60.0
 
 
@@ -93,7 +95,7 @@ def test_stream_is_what_requests_give(client, robot, state):
 
 
 def test_outputs_name_the_state_that_they_used(client, state):
-    with client.session("gravity") as session:
+    with client.session("gravity", gains=UNDAMPED) as session:
         before = session.receive(PATIENCE)
         assert before.sequence == -1
         assert before.status_names == ["STALE", "FALLBACK"]
@@ -108,7 +110,7 @@ def test_outputs_name_the_state_that_they_used(client, state):
 
 def test_newest_of_several_states_counts(client, robot, state):
     q, v = state
-    with client.session("gravity") as session:
+    with client.session("gravity", gains=UNDAMPED) as session:
         for scale in (0.1, 0.2):
             session.send(scale * q, v)
         output = session.step(q, v)
@@ -147,7 +149,7 @@ def first_good(session, state):
 
 def test_state_that_is_not_finite_gives_the_fallback_and_never_nan(client, robot, state):
     q, v = state
-    with client.session("gravity") as session:
+    with client.session("gravity", gains=UNDAMPED) as session:
         held = session.step(q, v).tau
         for bad in (np.nan, np.inf, -np.inf):
             wrong = v.copy()
@@ -170,7 +172,7 @@ def test_state_that_overflows_never_gives_nan(client, robot):
 
 def test_torques_are_cut_to_their_limits(client, robot, state):
     limit = np.full(NV, 0.25)
-    with client.session("gravity", effort_limit=limit) as session:
+    with client.session("gravity", gains=UNDAMPED, effort_limit=limit) as session:
         output = session.step(*state)
         expected = np.clip(robot.gravity(state[0]), -limit, limit)
         assert np.allclose(output.tau, expected, rtol=1e-12)
@@ -225,15 +227,15 @@ def good_frame(opened, q, v):
 
 
 def test_sixteen_sessions_are_served_and_one_more_is_refused(client, robot, state):
-    sessions = [client.session("gravity") for _ in range(MOST_SESSIONS)]
+    sessions = [client.session("gravity", gains=UNDAMPED) for _ in range(MOST_SESSIONS)]
     with pytest.raises(errors.OperationError) as caught:
-        client.session("gravity")
+        client.session("gravity", gains=UNDAMPED)
     assert caught.value.code == "busy"
     tau = robot.gravity(state[0])
     for session in sessions:
         assert np.allclose(session.step(*state).tau, tau, rtol=1e-12)
     sessions[5].close()
-    with client.session("gravity") as session:
+    with client.session("gravity", gains=UNDAMPED) as session:
         assert session.step(*state).status == 0
     for session in sessions:
         session.close()
@@ -241,9 +243,9 @@ def test_sixteen_sessions_are_served_and_one_more_is_refused(client, robot, stat
 
 
 def test_session_numbers_are_not_used_twice(client):
-    first = client.session("gravity")
+    first = client.session("gravity", gains=UNDAMPED)
     first.close()
-    with client.session("gravity") as second:
+    with client.session("gravity", gains=UNDAMPED) as second:
         assert second.number != first.number
         with pytest.raises(errors.FieldError):
             client.call("close", session=first.number)
@@ -260,7 +262,7 @@ def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
                 gone.session("gravity")
             for _ in range(100):
                 try:
-                    session = client.session("gravity")
+                    session = client.session("gravity", gains=UNDAMPED)
                     break
                 except errors.OperationError:
                     time.sleep(0.05)
@@ -277,7 +279,7 @@ def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
         lazy.rcvhwm = 1
         lazy.routing_id = opened.owner.encode()
         lazy.connect(opened.endpoint)
-        with client.session("gravity") as session:
+        with client.session("gravity", gains=UNDAMPED) as session:
             for _ in range(MOST_FRAMES):
                 assert session.step(*state, timeout=PATIENCE).status == 0
                 listed = client.call("sessions", client.control_endpoint).sessions
@@ -292,7 +294,7 @@ def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
 
 
 def test_closing_sends_a_last_frame_without_torque(client, state):
-    with client.session("gravity") as session:
+    with client.session("gravity", gains=UNDAMPED) as session:
         assert session.step(*state).tau.any()
         client.call("close", session=session.number)
         for _ in range(MOST_FRAMES):
