@@ -38,6 +38,7 @@ def example_robot() -> Robot:
 def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
     work, n = robot.work.handle, robot.nv
+    scratch = robot._derivatives.space.address
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
@@ -73,6 +74,18 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "gravity": call(work, q, results=(new(n),)),
         "forward_dynamics": call(work, q, v, a, results=(new(n),)),
         "forward_dynamics_forced": call(work, q, v, a, frames, wrenches, results=(new(n),)),
+        "inverse_dynamics_derivatives": call(
+            work, scratch, q, v, a, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "inverse_dynamics_derivatives_forced": call(
+            work, scratch, q, v, a, frames, wrenches, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "forward_dynamics_derivatives": call(
+            work, scratch, q, v, a, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "forward_dynamics_derivatives_forced": call(
+            work, scratch, q, v, a, frames, wrenches, results=(new(n, n), new(n, n), new(n, n))
+        ),
         "mass_product": call(work, q, w, results=(new(n),)),
         "coriolis_product": call(work, q, v, w, results=(new(n),)),
         "coriolis_transposed_product": call(work, q, v, w, results=(new(n),)),

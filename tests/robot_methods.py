@@ -68,6 +68,16 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "inverse_dynamics-forced": lambda: robot.inverse_dynamics(q, v, a, f_ext),
         "forward_dynamics": lambda: robot.forward_dynamics(q, v, tau),
         "forward_dynamics-forced": lambda: robot.forward_dynamics(q, v, tau, f_ext),
+        "inverse_dynamics_derivatives": lambda: robot.inverse_dynamics_derivatives(q, v, a),
+        "inverse_dynamics_derivatives-forced": lambda: robot.inverse_dynamics_derivatives(
+            q, v, a, f_ext
+        ),
+        "forward_dynamics_derivatives": lambda: robot.forward_dynamics_derivatives(q, v, tau),
+        "forward_dynamics_derivatives-forced": lambda: robot.forward_dynamics_derivatives(
+            q, v, tau, f_ext
+        ),
+        "linearize": lambda: np.hstack(robot.linearize(q, v, tau)),
+        "linearize-sampled": lambda: np.hstack(robot.linearize(q, v, tau, 1e-3)),
         "solve_mass": lambda: robot.solve_mass(q, b),
         "mass_product": lambda: robot.mass_product(q, w),
         "coriolis_product": lambda: robot.coriolis_product(q, v, w),

@@ -21,6 +21,7 @@ from typing import Any
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
 from torqued.kernels.compilation.self_test import require_numba
 from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
+from torqued.kernels.derivatives import forward, inverse  # noqa: F401  (registers their entries)
 from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
     articulated,
     centroidal,
