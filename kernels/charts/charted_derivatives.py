@@ -7,14 +7,15 @@ have: the derivative of Ȧ v̄ by q̄, a second derivative of A. It is taken by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torqued.kernels.charts.chart import Chart
-from torqued.kernels.derivatives.linearization import linearized
+from torqued.kernels.contacts.types import Contact, ContactDerivatives
+from torqued.kernels.derivatives.linearization import linearized, require_one
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite
@@ -59,14 +60,43 @@ class ChartedDerivatives:
         self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """Of ā = A⁺ a(q, ν, A⁺ᵀ τ̄) + (A⁺)˙ ν with ν = A v̄."""
-        chart = self.chart
-        native, size = chart.to_native(q), (chart.nv,)
-        v, tau = numbers("v", v, size), numbers("tau", tau, size)
-        A, inverse, slopes = chart.A(native), chart.A_inverse(native), self._slopes(native)
-        velocity, torque = A @ v, inverse.T @ tau
+        native, velocity, torque = self._to_native(q, v, tau)
         a = self.robot.forward_dynamics(native, velocity, torque, f_ext)
-        dq, dv, dtau = self.robot.forward_dynamics_derivatives(native, velocity, torque, f_ext)
-        inverse_slopes = np.array([chart.A_inverse_rate(native, column) for column in A.T])
+        found = self.robot.forward_dynamics_derivatives(native, velocity, torque, f_ext)
+        return self._of_acceleration(native, v, tau, a, *found)
+
+    @finite
+    def contact_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact]
+    ) -> ContactDerivatives:
+        """Accelerations as in `forward_dynamics_derivatives`; forces are the native ones."""
+        chart = self.chart
+        native, velocity, torque = self._to_native(q, v, tau)
+        a = self.robot.contact_dynamics(native, velocity, torque, contacts).a
+        found = self.robot.contact_dynamics_derivatives(native, velocity, torque, contacts)
+        by_a = self._of_acceleration(native, v, tau, a, found.da_dq, found.da_dv, found.da_dtau)
+        A, inverse = chart.A(native), chart.A_inverse(native)
+        moved = (self._slopes(native) @ np.asarray(v, np.float64)).T
+        pushed = (np.asarray(tau, np.float64) @ self._inverse_slopes(native)).T
+        natively = found.dforce_dq @ A + found.dforce_dv @ moved + found.dforce_dtau @ pushed
+        return ContactDerivatives(
+            *by_a, natively, found.dforce_dv @ A, found.dforce_dtau @ inverse.T
+        )
+
+    def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """Native q, velocities and torques, checked."""
+        native, size = self.chart.to_native(q), (self.chart.nv,)
+        v, tau = numbers("v", v, size), numbers("tau", tau, size)
+        return native, self.chart.A(native) @ v, self.chart.A_inverse(native).T @ tau
+
+    def _of_acceleration(
+        self, native: Array, v: Any, tau: Any, a: Array, dq: Array, dv: Array, dtau: Array
+    ) -> tuple[Array, Array, Array]:
+        """Derivatives of the chart's accelerations from those of the native ones."""
+        chart, v, tau = self.chart, np.asarray(v, np.float64), np.asarray(tau, np.float64)
+        A, inverse, slopes = chart.A(native), chart.A_inverse(native), self._slopes(native)
+        velocity = A @ v
+        inverse_slopes = self._inverse_slopes(native)
         turn = chart.A_inverse_rate(native, velocity)
 
         def turned(at: Array, direction: Array) -> Array:
@@ -84,10 +114,21 @@ class ChartedDerivatives:
 
     @finite
     def linearize(
-        self, q: Any, v: Any, tau: Any, dt: Any = None, f_ext: Wrenches | None = None
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        dt: Any = None,
+        f_ext: Wrenches | None = None,
+        contacts: Sequence[Contact] | None = None,
     ) -> tuple[Array, Array]:
         """δq̄˙ = δv̄ + A⁺ (A_δ v̄ − Ȧ δq̄ − ad_ν A δq̄), which is δv̄ where v̄ is the rate of q̄."""
-        derivatives = self.forward_dynamics_derivatives(q, v, tau, f_ext)
+        if contacts is None:
+            derivatives = self.forward_dynamics_derivatives(q, v, tau, f_ext)
+        else:
+            require_one(f_ext)
+            held = self.contact_dynamics_derivatives(q, v, tau, contacts)
+            derivatives = held.da_dq, held.da_dv, held.da_dtau
         native, v = self.chart.to_native(q), numbers("v", v, (self.chart.nv,))
         A, slopes = self.chart.A(native), self._slopes(native)
         drift = self.robot.tree.drift_of_difference(A @ v) @ A
@@ -100,6 +141,10 @@ class ChartedDerivatives:
         redundant parameters along their manifold."""
         along = self.chart.A_inverse(q) @ self.chart.A(q)
         return np.array([self.chart.A_rate(q, direction) for direction in along.T])
+
+    def _inverse_slopes(self, q: Array) -> Array:
+        """The derivative of A⁺ along each of the chart's directions."""
+        return np.array([self.chart.A_inverse_rate(q, column) for column in self.chart.A(q).T])
 
     def _differences(self, q: Array, f: Callable[[Array], Array]) -> Array:
         """∂f/∂q̄, a column per direction, by central differences that are extrapolated."""

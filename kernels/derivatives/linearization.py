@@ -55,3 +55,10 @@ def exponential(X: Array) -> Array:
     for _ in range(halvings):
         total = total @ total
     return total
+
+
+def require_one(f_ext: Any) -> None:
+    """Contact dynamics takes no other forces than those of the contacts."""
+    if f_ext is not None:
+        message = "f_ext: not together with contacts, expected one of the two"
+        raise InputError(message, "f_ext", None, "absent")

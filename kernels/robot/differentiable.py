@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torqued.kernels.charts import Coordinates
+from torqued.kernels.contacts.types import Contact, ContactDerivatives
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import in_any_coordinates
 
@@ -49,6 +51,22 @@ class Differentiable:
         return self._derivatives.forward_dynamics(q, v, tau, f_ext)
 
     @in_any_coordinates
+    def contact_dynamics_derivatives(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Contact],
+        *,
+        coordinates: Coordinates = "native",
+    ) -> ContactDerivatives:
+        """Derivatives of the accelerations and forces of `contact_dynamics` by q, v and τ.
+
+        Refused where contacts are redundant: their forces are not unique then.
+        """
+        return self._derivatives.contact_dynamics(q, v, tau, contacts)
+
+    @in_any_coordinates
     def linearize(
         self,
         q: Any,
@@ -56,6 +74,7 @@ class Differentiable:
         tau: Any,
         dt: Any = None,
         f_ext: Wrenches | None = None,
+        contacts: Sequence[Contact] | None = None,
         *,
         coordinates: Coordinates = "native",
     ) -> tuple[Array, Array]:
@@ -63,6 +82,7 @@ class Differentiable:
 
         x = [δq; δv], with δq the `difference` from the nominal to the other configuration, and
         u = δτ. With `dt` in seconds they are those of x after dt, x⁺ = A x + B u, for u that is
-        held and A and B that stay as they are at its start.
+        held and A and B that stay as they are at its start. With `contacts` the motion is that of
+        `contact_dynamics`, which takes no `f_ext`.
         """
-        return self._derivatives.linearize(q, v, tau, dt, f_ext)
+        return self._derivatives.linearize(q, v, tau, dt, f_ext, contacts)

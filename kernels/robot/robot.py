@@ -66,7 +66,7 @@ class Robot(Loadable, Differentiable):
         self._centroidal = Centroidal(tree)
         self._configurations = Configurations(tree)
         self._control = ControlTerms(tree)
-        self._derivatives = Derivatives(tree, table, self._dynamics)
+        self._derivatives = Derivatives(tree, table, self._dynamics, self.contacts)
         self._charted: dict[str, ChartedRobot] = {}
         #: Sizes of q and v, and of those of the tree with mimic joints free.
         self.nq, self.nv = tree.nq, tree.nv
