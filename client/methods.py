@@ -53,6 +53,7 @@ class Methods:
     kinematics = Method(operations.kinematics)
     contact_dynamics = Method(operations.contact_dynamics)
     impact = Method(operations.impact)
+    derivatives = Method(operations.derivatives)
     integrate = Method(operations.integrate)
     control = Method(operations.control)
     batch = Method(operations.batch)

@@ -155,6 +155,34 @@ def impact(
     return Request("impact", fields, results.Impact)
 
 
+def derivatives(
+    of: str,
+    q: Any,
+    v: Any,
+    a: Any = None,
+    tau: Any = None,
+    dt: float | None = None,
+    f_ext: Mapping[str, Any] | None = None,
+    contacts: Sequence[Any] | None = None,
+    coordinates: str | None = None,
+) -> Request[results.Derivatives]:
+    """Derivatives along the manifold, a column per velocity, of what `of` names.
+
+    "inverse_dynamics" (at a): M, dtau_dq, dtau_dv. "forward_dynamics" (at tau): da_dq, da_dv,
+    da_dtau. "contact_dynamics" (at tau, with contacts): those and dforce_dq, dforce_dv,
+    dforce_dtau. "linearization" (at tau, with dt where it is to be sampled): A, B.
+    """
+    fields: dict[str, Any] = {"of": of, "q": as_array(q), "v": as_array(v)}
+    for key, value in (("a", a), ("tau", tau)):
+        if value is not None:
+            fields[key] = as_array(value)
+    if contacts is not None:
+        fields["contacts"] = _contacts(contacts)
+    step = None if dt is None else float(dt)
+    _put(fields, dt=step, f_ext=_arrays(f_ext), coordinates=coordinates)
+    return Request("derivatives", fields, results.Derivatives)
+
+
 def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Request[Array]:
     """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
     fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "dt": float(dt)}
@@ -215,7 +243,7 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     function.__name__: function
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
-        *(kinematics, contact_dynamics, impact, integrate, control, batch),
+        *(kinematics, contact_dynamics, impact, derivatives, integrate, control, batch),
         *(ping, stats, sessions, reload, log_level, shutdown),
     )
 }

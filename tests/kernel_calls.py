@@ -138,6 +138,9 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "cholesky": Call((M.copy(),), ()),
         "cholesky_solve": Call((L, w.copy()), ()),
         "christoffel": Call((work, q, np.zeros((n, n, n))), ()),
+        "contact_acceleration_derivatives": call(
+            work, q, v, a, contacts, results=(new(9, n), new(9, n))
+        ),
         "contact_terms": Call((work, q, v, contacts, space), ()),
         "contact_solve": Call((work, a, DIRECT, space), ()),
         "contact_dynamics": Call((work, q, v, a, contacts, RANGE_SPACE, space), ()),

@@ -103,6 +103,9 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         calls[f"contact_dynamics-{solver}"] = lambda solver=solver: numbers_of(
             robot.contact_dynamics(q, v, tau, contacts, solver), "a", "force", "G", "gamma"
         )
+    calls["contact_dynamics_derivatives"] = lambda: numbers_of(
+        robot.contact_dynamics_derivatives(q, v, tau, contacts), "da_dq", "dforce_dv", "dforce_dtau"
+    )
     calls["friction_dynamics"] = lambda: numbers_of(
         robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
     )

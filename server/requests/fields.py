@@ -23,7 +23,7 @@ TYPES = {
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
-    **dict.fromkeys(("frame", "axes", "level"), "text"),
+    **dict.fromkeys(("frame", "axes", "level", "of"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits"), "map"),

@@ -77,6 +77,13 @@ OF_A_STATE = (
         ("v", "impulse", "energy_lost", "rank_deficient", "conflicting"),
         work.contacts,
     ),
+    _computation(
+        "derivatives",
+        ("of", "q", "v"),
+        ("a", "tau", "dt", "f_ext", "contacts", "coordinates"),
+        ("those that of names",),
+        work.derivatives,
+    ),
     _computation("integrate", ("q", "v", "dt"), ("coordinates",), ("q",)),
     _computation(
         "control",

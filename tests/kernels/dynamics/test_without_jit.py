@@ -27,6 +27,7 @@ SOLVING = (
     "linearize",
     "solve_mass",
     "contact_dynamics",
+    "contact_dynamics_derivatives",
     "friction_dynamics",
     "impact",
 )

@@ -7,6 +7,7 @@ import numpy as np
 
 from torqued.client import codec
 from torqued.kernels.control.laws import LAWS
+from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.operations import OPERATIONS
 
 
@@ -36,7 +37,8 @@ def good_fields(robot):
         "contacts": [[contact], [], [contact | {"kind": "frame", "half_size": [0.1, 0.1]}]],
         "solver": ["range_space", "direct", "null_space"],
         "restitution": [0.0, 0.5, 1],
-        "operation": ["dynamics", "integrate", "control", "contact_dynamics"],
+        "operation": ["dynamics", "integrate", "control", "contact_dynamics", "derivatives"],
+        "of": list(DERIVATIVES),
         "law": list(LAWS),
         "gains": [{}, {"damping": 1.0}, {"stiffness": 2.0}],
         "references": [{}, {"q_ref": q}, {"v_ref": v}],
