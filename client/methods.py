@@ -57,6 +57,7 @@ class Methods:
     integrate = Method(operations.integrate)
     control = Method(operations.control)
     batch = Method(operations.batch)
+    simulate = Method(operations.simulate)
     ping = Method(operations.ping)
     stats = Method(operations.stats)
     sessions = Method(operations.sessions)

@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again
 #: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "reload"})
+ONCE = frozenset({"open", "close", "batch", "simulate", "reload"})
 
 #: Seconds that operations may take which are long work; others take the client's `timeout`.
-LONG = {"batch": 60.0, "reload": 60.0}
+LONG = {"batch": 60.0, "simulate": 60.0, "reload": 60.0}
 
 #: Operations of the control socket, which never wait behind work.
 CONTROL = frozenset({"ping", "stats", "sessions", "reload", "log_level", "shutdown"})
@@ -208,6 +208,39 @@ def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Req
     return Request("batch", {"operation": operation} | rows, Result, timeout)
 
 
+def simulate(
+    q: Any,
+    v: Any,
+    seconds: float,
+    dt: float,
+    tau: Any = None,
+    law: str | None = None,
+    gains: Mapping[str, Any] | None = None,
+    references: Mapping[str, Any] | None = None,
+    method: str | None = None,
+    contacts: Sequence[Any] | None = None,
+    every: int | None = None,
+    coordinates: str | None = None,
+    *,
+    timeout: float | None = None,
+) -> Request[results.Simulation]:
+    """The motion from q, v under torques tau ((nv,), or a row per step), or under a law.
+
+    `method` is "rkmk4" (default), "rkmk2", "momentum" or "euler". Every `every`-th step is in the
+    reply. Computed beside everything else, within `timeout` (default 60) s.
+    """
+    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
+    fields |= {"seconds": float(seconds), "dt": float(dt)}
+    if tau is not None:
+        fields["tau"] = as_array(tau)
+    if contacts is not None:
+        fields["contacts"] = _contacts(contacts)
+    given = None if references is None else {k: as_array(x) for k, x in references.items()}
+    _put(fields, law=law, gains=gains, references=given, method=method, every=every)
+    _put(fields, coordinates=coordinates)
+    return Request("simulate", fields, results.Simulation, timeout)
+
+
 def ping() -> Request[results.Ping]:
     """Whether the daemon is ready; never waits behind work."""
     return Request("ping", {}, results.Ping)
@@ -244,6 +277,7 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
         *(kinematics, contact_dynamics, impact, derivatives, integrate, control, batch),
+        simulate,
         *(ping, stats, sessions, reload, log_level, shutdown),
     )
 }

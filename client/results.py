@@ -128,6 +128,15 @@ class Derivatives(Result):
     B: Array  # (2 nv, nv)
 
 
+class Simulation(Result):
+    """States at the start and after every so many steps."""
+
+    time: Array  # (k,) s
+    q: Array  # (k, nq)
+    v: Array  # (k, nv)
+    tau: Array  # (k, nv), that acted at these times
+
+
 class Control(Result):
     """The outputs of a law; docs/PROTOCOL.md lists those beside the torque."""
 

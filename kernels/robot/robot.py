@@ -44,10 +44,11 @@ from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
 from torqued.kernels.robot.loading import Loadable
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.simulated import Simulated
 from torqued.kernels.robot.tree import FreeTree
 
 
-class Robot(Loadable, Differentiable):
+class Robot(Loadable, Differentiable, Simulated):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 
     `point` (3,) is in a frame's own axes; the default is the frame's origin. `representation` is

@@ -21,15 +21,16 @@ CONTACT_NUMBERS = ("stiffness", "damping", "friction")
 TYPES = {
     **dict.fromkeys(("q", "v", "a", "tau", "w", "b", "dt", "restitution", "over"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
-    **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
+    **dict.fromkeys(("point", "hold", "fade", "fallback_damping", "seconds"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
-    **dict.fromkeys(("frame", "axes", "level", "of"), "text"),
+    **dict.fromkeys(("frame", "axes", "level", "of", "method"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits"), "map"),
     **dict.fromkeys(("contacts", "tasks"), "list of maps"),
     "observer": "map or true",
     "iterations": "integer",
+    "every": "integer",
     "session": "integer",
 }
 

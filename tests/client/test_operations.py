@@ -59,6 +59,7 @@ def test_operations_of_the_control_socket_are_the_daemons():
         (results.Kinematics, "kinematics"),
         (results.ContactDynamics, "contact_dynamics"),
         (results.Impact, "impact"),
+        (results.Simulation, "simulate"),
         (results.Ping, "ping"),
         (results.Stats, "stats"),
         (results.Reloaded, "reload"),
@@ -123,6 +124,12 @@ def test_methods_give_what_the_robot_computes(client, robot):
     )
     many = client.batch("derivatives", of="inverse_dynamics", q=[q, q], v=[v, w], a=[a, a])
     same(many.dtau_dv[1], robot.inverse_dynamics_derivatives(q, w, a)[1])
+    moved = client.simulate(q, v, 0.02, 5e-3, tau, method="momentum", every=2)
+    there = robot.simulate(q, v, tau, 0.02, 5e-3, "momentum", every=2)
+    same(moved.q, there.q)
+    same(moved.time, [0.0, 0.01, 0.02])
+    held = client.simulate(q, v, 0.01, 5e-3, law="pd", references={"v_ref": w})
+    same(held.tau[0], client.control("pd", q, v, references={"v_ref": w}).tau)
     same(client.impact(q, v, [{"frame": frame}]).v, robot.impact(q, v, [Contact(frame)]).v)
     same(client.dynamics(q, want="M").M, robot.mass_matrix(q))
     same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))

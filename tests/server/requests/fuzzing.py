@@ -59,6 +59,9 @@ def good_fields(robot):
         "session": [1],
         "over": [0.1],
         "level": ["INFO"],
+        "seconds": [0.01, 0],
+        "method": ["rkmk4", "momentum", "euler"],
+        "every": [1, 3],
     }
 
 
