@@ -106,6 +106,9 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     calls["contact_dynamics_derivatives"] = lambda: numbers_of(
         robot.contact_dynamics_derivatives(q, v, tau, contacts), "da_dq", "dforce_dv", "dforce_dtau"
     )
+    calls["simulate"] = lambda: numbers_of(
+        robot.simulate(q, v, tau, 3e-3, 1e-3, "rkmk4"), "time", "q", "v", "tau"
+    )
     calls["friction_dynamics"] = lambda: numbers_of(
         robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
     )

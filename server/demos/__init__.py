@@ -14,5 +14,6 @@ EXPERIMENTS: dict[str, str] = {
     "push": "pushes found, and the pushed link named, without a force sensor",
     "wall": "pressing on a stiff wall: which stiffness and delay leave the contact stable",
     "humanoid": "one session from two feet to one foot to hand and foot; pushes until it falls",
+    "integrators": "a free-floating robot: orders, drift of energy and momentum, beside MuJoCo's",
     "identities": "M, C and Γ of a robot, the identities they obey, and timings",
 }

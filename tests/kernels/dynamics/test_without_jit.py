@@ -25,6 +25,7 @@ SOLVING = (
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "linearize",
+    "simulate",
     "solve_mass",
     "contact_dynamics",
     "contact_dynamics_derivatives",
