@@ -86,6 +86,9 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "forward_dynamics_derivatives_forced": call(
             work, scratch, q, v, a, frames, wrenches, results=(new(n, n), new(n, n), new(n, n))
         ),
+        "inverse_dynamics_rates": call(
+            work, scratch, q, v, a, w, v, results=(new(n), new(n), new(n))
+        ),
         "mass_product": call(work, q, w, results=(new(n),)),
         "coriolis_product": call(work, q, v, w, results=(new(n),)),
         "coriolis_transposed_product": call(work, q, v, w, results=(new(n),)),

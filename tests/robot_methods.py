@@ -76,6 +76,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "forward_dynamics_derivatives-forced": lambda: robot.forward_dynamics_derivatives(
             q, v, tau, f_ext
         ),
+        "inverse_dynamics_rates": lambda: robot.inverse_dynamics_rates(q, v, a, w, tau),
         "linearize": lambda: np.hstack(robot.linearize(q, v, tau)),
         "linearize-sampled": lambda: np.hstack(robot.linearize(q, v, tau, 1e-3)),
         "solve_mass": lambda: robot.solve_mass(q, b),

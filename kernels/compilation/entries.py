@@ -25,6 +25,7 @@ from torqued.kernels.derivatives import (  # noqa: F401  (registers their entrie
     contacts,
     forward,
     inverse,
+    rates,
 )
 from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
     articulated,

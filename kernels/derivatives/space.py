@@ -54,6 +54,13 @@ class DerivativeSpace(NamedTuple):
     force_factor: Floats = array(float, "bodies", 12)  # of wrenches on a subtree; external_factors
     gain: Floats = array(float, "bodies", 6)  # what a adds to a body's acceleration; forward
     push: Floats = array(float, "bodies", 6)  # Σ I^C S a of the columns below a body; forward
+    rate_v: Floats = array(float, "bodies", 6)  # twist and its rates, spatial; rates
+    rate_a: Floats = array(float, "bodies", 6)
+    rate_j: Floats = array(float, "bodies", 6)
+    rate_s: Floats = array(float, "bodies", 6)
+    rate_f: Floats = array(float, "bodies", 6)  # force on a subtree and its rates; rates
+    rate_f1: Floats = array(float, "bodies", 6)
+    rate_f2: Floats = array(float, "bodies", 6)
     a: Floats = array(float, "columns")  # accelerations; forward
     M: Floats = array(float, "columns", "padded")  # M, then M⁻¹; forward
     L: Floats = array(float, "columns", "padded")  # M = Lᵀ L; forward

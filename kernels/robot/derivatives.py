@@ -131,6 +131,16 @@ class Derivatives:
         blocks = [np.ascontiguousarray(x) for x in np.hsplit(out, 3)]
         return ContactDerivatives(*(x[:n] for x in blocks), *(x[n:] for x in blocks))
 
+    def rates(self, q: Any, v: Any, a: Any, jerk: Any, snap: Any) -> tuple[Array, Array, Array]:
+        """τ, τ̇ and τ̈."""
+        tree = self._tree
+        given = tree.v("v", v), tree.v("a", a), tree.v("jerk", jerk), tree.v("snap", snap)
+        out = [np.empty(tree.nv_free) for _ in range(3)]
+        here = tree.handle, self.space.address
+        COMPILED.inverse_dynamics_rates(*here, tree.q(q), *given, *out)
+        tau, first, second = (tree.projected("vector", x) for x in out)
+        return tau, first, second
+
     def linearize(
         self,
         q: Any,

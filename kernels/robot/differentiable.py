@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torqued.kernels.charts import Coordinates
 from torqued.kernels.contacts.types import Contact, ContactDerivatives
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import in_any_coordinates
+from torqued.kernels.result_checks import finite, in_any_coordinates
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.derivatives import Derivatives
@@ -86,3 +86,13 @@ class Differentiable:
         `contact_dynamics`, which takes no `f_ext`.
         """
         return self._derivatives.linearize(q, v, tau, dt, f_ext, contacts)
+
+    @finite
+    def inverse_dynamics_rates(
+        self, q: Any, v: Any, a: Any, jerk: Any, snap: Any
+    ) -> tuple[Array, Array, Array]:
+        """τ, τ̇ and τ̈ (nv,) in O(N) along a motion with these rates of v: a, jerk and snap.
+
+        In native coordinates; a, jerk and snap are the first three time derivatives of v.
+        """
+        return self._derivatives.rates(q, v, a, jerk, snap)
