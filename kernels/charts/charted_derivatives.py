@@ -51,7 +51,8 @@ class ChartedDerivatives:
         turning = self._differences(native, lambda at: chart.A_rate(at, v) @ v)
         natively = dq @ A + dv @ (slopes @ v).T + M @ ((slopes @ a).T + turning)
         by_q = (tau @ slopes).T + A.T @ natively
-        turned = np.array([chart.A_rate(native, e_k) @ v for e_k in np.eye(chart.nv)]).T
+        units = np.eye(chart.nv)
+        turned = columns([chart.A_rate(native, e_k) @ v for e_k in units], len(A))
         by_v = A.T @ (dv @ A + M @ (A_rate + turned))
         return by_q, by_v
 
@@ -106,7 +107,7 @@ class ChartedDerivatives:
 
         turning = self._differences(native, lambda at: turned(at, velocity))
         moved = (slopes @ v).T  # ∂ν/∂q̄
-        swung = np.array([turned(native, column) for column in moved.T]).T
+        swung = columns([turned(native, column) for column in moved.T], chart.nv)
         natively = dq @ A + dv @ moved + dtau @ (tau @ inverse_slopes).T
         by_q = (inverse_slopes @ a).T + inverse @ natively + turning + swung + turn @ moved
         by_v = inverse @ dv @ A + turn @ A + (inverse_slopes @ velocity).T
@@ -140,15 +141,18 @@ class ChartedDerivatives:
         """A_k (nv, native nv, nv): the derivative of A along each of the chart's directions, of
         redundant parameters along their manifold."""
         along = self.chart.A_inverse(q) @ self.chart.A(q)
-        return np.array([self.chart.A_rate(q, direction) for direction in along.T])
+        found = [self.chart.A_rate(q, direction) for direction in along.T]
+        return np.array(found).reshape(len(found), self.robot.nv, self.chart.nv)
 
     def _inverse_slopes(self, q: Array) -> Array:
         """The derivative of A⁺ along each of the chart's directions."""
-        return np.array([self.chart.A_inverse_rate(q, column) for column in self.chart.A(q).T])
+        A = self.chart.A(q)
+        found = [self.chart.A_inverse_rate(q, column) for column in A.T]
+        return np.array(found).reshape(len(found), self.chart.nv, len(A))
 
     def _differences(self, q: Array, f: Callable[[Array], Array]) -> Array:
         """∂f/∂q̄, a column per direction, by central differences that are extrapolated."""
-        columns = []
+        found = []
         for direction in self.chart.A(q).T:
             table = []
             for level in range(LEVELS):
@@ -160,5 +164,10 @@ class ChartedDerivatives:
                 table = [
                     (weight * fine - coarse) / (weight - 1.0) for coarse, fine in pairwise(table)
                 ]
-            columns.append(table[0])
-        return np.array(columns).T
+            found.append(table[0])
+        return columns(found, len(f(q)))
+
+
+def columns(found: list[Array], height: int) -> Array:
+    """Vectors side by side, also where there are none."""
+    return np.array(found).reshape(len(found), height).T

@@ -11,7 +11,7 @@ import numpy as np
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.types import Contact
-from torqued.kernels.input_checks import choice, number, numbers, whole_number
+from torqued.kernels.input_checks import choice, number, numbers, sequence, shown, whole_number
 from torqued.kernels.integration.schemes import METHODS, Rates, State
 from torqued.kernels.model.description import Array
 
@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: Most steps of one simulation.
-MOST_STEPS = 10_000_000
+MOST_STEPS = 1_000_000
 
 Torque = Callable[[float, Array, Array], Array]
-Report = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -107,14 +106,17 @@ def simulate(
     method: str,
     contacts: Sequence[Contact],
     every: Any,
-    report: Report | None = None,
+    report: Any = None,
 ) -> Simulation:
     """See `Robot.simulate`."""
     scheme = METHODS[choice("method", method, METHODS)]
+    if report is not None and not callable(report):
+        wanted = "a function of the steps done and of how many"
+        raise InputError(f"report: {shown(report)}, expected {wanted}", "report", None, wanted)
     steps, step = step_count(seconds, dt)
     shown_every = whole_number("every", every, 1, MOST_STEPS)
     state = State(robot.tree.own_q(q).copy(), robot.tree.own_v("v", v).copy())
-    acting = Acting(robot, contacts)
+    acting = Acting(robot, sequence("contacts", contacts, "contacts"))
     torque_of = torques(robot, tau, steps, step)
     if scheme.keeps_momentum:
         if robot.model.base != "floating":

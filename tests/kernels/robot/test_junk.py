@@ -46,12 +46,13 @@ def good_arguments(robot: Robot, coordinates: str) -> dict[str, Any]:
         tip = robot.frame_names[-1]
         return {
             **dict.fromkeys(("q", "q0", "q1"), q),
-            **dict.fromkeys(("v", "a", "tau", "w", "b", "v_ref", "a_ref"), v),
+            **dict.fromkeys(("v", "a", "tau", "w", "b", "v_ref", "a_ref", "jerk", "snap"), v),
             "frame": tip,
             "frames": (tip,),
             "want": ("M", "J"),
             "contacts": [Contact(tip, "point", friction=0.5)],
             "dt": 1e-3,
+            "seconds": 3e-3,
             "rng": np.random.default_rng(0),
             "coordinates": coordinates,
         }
@@ -88,6 +89,8 @@ def test_every_method_has_good_arguments():
                 arguments = good_arguments(robot, "quaternion")
             else:
                 arguments = good_arguments(robot, "native")
+            if name == "contact_dynamics_derivatives" and robot is ROBOTS["chain"]:
+                continue  # three rows hold two joints: redundant
             method(**{key: value for key, value in arguments.items() if key in parameters})
 
 
@@ -110,6 +113,7 @@ def test_contact_of_junk_is_refused(field, kind, value, other):
         lambda: robot.contact_dynamics(q, v, v, contacts),
         lambda: robot.friction_dynamics(q, v, v, contacts, 1e-3),
         lambda: robot.impact(q, v, contacts),
+        lambda: robot.contact_dynamics_derivatives(q, v, v, contacts),
     ):
         with suppress(TorquedError):
             call()
