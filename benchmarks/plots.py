@@ -19,7 +19,17 @@ if TYPE_CHECKING:
 
     from torqued.benchmarks.results import Results
 
-KERNEL_COLOURS = dict(zip(KERNELS, (BLUE, VERMILION, GREEN, ORANGE, PURPLE), strict=True))
+#: Derivatives are lighter than what they are the derivatives of.
+LIGHT_GREEN, LIGHT_PURPLE = "#7fceb8", "#e5bcd3"
+KERNEL_COLOURS = dict(
+    zip(
+        KERNELS,
+        (BLUE, VERMILION, GREEN, ORANGE, PURPLE, LIGHT_GREEN, LIGHT_PURPLE),
+        strict=True,
+    )
+)
+#: Those whose bars are dark enough for white figures.
+DARK = ("coriolis", "christoffel", "rnea")
 
 #: Series of a curve → its name in a legend, colour and marker.
 STYLE = {
@@ -101,17 +111,17 @@ def draw_curve(axes: Axes, curve: Curve) -> None:
 
 def ratio_figure(results: Results) -> Figure:
     robots = results.robots
-    figure = Figure(figsize=(max(6.0, 1.4 + 1.75 * len(robots)), 4.6), layout="constrained")
+    figure = Figure(figsize=(max(6.0, 1.4 + 2.1 * len(robots)), 4.6), layout="constrained")
     axes = figure.subplots()
-    width = 0.16
+    width = 0.8 / len(KERNELS)
     for k, kernel in enumerate(KERNELS):
         mine = [figure for figure in results.figures if figure.kernel == kernel]
         places = np.arange(len(robots)) + (k - (len(KERNELS) - 1) / 2) * width
         ratios = [figure.ratio for figure in mine]
         axes.bar(places, ratios, width * 0.9, color=KERNEL_COLOURS[kernel], label=kernel)
-        ink = "black" if kernel in ("crba", "aba") else "white"  # readable on the bar's colour
+        ink = "white" if kernel in DARK else "black"  # readable on the bar's colour
         for place, result in zip(places, mine, strict=True):
-            axes.text(place, 0.015, f"{result.ratio:.2f}", ha="center", size=7.5, color=ink)
+            axes.text(place, 0.015, f"{result.ratio:.2f}", ha="center", size=6.5, color=ink)
             if result.ceiling is not None:
                 edges = (place - width * 0.5, place + width * 0.5)
                 axes.plot(edges, [result.ceiling] * 2, color="black", linewidth=2)
@@ -126,6 +136,6 @@ def ratio_figure(results: Results) -> Figure:
     axes.set_ylim(0.0, max(1.1, 1.1 * max(figure.ratio for figure in results.figures)))
     axes.spines[["top", "right"]].set_visible(False)
     handles, labels = axes.get_legend_handles_labels()
-    columns = len(labels) if len(robots) > 3 else 3
+    columns = len(labels) if len(robots) > 4 else 3
     figure.legend(handles, labels, frameon=False, ncols=columns, loc="outside upper center")
     return figure

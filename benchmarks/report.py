@@ -58,7 +58,8 @@ def kernel_sheet(results: Results) -> Sheet:
         texts=2,
         notes=(
             "`coriolis` is M, Ṁ and C in one call and `christoffel` all Γ; Pinocchio computes C "
-            "alone in both rows. `crba` fills both triangles of M, Pinocchio's the upper one.",
+            "alone in both rows. `crba` fills both triangles of M, Pinocchio's the upper one. "
+            "`rnea_derivatives` is ∂τ by q and by v with M, `aba_derivatives` ∂a by q, v and τ.",
             "Times are the 10th percentile of windows of 20 calls, p50 their median. "
             "`ratio` is torqued's time over Pinocchio's, `at most` the budget's ceiling.",
             *(f"{note[0].upper()}{note[1:]}." for note in notes),
@@ -79,15 +80,26 @@ def published_cell(figure: Figure) -> str:
     return f"{paper.us:g} [{paper.source}]" if paper else ""
 
 
+#: The method of `Robot` for each kernel, in their order.
+METHODS = (
+    "coriolis_matrix",
+    "christoffel",
+    "inverse_dynamics",
+    "mass_matrix",
+    "forward_dynamics",
+    "inverse_dynamics_derivatives",
+    "forward_dynamics_derivatives",
+)
+
+
 def method_sheet(results: Results) -> Sheet:
     rows = []
     for robot in results.robots:
         times = {figure.kernel: figure.method.us for figure in _of_robot(results, robot)}
         rows.append((robot, *(f"{times[kernel]:.2f}" for kernel in KERNELS)))
-    methods = ("coriolis_matrix", "christoffel", "inverse_dynamics", "mass_matrix")
     return Sheet(
         "Methods of Robot: input checked, result allocated, µs",
-        ("robot", *methods, "forward_dynamics"),
+        ("robot", *METHODS),
         rows,
         texts=1,
     )

@@ -22,6 +22,7 @@ from torqued.benchmarks.timing import Call
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.derivatives.space import derivative_space
 from torqued.kernels.model import catalog
 from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf
@@ -30,7 +31,7 @@ Array = NDArray[np.float64]
 
 #: The robots of a full run.
 ROBOTS = ("chain20", "tree20", "biped20", "quadruped20", "panda", "talos")
-KERNELS = ("coriolis", "christoffel", "rnea", "crba", "aba")
+KERNELS = ("coriolis", "christoffel", "rnea", "crba", "aba", "rnea_derivatives", "aba_derivatives")
 
 #: The catalogue's name of a robot, where it differs.
 FILES = {"talos": "talos_reduced"}
@@ -76,6 +77,8 @@ class Case:
         self.pin_states = [self.to_pin(state) for state in self.states]
         n = robot.nv
         self._M, self._Mdot, self._C = np.zeros((3, n, n))
+        self._dq, self._dv = np.zeros((2, n, n))
+        self._space = derivative_space(robot.work.arrays)
         self._Gamma = np.zeros((n, n, n))
         self._tau, self._a = np.zeros((2, n))
         self.contacts = {
@@ -117,6 +120,14 @@ class Case:
             "rnea": lambda s: (COMPILED.inverse_dynamics, (handle, s.q, s.v, s.a, self._tau)),
             "crba": lambda s: (COMPILED.mass_matrix, (handle, s.q, self._M)),
             "aba": lambda s: (COMPILED.forward_dynamics, (handle, s.q, s.v, s.tau, self._a)),
+            "rnea_derivatives": lambda s: (
+                COMPILED.inverse_dynamics_derivatives,
+                (handle, self._space.address, s.q, s.v, s.a, self._M, self._dq, self._dv),
+            ),
+            "aba_derivatives": lambda s: (
+                COMPILED.forward_dynamics_derivatives,
+                (handle, self._space.address, s.q, s.v, s.tau, self._dq, self._dv, self._M),
+            ),
         }
         return [calls[kernel](state) for state in self.states]
 
@@ -131,6 +142,8 @@ class Case:
             "rnea": lambda s: (robot.inverse_dynamics, (s.q, s.v, s.a)),
             "crba": lambda s: (robot.mass_matrix, (s.q,)),
             "aba": lambda s: (robot.forward_dynamics, (s.q, s.v, s.tau)),
+            "rnea_derivatives": lambda s: (robot.inverse_dynamics_derivatives, (s.q, s.v, s.a)),
+            "aba_derivatives": lambda s: (robot.forward_dynamics_derivatives, (s.q, s.v, s.tau)),
         }
         return [calls[kernel](state) for state in self.states]
 
@@ -146,6 +159,8 @@ class Case:
             "rnea": lambda s: (pin.rnea, (*here, s.q, s.v, s.a)),
             "crba": lambda s: (pin.crba, (*here, s.q, *more)),
             "aba": lambda s: (pin.aba, (*here, s.q, s.v, s.tau, *more)),
+            "rnea_derivatives": lambda s: (pin.computeRNEADerivatives, (*here, s.q, s.v, s.a)),
+            "aba_derivatives": lambda s: (pin.computeABADerivatives, (*here, s.q, s.v, s.tau)),
         }
         return [calls[kernel](state) for state in self.pin_states]
 
@@ -176,6 +191,16 @@ class Case:
         if kernel in ("coriolis", "crba"):
             M = np.triu(self.data.M)  # only the upper half is promised
             yield "M", self._M, (M + np.triu(M, 1).T)[square]
+        if kernel == "rnea_derivatives":
+            yield "∂τ/∂q", self._dq, np.array(self.data.dtau_dq)[square]
+            yield "∂τ/∂v", self._dv, np.array(self.data.dtau_dv)[square]
+            M = np.triu(self.data.M)
+            yield "M", self._M, (M + np.triu(M, 1).T)[square]
+        if kernel == "aba_derivatives":
+            yield "∂a/∂q", self._dq, np.array(self.data.ddq_dq)[square]
+            yield "∂a/∂v", self._dv, np.array(self.data.ddq_dv)[square]
+            inverse = np.triu(self.data.Minv)
+            yield "∂a/∂τ", self._M, (inverse + np.triu(inverse, 1).T)[square]
         if kernel == "rnea":
             yield "τ", self._tau, np.array(self.data.tau)[order]
         if kernel == "aba":

@@ -20,10 +20,10 @@ T = TypeVar("T")
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again
 #: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "reload", "move", "take"})
+ONCE = frozenset({"open", "close", "batch", "simulate", "reload", "move", "take"})
 
 #: Seconds that operations may take which are long work; others take the client's `timeout`.
-LONG = {"batch": 60.0, "reload": 60.0}
+LONG = {"batch": 60.0, "simulate": 60.0, "reload": 60.0}
 
 #: Operations of the control socket, which never wait behind work.
 CONTROL = frozenset(
@@ -157,6 +157,34 @@ def impact(
     return Request("impact", fields, results.Impact)
 
 
+def derivatives(
+    of: str,
+    q: Any,
+    v: Any,
+    a: Any = None,
+    tau: Any = None,
+    dt: float | None = None,
+    f_ext: Mapping[str, Any] | None = None,
+    contacts: Sequence[Any] | None = None,
+    coordinates: str | None = None,
+) -> Request[results.Derivatives]:
+    """Derivatives along the manifold, a column per velocity, of what `of` names.
+
+    "inverse_dynamics" (at a): M, dtau_dq, dtau_dv. "forward_dynamics" (at tau): da_dq, da_dv,
+    da_dtau. "contact_dynamics" (at tau, with contacts): those and dforce_dq, dforce_dv,
+    dforce_dtau. "linearization" (at tau, with dt where it is to be sampled): A, B.
+    """
+    fields: dict[str, Any] = {"of": of, "q": as_array(q), "v": as_array(v)}
+    for key, value in (("a", a), ("tau", tau)):
+        if value is not None:
+            fields[key] = as_array(value)
+    if contacts is not None:
+        fields["contacts"] = _contacts(contacts)
+    step = None if dt is None else float(dt)
+    _put(fields, dt=step, f_ext=_arrays(f_ext), coordinates=coordinates)
+    return Request("derivatives", fields, results.Derivatives)
+
+
 def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Request[Array]:
     """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
     fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "dt": float(dt)}
@@ -197,6 +225,39 @@ def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Req
         for key, value in fields.items()
     }
     return Request("batch", {"operation": operation} | rows, Result, timeout)
+
+
+def simulate(
+    q: Any,
+    v: Any,
+    seconds: float,
+    dt: float,
+    tau: Any = None,
+    law: str | None = None,
+    gains: Mapping[str, Any] | None = None,
+    references: Mapping[str, Any] | None = None,
+    method: str | None = None,
+    contacts: Sequence[Any] | None = None,
+    every: int | None = None,
+    coordinates: str | None = None,
+    *,
+    timeout: float | None = None,
+) -> Request[results.Simulation]:
+    """The motion from q, v under torques tau ((nv,), or a row per step), or under a law.
+
+    `method` is "rkmk4" (default), "rkmk2", "momentum" or "euler". Every `every`-th step is in the
+    reply. Computed beside everything else, within `timeout` (default 60) s.
+    """
+    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
+    fields |= {"seconds": float(seconds), "dt": float(dt)}
+    if tau is not None:
+        fields["tau"] = as_array(tau)
+    if contacts is not None:
+        fields["contacts"] = _contacts(contacts)
+    given = None if references is None else {k: as_array(x) for k, x in references.items()}
+    _put(fields, law=law, gains=gains, references=given, method=method, every=every)
+    _put(fields, coordinates=coordinates)
+    return Request("simulate", fields, results.Simulation, timeout)
 
 
 def ping() -> Request[results.Ping]:
@@ -297,8 +358,8 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     function.__name__: function
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
-        *(kinematics, contact_dynamics, impact, integrate, control, payload, batch),
-        *(take, give, hold, move, command, resume, look, stop, recover),
+        *(kinematics, contact_dynamics, impact, derivatives, integrate, control, payload, batch),
+        *(simulate, take, give, hold, move, command, resume, look, stop, recover),
         *(ping, stats, sessions, reload, log_level, shutdown),
     )
 }

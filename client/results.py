@@ -112,6 +112,31 @@ class Impact(Result):
     conflicting: bool
 
 
+class Derivatives(Result):
+    """Those of what `of` named; a column per velocity."""
+
+    M: Array  # (nv, nv), which is ∂τ/∂a
+    dtau_dq: Array  # (nv, nv)
+    dtau_dv: Array
+    da_dq: Array  # (nv, nv)
+    da_dv: Array
+    da_dtau: Array
+    dforce_dq: Array  # (m, nv), rows of all contacts together
+    dforce_dv: Array
+    dforce_dtau: Array
+    A: Array  # (2 nv, 2 nv) of ẋ = A x + B u, x = [δq; δv], u = δτ
+    B: Array  # (2 nv, nv)
+
+
+class Simulation(Result):
+    """States at the start and after every so many steps."""
+
+    time: Array  # (k,) s
+    q: Array  # (k, nq)
+    v: Array  # (k, nv)
+    tau: Array  # (k, nv), that acted at these times
+
+
 class Control(Result):
     """The outputs of a law; docs/PROTOCOL.md lists those beside the torque."""
 

@@ -29,7 +29,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 FACE = """
 def {name}({parameters}):
     if coordinates is NATIVE or (isinstance(coordinates, str) and coordinates == NATIVE):
-        return checked({name!r}, method({arguments}))
+        return checked({name!r}, natively({arguments}))
     return self.in_coordinates(coordinates).{name}({own_arguments})
 """
 
@@ -49,7 +49,7 @@ def in_any_coordinates(method: Method) -> Method:
         arguments=", ".join(positional),
         own_arguments=", ".join(positional[1:]),
     )
-    scope = {"NATIVE": NATIVE, "checked": checked, "method": method, "defaults": defaults}
+    scope = {"NATIVE": NATIVE, "checked": checked, "natively": method, "defaults": defaults}
     exec(compile(source, __file__, "exec"), scope)
     face: Any = scope[method.__name__]
     return functools.wraps(method)(face)  # type: ignore[return-value]

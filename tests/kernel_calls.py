@@ -38,6 +38,7 @@ def example_robot() -> Robot:
 def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
     work, n = robot.work.handle, robot.nv
+    scratch = robot._derivatives.space.address
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
@@ -73,6 +74,21 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "gravity": call(work, q, results=(new(n),)),
         "forward_dynamics": call(work, q, v, a, results=(new(n),)),
         "forward_dynamics_forced": call(work, q, v, a, frames, wrenches, results=(new(n),)),
+        "inverse_dynamics_derivatives": call(
+            work, scratch, q, v, a, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "inverse_dynamics_derivatives_forced": call(
+            work, scratch, q, v, a, frames, wrenches, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "forward_dynamics_derivatives": call(
+            work, scratch, q, v, a, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "forward_dynamics_derivatives_forced": call(
+            work, scratch, q, v, a, frames, wrenches, results=(new(n, n), new(n, n), new(n, n))
+        ),
+        "inverse_dynamics_rates": call(
+            work, scratch, q, v, a, w, v, results=(new(n), new(n), new(n))
+        ),
         "mass_product": call(work, q, w, results=(new(n),)),
         "coriolis_product": call(work, q, v, w, results=(new(n),)),
         "coriolis_transposed_product": call(work, q, v, w, results=(new(n),)),
@@ -102,6 +118,11 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
             results=(new(3, n),),
         ),
         "expand_rows": call(index, multiplier, rng.normal(size=(3, leaders)), results=(new(3, n),)),
+        "group_exp": call(w[:6].copy(), results=(new(4, 4),)),
+        "group_log": call(np.eye(4), results=(new(6),)),
+        "group_dexp": call(w[:6].copy(), results=(new(6, 6),)),
+        "group_dexp_inverse": call(w[:6].copy(), results=(new(6, 6),)),
+        "step_rate": call(work, 0.1 * w, v, results=(new(n),)),
         "unit_quaternions_at": Call((q, np.array([3]), 1e-5), ()),
         "finite_vector": Call((w,), ()),
         "finite_matrix": Call((M,), ()),
@@ -120,6 +141,9 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "cholesky": Call((M.copy(),), ()),
         "cholesky_solve": Call((L, w.copy()), ()),
         "christoffel": Call((work, q, np.zeros((n, n, n))), ()),
+        "contact_acceleration_derivatives": call(
+            work, q, v, a, contacts, results=(new(9, n), new(9, n))
+        ),
         "contact_terms": Call((work, q, v, contacts, space), ()),
         "contact_solve": Call((work, a, DIRECT, space), ()),
         "contact_dynamics": Call((work, q, v, a, contacts, RANGE_SPACE, space), ()),

@@ -70,6 +70,17 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "inverse_dynamics-forced": lambda: robot.inverse_dynamics(q, v, a, f_ext),
         "forward_dynamics": lambda: robot.forward_dynamics(q, v, tau),
         "forward_dynamics-forced": lambda: robot.forward_dynamics(q, v, tau, f_ext),
+        "inverse_dynamics_derivatives": lambda: robot.inverse_dynamics_derivatives(q, v, a),
+        "inverse_dynamics_derivatives-forced": lambda: robot.inverse_dynamics_derivatives(
+            q, v, a, f_ext
+        ),
+        "forward_dynamics_derivatives": lambda: robot.forward_dynamics_derivatives(q, v, tau),
+        "forward_dynamics_derivatives-forced": lambda: robot.forward_dynamics_derivatives(
+            q, v, tau, f_ext
+        ),
+        "inverse_dynamics_rates": lambda: robot.inverse_dynamics_rates(q, v, a, w, tau),
+        "linearize": lambda: np.hstack(robot.linearize(q, v, tau)),
+        "linearize-sampled": lambda: np.hstack(robot.linearize(q, v, tau, 1e-3)),
         "solve_mass": lambda: robot.solve_mass(q, b),
         "mass_product": lambda: robot.mass_product(q, w),
         "coriolis_product": lambda: robot.coriolis_product(q, v, w),
@@ -95,6 +106,12 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         calls[f"contact_dynamics-{solver}"] = lambda solver=solver: numbers_of(
             robot.contact_dynamics(q, v, tau, contacts, solver), "a", "force", "G", "gamma"
         )
+    calls["contact_dynamics_derivatives"] = lambda: numbers_of(
+        robot.contact_dynamics_derivatives(q, v, tau, contacts), "da_dq", "dforce_dv", "dforce_dtau"
+    )
+    calls["simulate"] = lambda: numbers_of(
+        robot.simulate(q, v, tau, 3e-3, 1e-3, "rkmk4"), "time", "q", "v", "tau"
+    )
     calls["friction_dynamics"] = lambda: numbers_of(
         robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
     )

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.kernels.charts.chart import Chart
+from torqued.kernels.charts.charted_derivatives import ChartedDerivatives
+from torqued.kernels.charts.charted_simulation import ChartedSimulation
 from torqued.kernels.charts.redundant import RedundantBase, redundant_base
 from torqued.kernels.charts.transformations import (
     Motion,
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
-class ChartedRobot:
+class ChartedRobot(ChartedDerivatives, ChartedSimulation):
     """`robot` in the coordinates of `chart`."""
 
     def __init__(self, robot: Robot, chart: Chart) -> None:

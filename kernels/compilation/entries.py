@@ -21,6 +21,12 @@ from typing import Any
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
 from torqued.kernels.compilation.self_test import require_numba
 from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
+from torqued.kernels.derivatives import (  # noqa: F401  (registers their entries)
+    contacts,
+    forward,
+    inverse,
+    rates,
+)
 from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
     articulated,
     centroidal,
@@ -36,6 +42,7 @@ from torqued.kernels.dynamics import (  # noqa: F401  (importing a module regist
     selected_quantities,
     tracking,
 )
+from torqued.kernels.integration import group_arrays  # noqa: F401  (registers its entries)
 from torqued.kernels.primitives import array_checks, dense  # noqa: F401  (registers their entries)
 
 

@@ -108,6 +108,18 @@ class ContactSolution:
 
 
 @dataclass(frozen=True)
+class ContactDerivatives:
+    """Of accelerations (nv,) and of contact forces (m,) by q, v and τ, a column per velocity."""
+
+    da_dq: Array  # (nv, nv)
+    da_dv: Array
+    da_dtau: Array
+    dforce_dq: Array  # (m, nv)
+    dforce_dv: Array
+    dforce_dtau: Array
+
+
+@dataclass(frozen=True)
 class FrictionSolution:
     """Forces inside their friction cones over one time step."""
 

@@ -5,10 +5,10 @@
     M, C = robot.mass_matrix(q), robot.coriolis_matrix(q, v)
 
 A robot is composed of parts, a file each: `dynamics`, `frames`, `centroidal`, `contacts`,
-`configurations`, `control_terms`. They compute natively, on a tree with checked states (`tree.py`)
-and frames by name (`frame_table.py`). `in_coordinates` gives the same methods in another chart
-(charts/charted_robot.py), and `coordinates=` is short for that: result_checks.py wraps every method
-that computes for it.
+`configurations`, `control_terms`, `derivatives`. They compute natively, on a tree with checked
+states (`tree.py`) and frames by name (`frame_table.py`). `in_coordinates` gives the same methods
+in another chart (charts/charted_robot.py), and `coordinates=` is short for that: result_checks.py
+wraps every method that computes for it.
 
 A robot has one workspace and is not to be shared between threads; `copy()` gives another one for
 the same model.
@@ -37,15 +37,18 @@ from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.configurations import Configurations
 from torqued.kernels.robot.contacts import Contacts
 from torqued.kernels.robot.control_terms import ControlTerms
+from torqued.kernels.robot.derivatives import Derivatives
+from torqued.kernels.robot.differentiable import Differentiable
 from torqued.kernels.robot.dynamics import Dynamics
 from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
 from torqued.kernels.robot.loading import Loadable, equipped
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.simulated import Simulated
 from torqued.kernels.robot.tree import FreeTree
 
 
-class Robot(Loadable):
+class Robot(Loadable, Differentiable, Simulated):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 
     `point` (3,) is in a frame's own axes; the default is the frame's origin. `representation` is
@@ -64,6 +67,7 @@ class Robot(Loadable):
         self._centroidal = Centroidal(tree)
         self._configurations = Configurations(tree)
         self._control = ControlTerms(tree)
+        self._derivatives = Derivatives(tree, table, self._dynamics, self.contacts)
         self._charted: dict[str, ChartedRobot] = {}
         #: Sizes of q and v, and of those of the tree with mimic joints free.
         self.nq, self.nv = tree.nq, tree.nv

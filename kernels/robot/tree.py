@@ -13,6 +13,7 @@ import numpy as np
 
 from torqued.common.errors import NumericalError
 from torqued.kernels.charts.chart import QUATERNION_OFFSET
+from torqued.kernels.charts.rotation import skew
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, numbers, unit_quaternions
@@ -87,6 +88,24 @@ class FreeTree:
         shapes = {"vector": (n,), "matrix": (n, n), "tensor": (n, n, n), "rows": (len(free), n)}
         out = np.empty(shapes[projection])
         getattr(COMPILED, f"project_{projection}")(mimics.v_index, mimics.multiplier, free, out)
+        return out
+
+    def drift_of_difference(self, v: Any) -> Array:
+        """(nv, nv): what a difference δq of configurations changes by itself while both move.
+
+        A floating joint's is counted in the axes of its body, so that δq̇ = δv − ν × δq; a
+        spherical one's likewise. Those of all other joints only change with δv.
+        """
+        v = self.own_v("v", v)
+        out = np.zeros((self.nv, self.nv))
+        for joint in self.model.joints:
+            if joint.type in QUATERNION_OFFSET:
+                k = int(np.searchsorted(self.model.mimics.leaders_v, joint.v))
+                turn = skew(v[k : k + 3])
+                out[k : k + 3, k : k + 3] = -turn
+                if joint.type == "floating":
+                    out[k + 3 : k + 6, k + 3 : k + 6] = -turn
+                    out[k + 3 : k + 6, k : k + 3] = -skew(v[k + 3 : k + 6])
         return out
 
     def require_regular(self, status: int) -> None:

@@ -15,5 +15,6 @@ EXPERIMENTS: dict[str, str] = {
     "wall": "pressing on a stiff wall: which stiffness and delay leave the contact stable",
     "humanoid": "one session from two feet to one foot to hand and foot; pushes until it falls",
     "generalize": "every law with nothing named on 28 robots, clean and disturbed, as one matrix",
+    "integrators": "a free-floating robot: orders, drift of energy and momentum, beside MuJoCo's",
     "identities": "M, C and Γ of a robot, the identities they obey, and timings",
 }

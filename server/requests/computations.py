@@ -13,7 +13,22 @@ from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import OPTIONS, Controller
 from torqued.kernels.input_checks import Fields, mapping, text, texts
+from torqued.server.requests.derivatives import derivatives
 from torqued.server.requests.fields import contacts, wrenches
+
+__all__ = [
+    "contact_dynamics",
+    "control",
+    "coriolis_product",
+    "derivatives",
+    "dynamics",
+    "forward_dynamics",
+    "impact",
+    "integrate",
+    "inverse_dynamics",
+    "kinematics",
+    "solve_mass",
+]
 
 
 def dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:

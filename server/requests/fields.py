@@ -25,6 +25,7 @@ TYPES = {
     **dict.fromkeys(("low_pass", "seconds", "lease", "delay"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
     **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
+    **dict.fromkeys(("of", "method"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits"), "map"),
@@ -36,6 +37,7 @@ TYPES = {
     "payload": "map or list of maps",
     "integral": "map, truth value or number",
     "iterations": "integer",
+    "every": "integer",
     "session": "integer",
 }
 

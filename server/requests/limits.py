@@ -31,6 +31,7 @@ LIMITS: dict[str, Limit] = {
     "contacts": Limit(128, "contacts", "time grows with the square of their rows"),
     "points": Limit(128, "points of all contacts", "each has a force that a solver looks for"),
     "tasks": Limit(64, "tasks", "as many as a humanoid has joints"),
+    "steps": Limit(100_000, "steps of a simulation", "each takes a fraction of a millisecond"),
     "b": Limit(4096, "columns", "each is a solution of its own"),
 }
 

@@ -12,7 +12,7 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.server.access.rights import ADMINISTRATE, COMMAND, READ, right_to_open
-from torqued.server.requests import administration, computations, sessions, work
+from torqued.server.requests import administration, computations, sessions, simulation, work
 from torqued.server.requests.batch import Report, run_batch
 from torqued.server.requests.limits import Work
 from torqued.server.requests.operation import (
@@ -76,6 +76,13 @@ OF_A_STATE = (
         ("restitution", "coordinates"),
         ("v", "impulse", "energy_lost", "rank_deficient", "conflicting"),
         work.contacts,
+    ),
+    _computation(
+        "derivatives",
+        ("of", "q", "v"),
+        ("a", "tau", "dt", "f_ext", "contacts", "coordinates"),
+        ("those that of names",),
+        work.derivatives,
     ),
     _computation("integrate", ("q", "v", "dt"), ("coordinates",), ("q",)),
     _computation(
@@ -178,6 +185,18 @@ TABLE = (
         batch,
         right_to_batch,
         work_of_batch,
+    ),
+    Operation(
+        "simulate",
+        REQUEST,
+        READ,
+        ("q", "v", "seconds", "dt"),
+        ("tau", "law", "gains", "references", "method", "contacts", "every", "coordinates"),
+        ("time", "q", "v", "tau"),
+        WORKER,
+        simulation.simulate,
+        simulation.right_to_simulate,
+        simulation.work_of_simulation,
     ),
     Operation(
         "open",

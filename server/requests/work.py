@@ -63,6 +63,20 @@ def contacts(robot: Robot, fields: Fields) -> Work:
     return Work(NUMBER * m * (m + n + 3), seconds)
 
 
+#: Times that a chart's accelerations are differenced for one derivative.
+CHART_DIFFERENCES = 12
+
+
+def derivatives(robot: Robot, fields: Fields) -> Work:
+    """By the robot's size, its contacts, and whether coordinates have to be changed."""
+    n, m = robot.nv, contact_rows(fields)
+    size = (2 * n) ** 2 + 2 * n * (n + m) + 3 * n * (n + m)
+    seconds = 2e-4 + 2e-8 * n**3 + contacts(robot, fields).seconds + 5e-8 * (n + m) ** 2 * n
+    if fields.get("coordinates", "native") != "native":
+        seconds += 2e-4 * CHART_DIFFERENCES * n
+    return Work(NUMBER * size, seconds)
+
+
 def control(robot: Robot, fields: Fields) -> Work:
     """By the points of a whole-body law's contacts, and the steps that its solver may take."""
     forces = 3 * contact_points(fields)

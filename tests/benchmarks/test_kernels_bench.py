@@ -15,7 +15,15 @@ pytestmark = pytest.mark.slow
 
 matplotlib_image = pytest.importorskip("matplotlib.image", reason="of the extra 'bench'")
 
-KERNELS = {"coriolis", "christoffel", "rnea", "crba", "aba"}
+KERNELS = {
+    "coriolis",
+    "christoffel",
+    "rnea",
+    "crba",
+    "aba",
+    "rnea_derivatives",
+    "aba_derivatives",
+}
 PLOTS = {
     "fig2_serial_chains.png",
     "fig3_binary_trees.png",

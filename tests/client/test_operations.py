@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from in_thread import InThread
 
-from torqued.client import AsyncClient, Client, operations, results
+from torqued.client import AsyncClient, Client, errors, operations, results
 from torqued.client.methods import Method, Methods
 from torqued.kernels import Contact, Robot
 from torqued.server.requests.operation import CONTROL
@@ -59,6 +59,7 @@ def test_operations_of_the_control_socket_are_the_daemons():
         (results.Kinematics, "kinematics"),
         (results.ContactDynamics, "contact_dynamics"),
         (results.Impact, "impact"),
+        (results.Simulation, "simulate"),
         (results.Ping, "ping"),
         (results.Stats, "stats"),
         (results.Reloaded, "reload"),
@@ -98,6 +99,17 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(client.solve_mass(q, w), robot.solve_mass(q, w))
     same(client.coriolis_product(q, v, w), robot.coriolis_product(q, v, w))
     same(client.integrate(q, v, 0.1), robot.integrate(q, v, 0.1))
+    derived = client.derivatives("inverse_dynamics", q, v, a=a, f_ext=f_ext)
+    same(derived.M, robot.mass_matrix(q))
+    same(derived.dtau_dq, robot.inverse_dynamics_derivatives(q, v, a, f_ext)[0])
+    same(
+        client.derivatives("forward_dynamics", q, v, tau=tau).da_dv,
+        robot.forward_dynamics_derivatives(q, v, tau)[1],
+    )
+    same(
+        client.derivatives("linearization", q, v, tau=tau, dt=0.01).A,
+        robot.linearize(q, v, tau, 0.01)[0],
+    )
     found = client.kinematics(q, frame, v)
     same(found.pose[frame], robot.frame_pose(q, frame))
     same(found.J[frame], robot.frame_jacobian(q, frame))
@@ -106,6 +118,18 @@ def test_methods_give_what_the_robot_computes(client, robot):
     contacts = [Contact(frame, "point")]
     touching = client.contact_dynamics(q, v, tau, contacts)
     same(touching.force, robot.contact_dynamics(q, v, tau, contacts).force)
+    same(
+        client.derivatives("contact_dynamics", q, v, tau=tau, contacts=contacts).dforce_dq,
+        robot.contact_dynamics_derivatives(q, v, tau, contacts).dforce_dq,
+    )
+    many = client.batch("derivatives", of="inverse_dynamics", q=[q, q], v=[v, w], a=[a, a])
+    same(many.dtau_dv[1], robot.inverse_dynamics_derivatives(q, w, a)[1])
+    moved = client.simulate(q, v, 0.02, 5e-3, tau, method="momentum", every=2)
+    there = robot.simulate(q, v, tau, 0.02, 5e-3, "momentum", every=2)
+    same(moved.q, there.q)
+    same(moved.time, [0.0, 0.01, 0.02])
+    with pytest.raises(errors.FieldError, match="needs a fixed base"):
+        client.simulate(q, v, 0.01, 5e-3, law="pd")
     same(client.impact(q, v, [{"frame": frame}]).v, robot.impact(q, v, [Contact(frame)]).v)
     same(client.dynamics(q, want="M").M, robot.mass_matrix(q))
     same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))

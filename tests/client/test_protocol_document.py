@@ -11,6 +11,7 @@ from torqued.client import operations as client_operations
 from torqued.common.status import STATUS
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
+from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
 from torqued.server.requests.operations import TABLE
 from torqued.server.requests.outbox import MOST_BYTES_UNDER_WAY
@@ -68,6 +69,13 @@ def test_every_field_of_a_request_is_explained():
         for field in words(required) + words(optional)
     }
     assert explained == used
+
+
+def test_derivatives_are_the_codes():
+    documented = [
+        (name, words(needs), words(takes)) for name, needs, takes, _ in rows(marked("derivatives"))
+    ]
+    assert documented == [(name, row.needs, row.takes) for name, row in DERIVATIVES.items()]
 
 
 def test_error_codes_are_the_codes():

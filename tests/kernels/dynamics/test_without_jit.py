@@ -21,7 +21,17 @@ TESTS = Path(robot_methods.__file__).parent
 #: Reordered and fused arithmetic may differ from Python's in the last digits.
 ROUNDING = 1e-12
 #: Where equations are solved, their matrix magnifies that.
-SOLVING = ("forward_dynamics", "solve_mass", "contact_dynamics", "friction_dynamics", "impact")
+SOLVING = (
+    "forward_dynamics",
+    "forward_dynamics_derivatives",
+    "linearize",
+    "simulate",
+    "solve_mass",
+    "contact_dynamics",
+    "contact_dynamics_derivatives",
+    "friction_dynamics",
+    "impact",
+)
 SOLVED = 1e-9
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from torqued.client import codec
 from torqued.kernels.control.laws import LAWS
+from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.operations import OPERATIONS
 
 
@@ -37,7 +38,8 @@ def good_fields(robot):
         "contacts": [[contact], [], [contact | {"kind": "frame", "half_size": [0.1, 0.1]}]],
         "solver": ["range_space", "direct", "null_space"],
         "restitution": [0.0, 0.5, 1],
-        "operation": ["dynamics", "integrate", "control", "contact_dynamics"],
+        "operation": ["dynamics", "integrate", "control", "contact_dynamics", "derivatives"],
+        "of": list(DERIVATIVES),
         "law": list(LAWS),
         "gains": [{}, {"damping": 1.0}, {"stiffness": 2.0}],
         "references": [{}, {"q_ref": q}, {"v_ref": v}],
@@ -74,9 +76,11 @@ def good_fields(robot):
         "low_pass": [0.0, 100],
         "fallback": ["brake", "hold", "gravity", "zero"],
         "without_states": ["gravity", "zero"],
-        "seconds": [1.0, 30],
+        "seconds": [0.01, 0, 1.0],
         "take_over": [True, False],
         "lease": [0.5, 10],
+        "method": ["rkmk4", "momentum", "euler"],
+        "every": [1, 3],
     }
 
 

@@ -6,7 +6,7 @@ from torqued.client import codec
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.requests.dispatch import Dispatcher
-from torqued.server.requests.operation import CONTROL, REQUEST
+from torqued.server.requests.operation import CONTROL, REQUEST, WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.transport.sockets import Arrival
@@ -62,7 +62,7 @@ class InlineWorker:
         self.jobs.append(job.operation)
         message = codec.decode(job.body)
         operation = OPERATIONS[message["op"]]
-        arguments = (lambda done, total: None,) if operation.name == "batch" else ()
+        arguments = (lambda done, total: None,) if operation.carried_out_by == WORKER else ()
         try:
             fields = operation.fields_of(message)
             reply = success(job.identity, operation.compute(self.daemon.robot, fields, *arguments))

@@ -57,6 +57,7 @@ def common_of(robot):
         "kinematics": {"frames": frames, "representation": "body"},
         "contact_dynamics": {"contacts": [contact]},
         "impact": {"contacts": [contact], "restitution": 0.5},
+        "derivatives": {"of": "inverse_dynamics"},
         "control": {"law": "gravity", "gains": {"damping": 0.5}},
     }
 
@@ -65,6 +66,8 @@ def fields_of(robot, name, coordinates="native"):
     operation = OPERATIONS[name]
     states = states_of(robot, coordinates=coordinates)
     taken = operation.required + operation.optional
+    if name == "derivatives":  # of inverse dynamics takes no others
+        taken = ("of", "q", "v", "a", "coordinates")
     fields = {key: value for key, value in states.items() if key in taken}
     fields |= common_of(robot).get(name, {})
     return fields | ({"coordinates": coordinates} if "coordinates" in taken else {})
@@ -95,7 +98,7 @@ def test_every_operation_on_a_state_can_be_had_in_batches():
     of_a_state = [row.name for row in OPERATIONS.values() if row.is_of_a_state]
     assert list(BATCHED) == of_a_state
     orders = {"take", "give", "hold", "move", "command", "resume", "look", "payload"}
-    others = {"hello", "batch", "open", "tune", "close"}
+    others = {"hello", "batch", "simulate", "open", "tune", "close"}
     assert set(names_on("request")) - set(BATCHED) == others | orders
 
 

@@ -118,6 +118,46 @@ def test_contact_operations_equal_the_robots_methods(robot, state):
     assert np.allclose(after["v"], robot.impact(q, v, [Contact(**contact)], 0.5).v)
 
 
+def test_derivatives_equal_the_robots_methods(robot, state):
+    q, v, x = state
+    frame = robot.frame_names[-1]
+    reply = request(robot, "derivatives", of="inverse_dynamics", q=q, v=v, a=x)
+    dq, dv = robot.inverse_dynamics_derivatives(q, v, x)
+    assert np.allclose(reply["dtau_dq"], dq) and np.allclose(reply["dtau_dv"], dv)
+    assert np.allclose(reply["M"], robot.mass_matrix(q))
+    wrench = {frame: np.arange(6.0)}
+    reply = request(robot, "derivatives", of="forward_dynamics", q=q, v=v, tau=x, f_ext=wrench)
+    found = robot.forward_dynamics_derivatives(q, v, x, wrench)
+    for name, value in zip(("da_dq", "da_dv", "da_dtau"), found, strict=True):
+        assert np.allclose(reply[name], value)
+    contact = {"frame": frame, "kind": "point"}
+    fields = {"q": q, "v": v, "tau": x, "contacts": [contact]}
+    reply = request(robot, "derivatives", of="contact_dynamics", **fields)
+    derived = robot.contact_dynamics_derivatives(q, v, x, [Contact(**contact)])
+    assert np.allclose(reply["dforce_dq"], derived.dforce_dq)
+    reply = request(robot, "derivatives", of="linearization", **fields, dt=0.01)
+    A, B = robot.linearize(q, v, x, 0.01, contacts=[Contact(**contact)])
+    assert np.allclose(reply["A"], A) and np.allclose(reply["B"], B)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code", "field"),
+    [
+        ({"of": "energy"}, "bad_field", "of"),
+        ({"of": 3}, "bad_field", "of"),
+        ({"of": "inverse_dynamics"}, "missing_field", "a"),
+        ({"of": "forward_dynamics", "tau": True}, "bad_field", "tau"),
+        ({"of": "inverse_dynamics", "a": 0, "dt": 0.1}, "unknown_field", "dt"),
+        ({"of": "linearization", "tau": 0, "contacts": []}, "bad_field", "contacts"),
+    ],
+)
+def test_derivatives_that_are_asked_for_wrongly_are_refused_by_name(
+    robot, state, fields, code, field
+):
+    found = code_of(robot, "derivatives", q=state[0], v=state[1], **fields)
+    assert found == (code, field)
+
+
 def test_coordinates_are_those_asked_for(robot, state):
     chart = robot.chart("pinocchio")
     q = chart.from_native(state[0])
@@ -140,7 +180,7 @@ def test_other_versions_are_refused(version):
     assert caught.value.code == "wrong_version"
 
 
-@pytest.mark.parametrize("name", [None, "", "derivatives", 7, ["hello"], {"a": 1}, "ping"])
+@pytest.mark.parametrize("name", [None, "", "gradients", 7, ["hello"], {"a": 1}, "ping"])
 def test_unknown_operations_are_refused(name):
     with pytest.raises(errors.OperationError) as caught:
         checked_name({"protocol": 1, "op": name}, REQUESTS)

@@ -1,0 +1,89 @@
+"""`derivatives`: which derivatives can be asked for, a row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from torqued.common import errors
+from torqued.kernels import Robot
+from torqued.kernels.input_checks import Fields, choice, text
+from torqued.server.requests.fields import contacts, wrenches
+
+
+@dataclass(frozen=True)
+class Derivative:
+    """What it needs beside q and v, what it takes beside that, and how it is computed."""
+
+    needs: tuple[str, ...]
+    takes: tuple[str, ...]
+    run: Callable[[Robot, Fields, str], Mapping[str, Any]]
+
+
+def of_inverse_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    q, v, a = fields["q"], fields["v"], fields["a"]
+    dtau_dq, dtau_dv = robot.inverse_dynamics_derivatives(
+        q, v, a, wrenches(fields), coordinates=coordinates
+    )
+    M = robot.mass_matrix(q, coordinates=coordinates)
+    return {"M": M, "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
+
+
+def of_forward_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    q, v, tau = fields["q"], fields["v"], fields["tau"]
+    found = robot.forward_dynamics_derivatives(q, v, tau, wrenches(fields), coordinates=coordinates)
+    return dict(zip(("da_dq", "da_dv", "da_dtau"), found, strict=True))
+
+
+def of_contact_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    q, v, tau = fields["q"], fields["v"], fields["tau"]
+    found = robot.contact_dynamics_derivatives(q, v, tau, contacts(fields), coordinates=coordinates)
+    return asdict(found)
+
+
+def linearize(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    held = contacts(fields) if "contacts" in fields else None
+    A, B = robot.linearize(
+        fields["q"],
+        fields["v"],
+        fields["tau"],
+        fields.get("dt"),
+        wrenches(fields),
+        held,
+        coordinates=coordinates,
+    )
+    return {"A": A, "B": B}
+
+
+#: By the field `of`.
+DERIVATIVES = {
+    "inverse_dynamics": Derivative(("a",), ("f_ext", "coordinates"), of_inverse_dynamics),
+    "forward_dynamics": Derivative(("tau",), ("f_ext", "coordinates"), of_forward_dynamics),
+    "contact_dynamics": Derivative(("tau", "contacts"), ("coordinates",), of_contact_dynamics),
+    "linearization": Derivative(("tau",), ("dt", "f_ext", "contacts", "coordinates"), linearize),
+}
+
+
+def derivatives(robot: Robot, fields: Fields) -> dict[str, Any]:
+    """Those that `of` names; fields that they do not take are refused."""
+    name = choice("of", text(fields, "of", ""), DERIVATIVES)
+    derivative = DERIVATIVES[name]
+    for key in derivative.needs:
+        if key not in fields:
+            raise errors.error(
+                "missing_field",
+                f"derivatives of {name}: field {key!r} is missing",
+                field=key,
+                expected="present",
+            )
+    allowed = ("of", "q", "v", *derivative.needs, *derivative.takes)
+    for key in fields:
+        if key not in allowed:
+            raise errors.error(
+                "unknown_field",
+                f"derivatives of {name}: field {key!r} is unknown, allowed: {', '.join(allowed)}",
+                field=key,
+                expected=f"one of {', '.join(allowed)}",
+            )
+    return dict(derivative.run(robot, fields, text(fields, "coordinates", "native")))
