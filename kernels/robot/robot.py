@@ -363,6 +363,74 @@ class Robot(Loadable):
         """J̇ v (6,)."""
         return self._frames.motion(q, v, None, frame, representation, point)[1]
 
+    @in_any_coordinates
+    def frame_jerk(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        jerk: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J q⃛ + 2 J̇ a + J̈ v (6,): the rate of `frame_acceleration`; `jerk` is q⃛ (nv,)."""
+        v, a, jerk = (self.tree.own_v(*x) for x in (("v", v), ("a", a), ("jerk", jerk)))
+        return self._frames.rates(q, v, a, jerk, frame, 3, representation, point)["jerk"]
+
+    @in_any_coordinates
+    def frame_jacobian_rate(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J̇ (6, nv): the rate of `frame_jacobian` along v."""
+        v = self.tree.own_v("v", v)
+        return self._frames.rates(q, v, None, None, frame, 2, representation, point)["Jdot"]
+
+    @in_any_coordinates
+    def frame_jacobian_second_rate(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J̈ (6, nv): the rate of `frame_jacobian_rate` along v and a."""
+        v, a = self.tree.own_v("v", v), self.tree.own_v("a", a)
+        return self._frames.rates(q, v, a, None, frame, 3, representation, point)["Jddot"]
+
+    @in_any_coordinates
+    def kinematics(
+        self,
+        q: Any,
+        v: Any = None,
+        a: Any = None,
+        jerk: Any = None,
+        frames: Sequence[str] = (),
+        order: int = 1,
+        representation: str = "hybrid",
+        *,
+        coordinates: Coordinates = "native",
+    ) -> dict[str, dict[str, Array]]:
+        """Motions of frames from one walk over the tree, maps from frames by name.
+
+        order 0: pose; from 1 on velocity, J; from 2 on acceleration, Jdot; 3: jerk, Jddot. v is
+        needed from order 1 on; a and jerk are zero where they are not given.
+        """
+        return self._frames.kinematics(q, v, a, jerk, frames, order, representation)
+
     @property
     def total_mass(self) -> float:
         """Mass of all moving bodies, kg (without what is fixed to the world)."""

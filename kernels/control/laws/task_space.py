@@ -19,11 +19,12 @@ from torqued.kernels.control.law import Array, copy, project, project_square, sq
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_factors
 from torqued.kernels.dynamics.coriolis import fill_coriolis
-from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, fill_jacobian_rate
+from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import fill_gravity
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 from torqued.kernels.primitives.workspace import pointer
+from torqued.kernels.screws.rates import fill_jacobian_rate
 
 #: Below this ratio of a pivot of J M⁻¹ Jᵀ to its diagonal the frame is near a singularity, and
 #: task inertia is kept from growing further.
@@ -86,7 +87,7 @@ def fill_task(work, sizes, data, frame, first, m, gravity):
     fill_gravity(work, data.tau_free)
     project(data, data.tau_free, gravity)
     fill_jacobian(work, frame, HYBRID, J_free)
-    fill_jacobian_rate(work, frame, Jdot_free)
+    fill_jacobian_rate(work, frame, HYBRID, Jdot_free)
     for r in range(6):
         project(data, J_free[r], whole[r])
         project(data, Jdot_free[r], whole_rate[r])

@@ -46,7 +46,7 @@ def good_arguments(robot: Robot, coordinates: str) -> dict[str, Any]:
         tip = robot.frame_names[-1]
         return {
             **dict.fromkeys(("q", "q0", "q1"), q),
-            **dict.fromkeys(("v", "a", "tau", "w", "b", "v_ref", "a_ref"), v),
+            **dict.fromkeys(("v", "a", "jerk", "tau", "w", "b", "v_ref", "a_ref"), v),
             "frame": tip,
             "frames": (tip,),
             "want": ("M", "J"),

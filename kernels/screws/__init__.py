@@ -1,0 +1,15 @@
+"""Screw theory of multibody systems after [M18]: four representations of one motion.
+
+rates            first and second rates of twists and Jacobians, as each representation sees them
+representations  from one representation to another, for numbers from anywhere
+"""
+
+from torqued.kernels.screws.representations import (
+    adjoint,
+    bracket,
+    convert,
+    convert_wrench,
+    transformation,
+)
+
+__all__ = ["adjoint", "bracket", "convert", "convert_wrench", "transformation"]
