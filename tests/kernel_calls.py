@@ -86,6 +86,7 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "centroidal_rate": call(work, q, v, a, results=(new(6),)),
         "frame_poses": call(work, q, frames, results=(new(3, 4, 4),)),
         "frame_jacobians": call(work, q, frames, HYBRID, results=(new(3, 6, n),)),
+        "frame_hessian": call(work, q, frames[2:], HYBRID, results=(new(6, n), new(6, n, n))),
         "frame_kinematics": call(
             *(work, q, v, a, w, frames, HYBRID, 3),
             results=(new(3, 4, 4), new(3, 3, 6), new(3, 6, n), new(3, 6, n), new(3, 6, n)),

@@ -113,6 +113,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
                 q, v, a, tip, kind, point
             ),
             f"frame_bias-{kind}": lambda kind=kind: robot.frame_bias(q, v, tip, kind, point),
+            f"frame_hessian-{kind}": lambda kind=kind: robot.frame_hessian(q, tip, kind, point),
             f"frame_jerk-{kind}": lambda kind=kind: robot.frame_jerk(q, v, a, w, tip, kind, point),
             f"frame_jacobian_rate-{kind}": lambda kind=kind: robot.frame_jacobian_rate(
                 q, v, tip, kind, point

@@ -350,6 +350,19 @@ class ChartedRobot:
         return self.robot.frame_jacobian_second_rate(q, v, a, frame, representation, point) @ A
 
     @finite
+    def frame_hessian(
+        self, q: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
+        """Along the chart's velocity k: Σ H[:, m, n] A_mj A_nk + J ∂A/∂k."""
+        q, A = self._at(q)
+        J = self.robot.frame_jacobian(q, frame, representation, point)
+        H = self.robot.frame_hessian(q, frame, representation, point)
+        turning = np.stack([self.chart.A_rate(q, e) for e in np.eye(self.chart.nv)], axis=-1)
+        hessian: Array = np.einsum("rmn,mj,nk->rjk", H, A, A)
+        hessian += np.einsum("rm,mjk->rjk", J, turning)
+        return hessian
+
+    @finite
     def kinematics(
         self,
         q: Any,

@@ -78,6 +78,16 @@ class Frames:
         found = self._compute(q, v, a, jerk, records, order, kind)
         return {word: values[0] for word, values in found.items()}
 
+    def hessian(self, q: Any, frame: str, representation: str, point: Any) -> Array:
+        """∂J/∂q (6, nv, nv). Of followers, through G: J̄ = J G, and ∂q_free/∂q = G too."""
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        tree, records, n = self._tree, self._table.records([frame], point), self._tree.nv_free
+        J, H = np.empty((6, n)), np.empty((6, n, n))
+        COMPILED.frame_hessian(tree.handle, tree.q(q), records, kind, J, H)
+        if not tree.follows:
+            return H
+        return np.stack([tree.projected("matrix", half) for half in H])
+
     def _compute(
         self,
         q: Any,

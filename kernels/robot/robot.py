@@ -42,6 +42,7 @@ from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
 from torqued.kernels.robot.loading import Loadable
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.screws import Screws
 from torqued.kernels.robot.tree import FreeTree
 
 
@@ -64,6 +65,8 @@ class Robot(Loadable):
         self._centroidal = Centroidal(tree)
         self._configurations = Configurations(tree)
         self._control = ControlTerms(tree)
+        #: The equations of [M18] in closed form and in each representation, natively.
+        self.screws = Screws(tree, table)
         self._charted: dict[str, ChartedRobot] = {}
         #: Sizes of q and v, and of those of the tree with mimic joints free.
         self.nq, self.nv = tree.nq, tree.nv
@@ -410,6 +413,22 @@ class Robot(Loadable):
         """J̈ (6, nv): the rate of `frame_jacobian_rate` along v and a."""
         v, a = self.tree.own_v("v", v), self.tree.own_v("a", a)
         return self._frames.rates(q, v, a, None, frame, 3, representation, point)["Jddot"]
+
+    @in_any_coordinates
+    def frame_hessian(
+        self,
+        q: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """∂J/∂q (6, nv, nv): [:, j, k] is the derivative of column j of J along column k of v.
+
+        J̇ = H v. Where v is the rate of coordinates, k counts those.
+        """
+        return self._frames.hessian(q, frame, representation, point)
 
     @in_any_coordinates
     def kinematics(

@@ -1,6 +1,8 @@
 """Screw theory of multibody systems after [M18]: four representations of one motion.
 
 rates            first and second rates of twists and Jacobians, as each representation sees them
+hessian          ∂J/∂q of a frame, compiled
+partials         partial derivatives of its columns to any order, by nested screw products
 representations  from one representation to another, for numbers from anywhere
 """
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 matplotlib_image = pytest.importorskip("matplotlib.image", reason="of the extra 'bench'")
 
-KERNELS = {"coriolis", "christoffel", "rnea", "crba", "aba"}
+KERNELS = {"coriolis", "christoffel", "rnea", "crba", "aba", "frame_hessian"}
 PLOTS = {
     "fig2_serial_chains.png",
     "fig3_binary_trees.png",
