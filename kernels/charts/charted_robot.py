@@ -357,9 +357,9 @@ class ChartedRobot:
         q, A = self._at(q)
         J = self.robot.frame_jacobian(q, frame, representation, point)
         H = self.robot.frame_hessian(q, frame, representation, point)
-        turning = np.stack([self.chart.A_rate(q, e) for e in np.eye(self.chart.nv)], axis=-1)
         hessian: Array = np.einsum("rmn,mj,nk->rjk", H, A, A)
-        hessian += np.einsum("rm,mjk->rjk", J, turning)
+        for k, e in enumerate(np.eye(self.chart.nv)):
+            hessian[:, :, k] += J @ self.chart.A_rate(q, e)
         return hessian
 
     @finite

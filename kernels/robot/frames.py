@@ -86,7 +86,10 @@ class Frames:
         COMPILED.frame_hessian(tree.handle, tree.q(q), records, kind, J, H)
         if not tree.follows:
             return H
-        return np.stack([tree.projected("matrix", half) for half in H])
+        own = np.empty((6, tree.nv, tree.nv))
+        for row, free in zip(own, H, strict=True):
+            row[:] = tree.projected("matrix", free)
+        return own
 
     def _compute(
         self,

@@ -7,6 +7,7 @@ and for checks: docs/KINEMATICS.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -18,9 +19,19 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.frames import BODY, REPRESENTATIONS, SPATIAL
 from torqued.kernels.input_checks import choice, sequence, whole_number
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives import layout
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.frame_table import FrameTable
 from torqued.kernels.robot.tree import FreeTree
+from torqued.kernels.screws.closed_forms import (
+    Bodies,
+    Momenta,
+    SystemMatrices,
+    christoffel,
+    christoffel_binet,
+    momentum_form,
+    read_bodies,
+)
 from torqued.kernels.screws.partials import HIGHEST_ORDER, JacobianPartials
 
 
@@ -60,6 +71,55 @@ class Screws:
             weight = float(np.prod(mimics.multiplier[list(free)]))
             total += weight * partials.matrix(representation, free)
         return tree.projected("rows", total)
+
+    @finite
+    def mass_matrix(self, q: Any) -> Array:
+        """M (nv, nv) by [M18] eq. 81."""
+        return self._tree.projected("matrix", SystemMatrices(self.bodies(q)).mass_matrix())
+
+    @finite
+    def coriolis_matrix(self, q: Any, v: Any) -> Array:
+        """C (nv, nv) by [M18] eq. 84, with C v + g = `bias`; Ṁ = C + Cᵀ does not hold for it."""
+        tree, system = self._tree, SystemMatrices(self.bodies(q))
+        return tree.projected("matrix", system.coriolis_matrix(tree.v("v", v)))
+
+    @finite
+    def christoffel(self, q: Any, inertia: str = "tensor") -> Array:
+        """Γ (nv, nv, nv) by [M18] eq. 86, or with inertia="binet" by eq. 87.
+
+        Of robots whose velocities are the rates of coordinates; others are refused.
+        """
+        ways = {"tensor": christoffel, "binet": christoffel_binet}
+        way = ways[choice("inertia", inertia, ways)]
+        self._require_rates("q", range(self._tree.nv_free))
+        return self._tree.projected("tensor", way(self.bodies(q)))
+
+    @finite
+    def momentum_form(self, q: Any, v: Any, a: Any) -> Momenta:
+        """Spatial momenta of all bodies, their rates, and the torques, by [M18] eq. 79."""
+        tree, bodies = self._tree, self.bodies(q)
+        free, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
+        twists, rates = np.empty((2, bodies.count, 6))
+        records = self._body_frames()
+        COMPILED.frame_motions(tree.handle, free, v, a, records, SPATIAL, twists, rates)
+        gravity = np.array(tree.model.world["gravity"][0])
+        natively = momentum_form(bodies, twists, rates, a, gravity)
+        return replace(natively, tau=tree.projected("vector", natively.tau))
+
+    def bodies(self, q: Any) -> Bodies:
+        """The bodies that the equations are about, with poses and Jacobians in their own frames."""
+        tree, records = self._tree, self._body_frames()
+        N, free = len(records), tree.q(q)
+        poses, jacobians = np.empty((N, 4, 4)), np.empty((N, 6, tree.nv_free))
+        COMPILED.frame_poses(tree.handle, free, records, poses)
+        COMPILED.frame_jacobians(tree.handle, free, records, BODY, jacobians)
+        return read_bodies(tree.model.bodies, poses, jacobians)
+
+    def _body_frames(self) -> Any:
+        """A frame in each body, at its own."""
+        records = np.zeros(len(self._tree.model.bodies), layout.FRAME).view(np.recarray)
+        records.body, records.R = np.arange(len(records)), np.eye(3).ravel()
+        return records
 
     def _partials(self, q: Any, frame: str, point: Any) -> JacobianPartials:
         tree, records = self._tree, self._table.records([frame], point)

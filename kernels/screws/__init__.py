@@ -3,6 +3,7 @@
 rates            first and second rates of twists and Jacobians, as each representation sees them
 hessian          ∂J/∂q of a frame, compiled
 partials         partial derivatives of its columns to any order, by nested screw products
+closed_forms     M, C, Γ and the momentum form, for trees
 representations  from one representation to another, for numbers from anywhere
 """
 
