@@ -91,6 +91,10 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
             *(work, q, v, a, w, frames, HYBRID, 3),
             results=(new(3, 4, 4), new(3, 3, 6), new(3, 6, n), new(3, 6, n), new(3, 6, n)),
         ),
+        "newton_euler": call(
+            *(work, q, v, a, HYBRID, rng.normal(size=(len(robot.model.bodies), 6))),
+            results=(*(new(len(robot.model.bodies), 6) for _ in range(3)), new(n)),
+        ),
         "frame_motions": call(work, q, v, a, frames, HYBRID, results=(new(3, 6), new(3, 6))),
         "integrate": call(work, q, v, results=(new(robot.nq),)),
         "difference": call(work, q, other, results=(new(n),)),

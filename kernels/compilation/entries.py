@@ -37,7 +37,7 @@ from torqued.kernels.dynamics import (  # noqa: F401  (importing a module regist
     tracking,
 )
 from torqued.kernels.primitives import array_checks, dense  # noqa: F401  (registers their entries)
-from torqued.kernels.screws import hessian, rates  # noqa: F401  (registers their entries)
+from torqued.kernels.screws import hessian, newton_euler, rates  # noqa: F401  (registers their entries)
 
 
 class Compiled:

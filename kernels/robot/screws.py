@@ -7,7 +7,7 @@ and for checks: docs/KINEMATICS.md.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -16,13 +16,14 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import QUATERNION_OFFSET
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.dynamics.frames import BODY, REPRESENTATIONS, SPATIAL
+from torqued.kernels.dynamics.frames import BODY, HYBRID, REPRESENTATIONS, SPATIAL
 from torqued.kernels.input_checks import choice, sequence, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives import layout
 from torqued.kernels.result_checks import finite
-from torqued.kernels.robot.frame_table import FrameTable
+from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.tree import FreeTree
+from torqued.kernels.screws.arbitrary_frame import Place, newton_euler_in_frame
 from torqued.kernels.screws.closed_forms import (
     Bodies,
     Momenta,
@@ -33,6 +34,16 @@ from torqued.kernels.screws.closed_forms import (
     read_bodies,
 )
 from torqued.kernels.screws.partials import HIGHEST_ORDER, JacobianPartials
+from torqued.kernels.screws.representations import convert, convert_wrench
+
+
+@dataclass(frozen=True)
+class JointWrenches:
+    """Inverse dynamics with what goes through every joint, by the joint's name."""
+
+    tau: Array  # (nv,)
+    twists: dict[str, Array]  # (6,) of the link below the joint
+    wrenches: dict[str, Array]  # (6,) [moment; force] that the joint hands to it
 
 
 class Screws:
@@ -105,6 +116,106 @@ class Screws:
         gravity = np.array(tree.model.world["gravity"][0])
         natively = momentum_form(bodies, twists, rates, a, gravity)
         return replace(natively, tau=tree.projected("vector", natively.tau))
+
+    @finite
+    def newton_euler(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        representation: str = "body",
+        f_ext: Wrenches | None = None,
+    ) -> JointWrenches:
+        """Inverse dynamics in a representation, with what goes through every joint.
+
+        [M18] eq. 66-67, 70-71, 75-76, 56-57. Twists and wrenches are those of the link below each
+        joint, at its frame; `f_ext` as in `Robot.inverse_dynamics`.
+        """
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        tree, bodies = self._tree, self.bodies(q)
+        free, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
+        applied = np.zeros((bodies.count, 6))
+        for i, wrench in enumerate(self._applied(free, f_ext)):
+            applied[i] = convert_wrench("spatial", representation, bodies.poses[i], wrench)
+        twists, accelerations, wrenches = np.empty((3, bodies.count, 6))
+        tau = np.empty(tree.nv_free)
+        COMPILED.newton_euler(
+            *(tree.handle, free, v, a, kind, applied),
+            *(twists, accelerations, wrenches, tau),
+        )
+        found: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
+        for name, i, pose in self._links(bodies):
+            # Bodies have axes of their own, turned to the joint's.
+            own = bodies.poses[i]
+            spatial = convert(representation, "spatial", own, twists[i])[0]
+            found[0][name] = convert("spatial", representation, pose, spatial)[0]
+            wrench = convert_wrench(representation, "spatial", own, wrenches[i])
+            found[1][name] = convert_wrench("spatial", representation, pose, wrench)
+        return JointWrenches(tree.projected("vector", tau), *found)
+
+    @finite
+    def newton_euler_in_frame(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        axes: str | None = None,
+        f_ext: Wrenches | None = None,
+    ) -> JointWrenches:
+        """The same with all bodies in one frame, which may move: [M18] eq. 60, and 63 where `axes`
+        names another frame for the axes. Twists and wrenches are at the origin of `frame`."""
+        tree, bodies = self._tree, self.bodies(q)
+        free, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
+        place = self._place(free, v, frame, frame if axes is None else axes)
+        spatial, rates = np.empty((2, bodies.count, 6))
+        records = self._body_frames()
+        COMPILED.frame_motions(tree.handle, free, v, a, records, SPATIAL, spatial, rates)
+        gravity = np.array(tree.model.world["gravity"][0])
+        applied = self._applied(free, f_ext)
+        natively = newton_euler_in_frame(bodies, place, spatial, rates, a, gravity, applied)
+        links = self._links(bodies)
+        return JointWrenches(
+            tree.projected("vector", natively.tau),
+            {name: natively.twists[i] for name, i, _ in links},
+            {name: natively.wrenches[i] for name, i, _ in links},
+        )
+
+    def _place(self, free: Array, v: Array, frame: str, axes: str) -> Place:
+        tree = self._tree
+        records = np.concatenate(
+            [self._table.records([frame]), self._table.records([axes], field="axes")]
+        ).view(np.recarray)
+        poses, twists, unused = np.empty((2, 4, 4)), np.empty((2, 6)), np.empty((2, 6))
+        COMPILED.frame_poses(tree.handle, free, records, poses)
+        still = np.zeros(tree.nv_free)
+        COMPILED.frame_motions(tree.handle, free, v, still, records, HYBRID, twists, unused)
+        return Place(poses[0, :3, 3], twists[0, 3:], poses[1, :3, :3], twists[1, :3])
+
+    def _applied(self, free: Array, f_ext: Wrenches | None) -> Array:
+        """What acts on each body from outside, (N, 6), in spatial representation."""
+        tree = self._tree
+        applied = np.zeros((len(tree.model.bodies), 6))
+        if f_ext:
+            frames, wrenches = self._table.wrenches(f_ext)
+            poses = np.empty((len(frames), 4, 4))
+            COMPILED.frame_poses(tree.handle, free, frames, poses)
+            for frame, pose, wrench in zip(frames, poses, wrenches, strict=True):
+                if frame.body >= 0:
+                    applied[frame.body] += convert_wrench("hybrid", "spatial", pose, wrench)
+        return applied
+
+    def _links(self, bodies: Bodies) -> list[tuple[str, int, Array]]:
+        """Per joint: its name, the body below it, and the pose of the link there."""
+        model, body_of = self._tree.model, self._tree.work.arrays.body_of
+        links = []
+        for joint in model.joints:
+            i = int(body_of[joint.v + joint.nv - 1])
+            link = next(frame for frame in model.frames if frame.body == i)  # others follow it
+            pose = bodies.poses[i].copy()
+            pose[:3, :3] = pose[:3, :3] @ link.rotation
+            links.append((joint.name, i, pose))
+        return links
 
     def bodies(self, q: Any) -> Bodies:
         """The bodies that the equations are about, with poses and Jacobians in their own frames."""
