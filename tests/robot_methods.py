@@ -30,6 +30,7 @@ NOT_COMPUTED = {
     "in_coordinates",
     "from_config",
     "from_description",
+    "from_screws",
     "from_urdf",
     "from_xml",
     "gravity_vector",

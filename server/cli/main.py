@@ -22,6 +22,7 @@ from torqued.server.cli import (
     bench,
     call,
     compile,
+    convert,
     demo,
     keys,
     models,
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Command] = {
     "keys": cast(Command, keys),
     "demo": cast(Command, demo),
     "models": cast(Command, models),
+    "convert": cast(Command, convert),
     "compile": cast(Command, compile),
     "bench": cast(Command, bench),
 }
