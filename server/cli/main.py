@@ -30,6 +30,7 @@ from torqued.server.cli import (
     reload,
     serve,
     stats,
+    symbolic,
     top,
 )
 
@@ -54,6 +55,7 @@ COMMANDS: dict[str, Command] = {
     "demo": cast(Command, demo),
     "models": cast(Command, models),
     "convert": cast(Command, convert),
+    "symbolic": cast(Command, symbolic),
     "compile": cast(Command, compile),
     "bench": cast(Command, bench),
 }
@@ -68,6 +70,7 @@ EXTRAS = {
     "pinocchio": "bench",
     "matplotlib": "bench",
     "mujoco": "demo",
+    "sympy": "symbolic",
 }
 
 
