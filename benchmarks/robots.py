@@ -18,6 +18,8 @@ import pinocchio as pin
 from numpy.typing import NDArray
 
 from torqued.benchmarks.contacts import CONTACTS, ContactProblem
+from torqued.benchmarks.hessian import KERNEL as HESSIAN
+from torqued.benchmarks.hessian import HessianProblem
 from torqued.benchmarks.timing import Call
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
@@ -85,11 +87,12 @@ class Case:
             kernel: ContactProblem(self, contacts)
             for kernel, contacts in CONTACTS.get(name, {}).items()
         }
+        self.hessian = HessianProblem(self)
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """What there is to measure on this robot."""
-        return (*KERNELS, *self.contacts)
+        return (*KERNELS, HESSIAN, *self.contacts)
 
     def _random_state(self, rng: np.random.Generator) -> State:
         """Torques are those of a motion of order one: random ones would throw the robot about."""
@@ -110,6 +113,8 @@ class Case:
         """The in-place kernels: no checks, no allocation."""
         if kernel in self.contacts:
             return self.contacts[kernel].ours()
+        if kernel == HESSIAN:
+            return self.hessian.ours()
         handle = self.robot.work.handle
         calls: dict[str, Any] = {
             "coriolis": lambda s: (
@@ -135,6 +140,8 @@ class Case:
         """The methods of `Robot`: input checked, result allocated."""
         if kernel in self.contacts:
             return self.contacts[kernel].method()
+        if kernel == HESSIAN:
+            return self.hessian.method()
         robot = self.robot
         calls: dict[str, Any] = {
             "coriolis": lambda s: (robot.coriolis_matrix, (s.q, s.v)),
@@ -151,6 +158,8 @@ class Case:
         """Pinocchio's functions, which write into its data. `crba` and `aba` have a convention."""
         if kernel in self.contacts:
             return self.contacts[kernel].pinocchio()
+        if kernel == HESSIAN:
+            return self.hessian.pinocchio()
         more = () if convention is None else (convention,)
         here = (self.model, self.data)
         calls: dict[str, Any] = {
@@ -170,13 +179,16 @@ class Case:
             for k, state in enumerate(self.states):
                 for function, arguments in (self.ours(kernel)[k], self.pinocchio(kernel)[k]):
                     function(*arguments)
-                for what, here, there in self._results(kernel, state):
+                for what, here, there in self._results(kernel, state, k):
                     self._require_equal(kernel, what, here, there)
 
-    def _results(self, kernel: str, state: State) -> Iterable[tuple[str, Array, Array]]:
+    def _results(self, kernel: str, state: State, k: int) -> Iterable[tuple[str, Array, Array]]:
         """What the last calls of a kernel gave, here and there, in torqued's coordinates."""
         if kernel in self.contacts:
             yield from self.contacts[kernel].results()
+            return
+        if kernel == HESSIAN:
+            yield self.hessian.result(k)
             return
         order = self.order
         square = np.ix_(order, order)

@@ -31,7 +31,7 @@ CONTROL = frozenset(
 )
 
 #: Fields of a batch with one row per state.
-STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
+STACKED = ("q", "v", "a", "jerk", "tau", "w", "b", "dt")
 
 
 class Request(NamedTuple, Generic[T]):
@@ -119,12 +119,21 @@ def kinematics(
     v: Any = None,
     representation: str | None = None,
     coordinates: str | None = None,
+    *,
+    order: int | None = None,
+    a: Any = None,
+    jerk: Any = None,
 ) -> Request[results.Kinematics]:
-    """Poses and Jacobians of frames by name, and J̇ v where v is given."""
+    """Poses and Jacobians of frames by name, and J̇ v where v is given.
+
+    With an `order`, their motions instead: 0 pose; from 1 on velocity, J; from 2 on acceleration,
+    Jdot; 3 jerk, Jddot. `a` and `jerk` (nv,) are zero where they are not given.
+    """
     fields: dict[str, Any] = {"q": as_array(q), "frames": _names(frames)}
-    if v is not None:
-        fields["v"] = as_array(v)
-    _put(fields, representation=representation, coordinates=coordinates)
+    for name, values in (("v", v), ("a", a), ("jerk", jerk)):
+        if values is not None:
+            fields[name] = as_array(values)
+    _put(fields, order=order, representation=representation, coordinates=coordinates)
     return Request("kinematics", fields, results.Kinematics)
 
 
@@ -216,7 +225,7 @@ def payload(
 
 
 def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
-    """An operation for many states: q, v, a, tau, w, b, dt with one more dimension in front.
+    """An operation for many states: q, v, a, jerk, tau, w, b, dt with one more dimension in front.
 
     So are the results. Computed beside everything else, within `timeout` (default 60) s.
     """

@@ -79,11 +79,16 @@ class Dynamics(Result):
 
 
 class Kinematics(Result):
-    """Of frames, by their names."""
+    """Of frames, by their names. Those from `velocity` on come with their order."""
 
     pose: dict[str, Array]  # (4, 4), to the world
     J: dict[str, Array]  # (6, nv), rows [angular; linear]
-    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given
+    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given, without an order
+    velocity: dict[str, Array]  # (6,) rad/s, m/s
+    acceleration: dict[str, Array]  # (6,) rad/s², m/s²
+    Jdot: dict[str, Array]  # (6, nv) per s
+    jerk: dict[str, Array]  # (6,) rad/s³, m/s³
+    Jddot: dict[str, Array]  # (6, nv) per s²
 
 
 class ContactDynamics(Result):

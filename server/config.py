@@ -46,12 +46,13 @@ class ConfigError(TorquedError):
 
 
 class RobotConfig(BaseModel):
-    """`[robot]`: exactly one of `model`, `urdf` and `family`, and how to load it."""
+    """`[robot]`: exactly one of `model`, `urdf`, `screws` and `family`, and how to load it."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: str | None = None  # a name that `torqued models` lists
     urdf: Path | None = None  # a file, relative to the configuration
+    screws: Path | None = None  # a robot by screws, likewise (docs/SCREWS.md)
     family: Literal["chain", "tree", "biped", "quadruped"] | None = None
     dofs: int | None = Field(None, ge=1, le=1000)  # of a family
     seed: int = 0  # of a family
@@ -75,7 +76,7 @@ class RobotConfig(BaseModel):
                 raise ValueError(str(error)) from None
         return name
 
-    @field_validator("urdf")
+    @field_validator("urdf", "screws")
     @classmethod
     def _beside_the_file(cls, path: Path | None, info: ValidationInfo) -> Path | None:
         if path is None:
@@ -87,8 +88,9 @@ class RobotConfig(BaseModel):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        if sum(source is not None for source in (self.model, self.urdf, self.family)) != 1:
-            raise ValueError("exactly one of 'model', 'urdf' and 'family' is needed")
+        sources = (self.model, self.urdf, self.screws, self.family)
+        if sum(source is not None for source in sources) != 1:
+            raise ValueError("exactly one of 'model', 'urdf', 'screws' and 'family' is needed")
         if (self.family is None) != (self.dofs is None):
             raise ValueError("'family' and 'dofs' go together")
         return self
@@ -109,9 +111,9 @@ class RobotConfig(BaseModel):
         named = catalog.family_name(self.model or "")
         if named:
             return Robot.family(*named, **options)
-        path = self.urdf or catalog.find_urdf(self.model or "")
+        path = self.urdf or self.screws or catalog.find_urdf(self.model or "")
         options.setdefault("base", self.base or catalog.usual_base(str(path)))
-        return Robot.from_urdf(path, **options)
+        return (Robot.from_screws if self.screws else Robot.from_urdf)(path, **options)
 
 
 class Config(BaseModel):

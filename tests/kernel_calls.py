@@ -102,7 +102,15 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "centroidal_rate": call(work, q, v, a, results=(new(6),)),
         "frame_poses": call(work, q, frames, results=(new(3, 4, 4),)),
         "frame_jacobians": call(work, q, frames, HYBRID, results=(new(3, 6, n),)),
-        "frame_jacobian_rates": call(work, q, v, frames, results=(new(3, 6, n),)),
+        "frame_hessian": call(work, q, frames[2:], HYBRID, results=(new(6, n), new(6, n, n))),
+        "frame_kinematics": call(
+            *(work, q, v, a, w, frames, HYBRID, 3),
+            results=(new(3, 4, 4), new(3, 3, 6), new(3, 6, n), new(3, 6, n), new(3, 6, n)),
+        ),
+        "newton_euler": call(
+            *(work, q, v, a, HYBRID, rng.normal(size=(len(robot.model.bodies), 6))),
+            results=(*(new(len(robot.model.bodies), 6) for _ in range(3)), new(n)),
+        ),
         "frame_motions": call(work, q, v, a, frames, HYBRID, results=(new(3, 6), new(3, 6))),
         "integrate": call(work, q, v, results=(new(robot.nq),)),
         "difference": call(work, q, other, results=(new(n),)),

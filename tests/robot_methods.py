@@ -31,6 +31,7 @@ NOT_COMPUTED = {
     "in_coordinates",
     "from_config",
     "from_description",
+    "from_screws",
     "from_urdf",
     "from_xml",
     "gravity_vector",
@@ -132,6 +133,17 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
                 q, v, a, tip, kind, point
             ),
             f"frame_bias-{kind}": lambda kind=kind: robot.frame_bias(q, v, tip, kind, point),
+            f"frame_hessian-{kind}": lambda kind=kind: robot.frame_hessian(q, tip, kind, point),
+            f"frame_jerk-{kind}": lambda kind=kind: robot.frame_jerk(q, v, a, w, tip, kind, point),
+            f"frame_jacobian_rate-{kind}": lambda kind=kind: robot.frame_jacobian_rate(
+                q, v, tip, kind, point
+            ),
+            f"frame_jacobian_second_rate-{kind}": (
+                lambda kind=kind: robot.frame_jacobian_second_rate(q, v, a, tip, kind, point)
+            ),
+            f"kinematics-{kind}": lambda kind=kind: robot.kinematics(
+                q, v, a, w, (tip, middle), 3, kind
+            ),
         }
     return calls
 

@@ -18,7 +18,9 @@ from pathlib import Path
 import pytest
 from daemons import DaemonProcess
 
+from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.screws_reader import read_screws
 from torqued.server.cli.bench import options_parser
 from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
@@ -125,7 +127,10 @@ def test_every_block_has_a_language_that_is_checked_here():
 
 
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=lambda block: block.document.name)
-def test_settings_load(block, tmp_path):
+def test_settings_and_robots_load(block, tmp_path):
+    if "[[link]]" in block.text:
+        Robot.from_description(read_screws(block.text), strict=True)
+        return
     file = tmp_path / "robot.toml"
     robot = "" if "[robot]" in block.text else '\n[robot]\nfamily = "chain"\ndofs = 2\n'
     file.write_text(block.text + robot)
@@ -209,7 +214,7 @@ def anchor(title):
 
 FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests"
 #: Named, and made by whoever needs them.
-MADE_BY_USERS = {"docker/robots/keys", "allowed.toml"}
+MADE_BY_USERS = {"docker/robots/keys", "allowed.toml", "arm.toml", "panda_screws.toml"}
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda d: d.name)

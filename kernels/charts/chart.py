@@ -82,6 +82,11 @@ class Chart(ABC):
         """Moving joints in the order of the chart's velocities."""
         return tuple(joint.name for joint in self.joints)
 
+    @property
+    def constant(self) -> bool:
+        """Whether A is the same everywhere."""
+        return False
+
     @abstractmethod
     def to_native(self, q: Any, name: str = "q") -> Array:
         """The native q of the chart's, checked; `name` stands in error messages."""

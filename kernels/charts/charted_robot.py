@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.charts.charted_derivatives import ChartedDerivatives
 from torqued.kernels.charts.charted_simulation import ChartedSimulation
@@ -316,6 +317,94 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         J = self.robot.frame_jacobian(at.q, frame, representation, point)
         turning = at.A @ self._velocity("a", a) + at.A_rate @ at.moving
         return J @ turning + self.robot.frame_bias(at.q, at.native_v, frame, representation, point)
+
+    @finite
+    def frame_jacobian_rate(
+        self, q: Any, v: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
+        """J̇ A + J Ȧ."""
+        at = self._motion(q, self._velocity("v", v))
+        J = self.robot.frame_jacobian(at.q, frame, representation, point)
+        rate = self.robot.frame_jacobian_rate(at.q, at.native_v, frame, representation, point)
+        return rate @ at.A + J @ at.A_rate
+
+    @finite
+    def frame_jerk(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        jerk: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+    ) -> Array:
+        q, A = self._at_constant("jerks of frames", q)
+        v, a, jerk = (A @ self._velocity(*x) for x in (("v", v), ("a", a), ("jerk", jerk)))
+        return self.robot.frame_jerk(q, v, a, jerk, frame, representation, point)
+
+    @finite
+    def frame_jacobian_second_rate(
+        self, q: Any, v: Any, a: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
+        q, A = self._at_constant("second rates of Jacobians", q)
+        v, a = A @ self._velocity("v", v), A @ self._velocity("a", a)
+        return self.robot.frame_jacobian_second_rate(q, v, a, frame, representation, point) @ A
+
+    @finite
+    def frame_hessian(
+        self, q: Any, frame: str, representation: str = "hybrid", point: Any = None
+    ) -> Array:
+        """Along the chart's velocity k: Σ H[:, m, n] A_mj A_nk + J ∂A/∂k."""
+        q, A = self._at(q)
+        J = self.robot.frame_jacobian(q, frame, representation, point)
+        H = self.robot.frame_hessian(q, frame, representation, point)
+        hessian: Array = np.einsum("rmn,mj,nk->rjk", H, A, A)
+        for k, e in enumerate(np.eye(self.chart.nv)):
+            hessian[:, :, k] += J @ self.chart.A_rate(q, e)
+        return hessian
+
+    @finite
+    def kinematics(
+        self,
+        q: Any,
+        v: Any = None,
+        a: Any = None,
+        jerk: Any = None,
+        frames: Sequence[str] = (),
+        order: int = 1,
+        representation: str = "hybrid",
+    ) -> dict[str, dict[str, Array]]:
+        """J̄ = J A with its rates; motions are those of the native ν, ν̇, ν̈."""
+        if order == 3 and not self.chart.constant:
+            self._at_constant("kinematics of order 3", q)
+        at = self._motion(q, v)
+        A, rest = at.A, np.zeros(self.chart.nv)
+        a = rest if a is None else self._velocity("a", a)
+        jerk = rest if jerk is None else self._velocity("jerk", jerk)
+        native_a = A @ a + at.A_rate @ at.moving
+        found = self.robot.kinematics(
+            at.q, at.native_v, native_a, A @ jerk, frames, order, representation
+        )
+        J = found.get("J", {})
+        for word in ("J", "Jdot", "Jddot"):
+            for frame, rows in found.get(word, {}).items():
+                turning = J[frame] @ at.A_rate if word == "Jdot" else 0.0
+                found[word] = found[word] | {frame: rows @ A + turning}
+        return found
+
+    def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
+        """The native q and A, where A does not change."""
+        if not self.chart.constant:
+            allowed = "'native', or coordinates that only reorder velocities"
+            raise InputError(
+                f"coordinates: {what} need the second rate of A, which {self.chart.name!r} does "
+                f"not have here; allowed: {allowed}",
+                "coordinates",
+                self.chart.name,
+                allowed,
+            )
+        return self._at(q)
 
     @finite
     def center_of_mass(self, q: Any) -> Array:

@@ -135,6 +135,10 @@ class JointwiseChart(Chart):
                 self._constant[part.v, part.chart_v] = part.map.A(nowhere)
                 self._constant_inverse[part.chart_v, part.v] = part.map.A_inverse(nowhere)
 
+    @property
+    def constant(self) -> bool:
+        return not self._turning
+
     def to_native(self, q: Any, name: str = "q") -> Array:
         own = numbers(name, q, (self.nq,))
         native = np.empty(self.robot.nq)

@@ -45,6 +45,10 @@ class CustomChart(Chart):
             given = custom.A_rate
             self._A_rate = given if callable(given) else self._square("A_rate", given)
 
+    @property
+    def constant(self) -> bool:
+        return not callable(self._A_rate) and not self._A_rate.any()
+
     def to_native(self, q: Any, name: str = "q") -> Array:
         return self.native_q(q)
 

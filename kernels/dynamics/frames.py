@@ -1,5 +1,7 @@
 """Pose, velocity, acceleration, Jacobian and J̇ v of frames, in the four representations of [M18].
 
+J̇, J̈ and jerks are in kernels/screws/rates.py.
+
 hybrid    angular in world axes; velocity of the frame's origin in world axes
 body      both in the frame's own axes
 spatial   the twist at the world's origin, world axes
@@ -9,7 +11,7 @@ mixed     angular in the frame's axes; velocity of its origin in world axes
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.dynamics.kinematics import accelerate, move, place
+from torqued.kernels.dynamics.kinematics import accelerate, place
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO6,
@@ -94,25 +96,6 @@ def fill_jacobian(work, frame, representation, J):
 
 
 @kernel
-def fill_jacobian_rate(work, frame, Jdot):
-    """J̇ (6, nv) of the hybrid Jacobian; needs move."""
-    Jdot[:, :] = 0.0
-    _, p = frame_placement(work, frame)
-    twist, _ = body_motion(work, frame)
-    velocity = add(linear(twist), cross(angular(twist), p))
-    b = frame.body
-    while b >= 0:
-        body = work.bodies[b]
-        for c in range(body.run, body.column + body.columns):
-            S, rate = load6(work.columns[c].S), load6(work.columns[c].Sdot)
-            turn = add(cross(angular(rate), p), cross(angular(S), velocity))
-            x = join(angular(rate), add(linear(rate), turn))
-            for r in range(6):
-                Jdot[r, c] = x[r]
-        b = body.above
-
-
-@kernel
 def body_motion(work, frame):
     """Twist and spatial acceleration at the origin of the body that carries a frame."""
     if frame.body < 0:
@@ -153,13 +136,3 @@ def frame_motions(handle, q, v, a, frames, representation, velocity, acceleratio
         for r in range(6):
             velocity[k, r] = x[r]
             acceleration[k, r] = y[r]
-
-
-@entry(WORK, VECTOR, VECTOR, FRAMES, TENSOR)
-def frame_jacobian_rates(handle, q, v, frames, Jdot):
-    """J̇ (k, 6, nv) of the hybrid Jacobians of k frames."""
-    work = open_work(handle)
-    place(work, q)
-    move(work, v)
-    for k in range(len(frames)):
-        fill_jacobian_rate(work, frames[k], Jdot[k])

@@ -2,7 +2,8 @@
 
 Two sources: the URDF files of the example-robot-data package, when it is installed, named after
 their files (`panda`, `icub`) or in short (`ur5`, `talos`); and the families of the papers at any
-size (`chain20`, `tree50`). Wherever a name is accepted, the path of a URDF file is accepted too.
+size (`chain20`, `tree50`). Wherever a name is accepted, the path of a URDF file is accepted too,
+and that of a robot by screws (.toml).
 """
 
 from __future__ import annotations
@@ -109,11 +110,11 @@ def _robot_class() -> type[Robot]:
 
 
 def find_urdf(name: str) -> Path:
-    """The URDF file that a name or a path means."""
+    """The URDF file that a name or a path means; a path may also be of a robot by screws."""
     from torqued.kernels.model.known_robots import SHORT_NAMES
 
     path = Path(name)
-    if path.suffix == ".urdf" or os.sep in name:
+    if path.suffix in (".urdf", ".toml") or os.sep in name:
         if not path.is_file():
             raise InputError(f"robot {name!r}: there is no such file")
         return path
@@ -122,6 +123,15 @@ def find_urdf(name: str) -> Path:
     if meant in known:
         return known[meant]
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
+
+
+def describe(name: str) -> Description:
+    """The description of a name, a family with its size, or a file."""
+    from torqued.kernels.model.families import family
+    from torqued.kernels.model.urdf_file import read_file
+
+    kind_and_size = family_name(name)
+    return family(*kind_and_size) if kind_and_size else read_file(find_urdf(name))
 
 
 def usual_base(name: str) -> Base:

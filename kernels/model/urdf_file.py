@@ -1,4 +1,7 @@
-"""A URDF file or text as a description, with everything that is wrong in one report."""
+"""A robot's file or text as a description, with everything that is wrong in one report.
+
+Files are URDF, or robots by screws (`screws_reader.py`) where their name ends in `.toml`.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ from torqued.common.errors import InputError, ModelError
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.checks import further_faults
 from torqued.kernels.model.description import Description
+from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf import parse_with_faults
 from torqued.kernels.model.xml_file import read_text
 
+SCREWS_SUFFIX = ".toml"
+
 
 def read_file(path: Any) -> Description:
-    """The robot of a URDF file."""
+    """The robot of a URDF file, or of one by screws."""
     source = checked_path(path)
-    return read_whole(read_text(source), source)
+    read = read_screws if source.endswith(SCREWS_SUFFIX) else read_whole
+    return read(read_text(source), source)
 
 
 def read_whole(text: Any, source: str = "<text>") -> Description:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.input_checks import choice
+from torqued.kernels.input_checks import choice, names_of, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.robot.frame_table import FrameTable
 from torqued.kernels.robot.tree import FreeTree
+
+#: What `kinematics` brings with each order, beside that of the lower ones: the motion of a frame
+#: and the matrix that is new in its formula.
+BROUGHT = {0: ("pose",), 1: ("velocity", "J"), 2: ("acceleration", "Jdot"), 3: ("jerk", "Jddot")}
+HIGHEST_ORDER = 3
 
 
 class Frames:
@@ -45,3 +53,70 @@ class Frames:
         a = np.zeros(tree.nv_free) if a is None else tree.v("a", a)
         COMPILED.frame_motions(tree.handle, q, v, a, records, kind, velocity, acceleration)
         return velocity[0], acceleration[0]
+
+    def kinematics(
+        self, q: Any, v: Any, a: Any, jerk: Any, names: Any, order: Any, representation: Any
+    ) -> dict[str, dict[str, Array]]:
+        """What `BROUGHT` lists up to an order, by name and frame."""
+        highest = whole_number("order", order, 0, HIGHEST_ORDER)
+        if v is None and highest >= 1:
+            message = f"v: missing, but order {highest} depends on it"
+            raise InputError(message, "v", None, f"shape ({self._tree.nv},)")
+        frames = names_of("frames", names)
+        records = self._table.records(frames, field="frames")
+        found = self._compute(q, v, a, jerk, records, highest, representation)
+        return {
+            word: {frame: values[k] for k, frame in enumerate(frames)}
+            for word, values in found.items()
+        }
+
+    def rates(
+        self, q: Any, v: Any, a: Any, jerk: Any, frame: str, order: int, kind: str, point: Any
+    ) -> dict[str, Array]:
+        """Everything up to an order of one frame, by name."""
+        records = self._table.records([frame], point)
+        found = self._compute(q, v, a, jerk, records, order, kind)
+        return {word: values[0] for word, values in found.items()}
+
+    def hessian(self, q: Any, frame: str, representation: str, point: Any) -> Array:
+        """∂J/∂q (6, nv, nv). Of followers, through G: J̄ = J G, and ∂q_free/∂q = G too."""
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        tree, records, n = self._tree, self._table.records([frame], point), self._tree.nv_free
+        J, H = np.empty((6, n)), np.empty((6, n, n))
+        COMPILED.frame_hessian(tree.handle, tree.q(q), records, kind, J, H)
+        if not tree.follows:
+            return H
+        own = np.empty((6, tree.nv, tree.nv))
+        for row, free in zip(own, H, strict=True):
+            row[:] = tree.projected("matrix", free)
+        return own
+
+    def _compute(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        jerk: Any,
+        records: NDArray[np.void],
+        order: int,
+        representation: Any,
+    ) -> dict[str, Sequence[Array]]:
+        """Of all frames, by name; v, a and jerk may be None for zero."""
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        tree, k, n = self._tree, len(records), self._tree.nv_free
+        motion = [
+            np.zeros(n) if values is None else tree.v(name, values)
+            for name, values in (("v", v), ("a", a), ("jerk", jerk))
+        ]
+        q = tree.q(q)
+        poses, motions = np.empty((k, 4, 4)), np.empty((k, HIGHEST_ORDER, 6))
+        J, Jdot, Jddot = (np.empty((k if order > m else 0, 6, n)) for m in range(HIGHEST_ORDER))
+        COMPILED.frame_kinematics(
+            tree.handle, q, *motion, records, kind, order, poses, motions, J, Jdot, Jddot
+        )
+        found: dict[str, Sequence[Array]] = {"pose": list(poses)}
+        for m, matrices in enumerate((J, Jdot, Jddot)[:order]):
+            motion_name, matrix_name = BROUGHT[m + 1]
+            found[motion_name] = list(motions[:, m])
+            found[matrix_name] = [tree.projected("rows", rows) for rows in matrices]
+        return found

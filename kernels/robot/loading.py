@@ -21,7 +21,9 @@ from torqued.kernels.model.families import family
 from torqued.kernels.model.loads import carrying, loads_of
 from torqued.kernels.model.losses import with_friction
 from torqued.kernels.model.model import Model
+from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
+from torqued.kernels.model.xml_file import read_text
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -108,6 +110,32 @@ class Loadable:
         )
 
     @classmethod
+    def from_screws(
+        cls,
+        path: str | os.PathLike[str],
+        base: str = "fixed",
+        *,
+        gravity: Any = STANDARD_GRAVITY,
+        armature: Mapping[str, float] | None = None,
+        mimic: str = "follow",
+        strict: bool = False,
+        accept_unphysical: bool = False,
+    ) -> Self:
+        """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
+        source = checked_path(path)
+        return cls(
+            model_of(
+                read_screws(read_text(source), source),
+                base,
+                gravity=gravity,
+                armature=armature,
+                mimic=mimic,
+                strict=strict,
+                accept_unphysical=accept_unphysical,
+            )
+        )
+
+    @classmethod
     def from_xml(
         cls,
         text: str,
@@ -161,15 +189,17 @@ class Loadable:
 
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
-        """The robot in a TOML file: `urdf` (path, relative to the file) or `family` and `dofs`,
-        and any of the options; rotor inertias in a table `[armature]`, what the robot carries in
-        `[tool]` and `[payload]`, and measured friction in `[friction]`."""
+        """The robot in a TOML file: `urdf` or `screws` (a path, relative to the file) or `family`
+        and `dofs`, and any of the options; rotor inertias in a table `[armature]`, what the robot
+        carries in `[tool]` and `[payload]`, and measured friction in `[friction]`."""
         config = read_config(path)
         carried: dict[str, Any] = {name: config.pop(name, None) for name in ("tool", "payload")}
         friction = config.pop("friction", None)
         try:
             if "urdf" in config:
                 robot = cls.from_urdf(config.pop("urdf"), **config)
+            elif "screws" in config:
+                robot = cls.from_screws(config.pop("screws"), **config)
             else:
                 robot = cls.family(config.pop("family"), config.pop("dofs"), **config)
             return cls(equipped(robot.model, carried, friction))
@@ -245,8 +275,8 @@ def listed(source: str, notes: Sequence[str]) -> str:
 
 
 def read_config(path: Any) -> dict[str, Any]:
-    """The keys of a robot's configuration, which are those that it may have; a URDF's path is
-    relative to the file."""
+    """The keys of a robot's configuration, which are those that it may have; a path to its file is
+    relative to this one."""
     source = checked_path(path)
     try:
         loaded = tomllib.loads(Path(source).read_text(encoding="utf-8"))
@@ -255,8 +285,9 @@ def read_config(path: Any) -> dict[str, Any]:
     config: dict[str, Any] = loaded.get("robot", loaded)
     if problems := config_problems(config):
         raise ModelError(source, problems)
-    if "urdf" in config:
-        config["urdf"] = Path(source).parent / config["urdf"]
+    for key in ("urdf", "screws"):
+        if key in config:
+            config[key] = Path(source).parent / config[key]
     return config
 
 
@@ -268,6 +299,7 @@ def family_base(kind: str) -> str:
 #: Keys of a configuration, and what TOML has to give for them.
 CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "urdf": (str, "a path"),
+    "screws": (str, "a path"),
     "family": (str, "a name"),
     "dofs": (int, "a whole number"),
     "seed": (int, "a whole number"),
@@ -297,11 +329,11 @@ def config_problems(config: Any) -> list[str]:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if key in config and type(config[key]) not in kinds:
             problems.append(f"key {key!r} is {config[key]!r}, expected {expected}")
-    if ("urdf" in config) == ("family" in config):
-        problems.append("exactly one of 'urdf' and 'family' is needed")
+    if sum(key in config for key in ("urdf", "screws", "family")) != 1:
+        problems.append("exactly one of 'urdf', 'screws' and 'family' is needed")
     for key in ("dofs", "seed"):
         if key in config and "family" not in config:
-            problems.append(f"key {key!r} belongs to a family, not to a URDF")
+            problems.append(f"key {key!r} belongs to a family, not to a file")
     if "family" in config and "dofs" not in config:
         problems.append("a family needs 'dofs', a whole number")
     return problems

@@ -44,6 +44,7 @@ from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
 from torqued.kernels.robot.loading import Loadable, equipped
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.screws import Screws
 from torqued.kernels.robot.simulated import Simulated
 from torqued.kernels.robot.tree import FreeTree
 
@@ -68,6 +69,8 @@ class Robot(Loadable, Differentiable, Simulated):
         self._configurations = Configurations(tree)
         self._control = ControlTerms(tree)
         self._derivatives = Derivatives(tree, table, self._dynamics, self.contacts)
+        #: The equations of [M18] in closed form and in each representation, natively.
+        self.screws = Screws(tree, table)
         self._charted: dict[str, ChartedRobot] = {}
         #: Sizes of q and v, and of those of the tree with mimic joints free.
         self.nq, self.nv = tree.nq, tree.nv
@@ -378,6 +381,90 @@ class Robot(Loadable, Differentiable, Simulated):
     ) -> Array:
         """J̇ v (6,)."""
         return self._frames.motion(q, v, None, frame, representation, point)[1]
+
+    @in_any_coordinates
+    def frame_jerk(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        jerk: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J q⃛ + 2 J̇ a + J̈ v (6,): the rate of `frame_acceleration`; `jerk` is q⃛ (nv,)."""
+        v, a, jerk = (self.tree.own_v(*x) for x in (("v", v), ("a", a), ("jerk", jerk)))
+        return self._frames.rates(q, v, a, jerk, frame, 3, representation, point)["jerk"]
+
+    @in_any_coordinates
+    def frame_jacobian_rate(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J̇ (6, nv): the rate of `frame_jacobian` along v."""
+        v = self.tree.own_v("v", v)
+        return self._frames.rates(q, v, None, None, frame, 2, representation, point)["Jdot"]
+
+    @in_any_coordinates
+    def frame_jacobian_second_rate(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """J̈ (6, nv): the rate of `frame_jacobian_rate` along v and a."""
+        v, a = self.tree.own_v("v", v), self.tree.own_v("a", a)
+        return self._frames.rates(q, v, a, None, frame, 3, representation, point)["Jddot"]
+
+    @in_any_coordinates
+    def frame_hessian(
+        self,
+        q: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """∂J/∂q (6, nv, nv): [:, j, k] is the derivative of column j of J along column k of v.
+
+        J̇ = H v. Where v is the rate of coordinates, k counts those.
+        """
+        return self._frames.hessian(q, frame, representation, point)
+
+    @in_any_coordinates
+    def kinematics(
+        self,
+        q: Any,
+        v: Any = None,
+        a: Any = None,
+        jerk: Any = None,
+        frames: Sequence[str] = (),
+        order: int = 1,
+        representation: str = "hybrid",
+        *,
+        coordinates: Coordinates = "native",
+    ) -> dict[str, dict[str, Array]]:
+        """Motions of frames from one walk over the tree, maps from frames by name.
+
+        order 0: pose; from 1 on velocity, J; from 2 on acceleration, Jdot; 3: jerk, Jddot. v is
+        needed from order 1 on; a and jerk are zero where they are not given.
+        """
+        return self._frames.kinematics(q, v, a, jerk, frames, order, representation)
 
     @property
     def total_mass(self) -> float:

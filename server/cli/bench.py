@@ -14,7 +14,7 @@ EXAMPLE = """\
   torqued bench kernels --help
 
 benchmarks:
-""" + "\n".join(f"  {name:<10} {what}" for name, what in BENCHMARKS.items())
+""" + "\n".join(f"  {name:<15} {what}" for name, what in BENCHMARKS.items())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,7 @@ EXAMPLE = """\
   torqued call dynamics --want M,C --q 0,0.3,0,-1.5,0,1.8,0,0 --v 0,0,0,0,0.1,0,0,0
   torqued call dynamics --robot chain20 --q neutral --want M --json
   torqued call kinematics --q neutral --v zero --frames panda_link7,panda_link8
+  torqued call kinematics --q neutral --v zero --frames panda_link8 --order 2
   torqued call log_level --level DEBUG"""
 
 #: Rows and columns of a matrix that are printed in full.
@@ -33,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs=argparse.REMAINDER,
         metavar="--FIELD VALUE",
         help="fields of the request: numbers or words with commas between them, or JSON; "
-        "neutral is the robot's neutral configuration for q, and zero for v, a, tau, w and b",
+        "neutral is the robot's neutral configuration for q, and zero for v, a, jerk, tau, w and b",
     )
     fields.required = False  # by the parser: operations differ in what they need
     # Among the fields, where a person may well ask for it.
@@ -75,12 +76,14 @@ def put_numbers(client: Client, fields: dict[str, Any]) -> None:
 
 
 #: Fields with a number per coordinate, and with one per degree of freedom.
-POSITIONS, RATES = ("q",), ("v", "a", "tau", "w", "b")
+POSITIONS, RATES = ("q",), ("v", "a", "jerk", "tau", "w", "b")
 OWN = {"--json": 1} | dict.fromkeys(
     ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
 )
 #: Fields that are lists of words even when there is only one.
 LISTS = ("want", "frames")
+#: Fields that are whole numbers.
+WHOLE = ("order", "iterations")
 
 
 def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -123,6 +126,8 @@ def parse_value(field: str, text: str) -> Any:
         numbers = [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
         return text
+    if field in WHOLE and len(numbers) == 1 and numbers[0].is_integer():
+        return int(numbers[0])
     return numbers if "," in text else numbers[0] if numbers else text
 
 

@@ -22,6 +22,7 @@ from torqued.server.cli import (
     bench,
     call,
     compile,
+    convert,
     demo,
     keys,
     models,
@@ -29,6 +30,7 @@ from torqued.server.cli import (
     reload,
     serve,
     stats,
+    symbolic,
     top,
 )
 
@@ -52,6 +54,8 @@ COMMANDS: dict[str, Command] = {
     "keys": cast(Command, keys),
     "demo": cast(Command, demo),
     "models": cast(Command, models),
+    "convert": cast(Command, convert),
+    "symbolic": cast(Command, symbolic),
     "compile": cast(Command, compile),
     "bench": cast(Command, bench),
 }
@@ -66,6 +70,7 @@ EXTRAS = {
     "pinocchio": "bench",
     "matplotlib": "bench",
     "mujoco": "demo",
+    "sympy": "symbolic",
 }
 
 

@@ -175,7 +175,8 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
     state = f"{compiled} compiled" if compiled else "all from the cache"
-    unsaid = config.robot.urdf is not None and config.robot.base is None
+    file = config.robot.urdf or config.robot.screws
+    unsaid = file is not None and config.robot.base is None
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
         + ("; --base floating if it moves freely" if unsaid else ""),

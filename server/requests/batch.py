@@ -25,7 +25,7 @@ from torqued.server.requests.operation import Operation
 from torqued.server.requests.replies import as_request_error, require_finite
 
 #: Fields with one more dimension in front; so have what is in `f_ext` and `references`.
-STACKED = ("q", "v", "a", "tau", "w", "b", "dt")
+STACKED = ("q", "v", "a", "jerk", "tau", "w", "b", "dt")
 
 #: Told how many states are done, and of how many.
 Report = Callable[[int, int], None]

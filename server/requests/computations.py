@@ -66,6 +66,24 @@ def coriolis_product(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 
 def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    """Without an order, poses and Jacobians, with J̇ v where there is a v."""
+    if fields.get("order") is not None:
+        return robot.kinematics(
+            fields["q"],
+            fields.get("v"),
+            fields.get("a"),
+            fields.get("jerk"),
+            texts(fields, "frames", ()),
+            fields["order"],
+            text(fields, "representation", "hybrid"),
+            coordinates=text(fields, "coordinates", "native"),
+        )
+    for name in ("a", "jerk"):
+        if fields.get(name) is not None:
+            wanted = "order 2 or 3 beside it"
+            raise InputError(
+                f"{name}: given without an order, expected {wanted}", name, None, wanted
+            )
     want = ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
     return robot.dynamics(
         fields["q"],

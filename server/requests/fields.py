@@ -19,7 +19,8 @@ CONTACT_NUMBERS = ("stiffness", "damping", "friction")
 
 #: Field → what it is on the wire; nothing is converted from one to another.
 TYPES = {
-    **dict.fromkeys(("q", "v", "a", "tau", "w", "b", "dt", "restitution", "over"), "numbers"),
+    **dict.fromkeys(("q", "v", "a", "jerk", "tau", "w", "b", "dt"), "numbers"),
+    **dict.fromkeys(("restitution", "over"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
     **dict.fromkeys(("low_pass", "seconds", "lease", "delay"), "numbers"),
@@ -38,6 +39,7 @@ TYPES = {
     "integral": "map, truth value or number",
     "iterations": "integer",
     "every": "integer",
+    "order": "integer",
     "session": "integer",
 }
 

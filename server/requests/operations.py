@@ -56,8 +56,8 @@ OF_A_STATE = (
     _computation(
         "kinematics",
         ("q", "frames"),
-        ("v", "representation", "coordinates"),
-        ("pose", "J", "Jdot_v"),
+        ("v", "a", "jerk", "order", "representation", "coordinates"),
+        ("pose", "J", "Jdot_v", "velocity", "acceleration", "Jdot", "jerk", "Jddot"),
         work.kinematics,
     ),
     _computation(

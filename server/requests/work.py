@@ -13,6 +13,7 @@ import numpy as np
 
 from torqued.kernels import Robot
 from torqued.kernels.contacts.types import KINDS
+from torqued.kernels.robot.frames import HIGHEST_ORDER
 from torqued.server.requests.limits import Work, at_most, contact_points
 
 Fields = Mapping[str, Any]
@@ -41,8 +42,11 @@ def dynamics(robot: Robot, fields: Fields) -> Work:
 
 
 def kinematics(robot: Robot, fields: Fields) -> Work:
-    """By its frames."""
-    return dynamics(robot, {"want": ["J", "Jdot_v", "pose"], "frames": fields["frames"]})
+    """By its frames, and by the Jacobians and rates of each."""
+    order = fields.get("order")
+    matrices = order if isinstance(order, int) and 0 <= order <= HIGHEST_ORDER else 1
+    numbers = length(fields, "frames") * (16 + 6 * matrices * (1 + robot.nv))
+    return Work(NUMBER * numbers, 1e-4 + 2e-8 * numbers)
 
 
 def solve_mass(robot: Robot, fields: Fields) -> Work:

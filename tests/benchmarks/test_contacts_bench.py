@@ -20,8 +20,8 @@ def talos():
 
 
 def test_talos_has_contacts_beside_the_other_kernels(talos):
-    assert talos.kernels == (*robots.KERNELS, *NAMES)
-    assert robots.load("chain5", states=1).kernels == robots.KERNELS
+    assert talos.kernels == (*robots.KERNELS, robots.HESSIAN, *NAMES)
+    assert robots.load("chain5", states=1).kernels == (*robots.KERNELS, robots.HESSIAN)
     assert set(TITLES) == set(NAMES)
 
 

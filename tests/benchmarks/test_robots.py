@@ -5,7 +5,7 @@ import pinocchio as pin
 import pytest
 
 from torqued.benchmarks import robots
-from torqued.benchmarks.robots import KERNELS, DisagreementError
+from torqued.benchmarks.robots import HESSIAN, KERNELS, DisagreementError
 from torqued.common.errors import InputError
 
 
@@ -24,7 +24,7 @@ def test_panda_is_the_free_model_in_both_programs():
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_another_mass_in_pinocchio_is_noticed_by_every_kernel(kernel):
+def test_another_mass_in_pinocchio_is_noticed_by_every_kernel_of_dynamics(kernel):
     case = robots.load("biped8", states=2)
     case.verify([kernel])
     case.model.inertias[3].mass *= 1.0 + 1e-6
@@ -32,7 +32,7 @@ def test_another_mass_in_pinocchio_is_noticed_by_every_kernel(kernel):
         case.verify([kernel])
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", (*KERNELS, HESSIAN))
 def test_another_state_in_pinocchio_is_noticed_by_every_kernel(kernel):
     case = robots.load("chain5", states=2)
     case.pin_states[1].q[2] += 1e-6
@@ -71,7 +71,7 @@ def test_states_differ_and_are_the_same_in_every_run():
         assert np.array_equal(here.q, there.q)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", (*KERNELS, HESSIAN))
 def test_methods_of_robot_give_what_the_kernels_give(kernel):
     case = robots.load("tree7", states=1)
     (function, arguments), (method, given) = case.ours(kernel)[0], case.method(kernel)[0]

@@ -115,6 +115,10 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(found.J[frame], robot.frame_jacobian(q, frame))
     same(found.Jdot_v[frame], robot.frame_bias(q, v, frame))
     assert "Jdot_v" not in client.kinematics(q, [frame])
+    moving = client.kinematics(q, [frame], v, "body", order=3, a=a, jerk=w)
+    same(moving.acceleration[frame], robot.frame_acceleration(q, v, a, frame, "body"))
+    same(moving.jerk[frame], robot.frame_jerk(q, v, a, w, frame, "body"))
+    same(moving.Jddot[frame], robot.frame_jacobian_second_rate(q, v, a, frame, "body"))
     contacts = [Contact(frame, "point")]
     touching = client.contact_dynamics(q, v, tau, contacts)
     same(touching.force, robot.contact_dynamics(q, v, tau, contacts).force)

@@ -84,7 +84,7 @@ def test_all_faults_come_in_one_report(written):
 @pytest.mark.parametrize(
     "robot, problem",
     [
-        ("", "exactly one of 'model', 'urdf' and 'family'"),
+        ("", "exactly one of 'model', 'urdf', 'screws' and 'family'"),
         ('model = "chain3"\nfamily = "chain"\ndofs = 3', "exactly one of"),
         ('family = "chain"', "'family' and 'dofs' go together"),
         ('urdf = "none.urdf"', "there is no file"),

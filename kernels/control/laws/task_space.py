@@ -19,12 +19,13 @@ from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control.law import inner, project, project_square, square
 from torqued.kernels.dynamics.composite import composite_factors
 from torqued.kernels.dynamics.coriolis import fill_coriolis
-from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, fill_jacobian_rate
+from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import fill_gravity
 from torqued.kernels.primitives.arrays import Floats, Layout, array
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 from torqued.kernels.primitives.eigenvalues import diagonalize
+from torqued.kernels.screws.rates import fill_jacobian_rate
 
 #: Mobilities, relative to the typical one, between which a direction of the frame fades out.
 SINGULAR, REGULAR = 1e-3, 1e-2
@@ -99,7 +100,7 @@ def fill_task(work, sizes, data, task, frame, first, gravity):
     fill_gravity(work, data.tau_free)
     project(data, data.tau_free, gravity)
     fill_jacobian(work, frame, HYBRID, task.J_free)
-    fill_jacobian_rate(work, frame, task.Jdot_free)
+    fill_jacobian_rate(work, frame, HYBRID, task.Jdot_free)
     for r in range(6):
         project(data, task.J_free[r], task.whole[r])
         project(data, task.Jdot_free[r], task.whole_rate[r])

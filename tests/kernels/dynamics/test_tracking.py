@@ -11,7 +11,6 @@ from cases import Case, cases
 from hypothesis import given, settings
 
 from torqued.kernels import Robot
-from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.tracking import PARAMETERS
 
 few = settings(max_examples=25)
@@ -74,27 +73,3 @@ def test_column_of_the_regressor_is_what_a_changed_parameter_adds(parameter):
     column = robot.regressor(q, v, a, w)[:, PARAMETERS * body + parameter]
     assert largest(column) > 1e-6
     assert_agree((after - before) / step, column, size=1e3 * largest(before))
-
-
-@few
-@any_case
-def test_rate_of_the_jacobian_times_v_is_the_bias_of_the_frame(case):
-    robot, q, v = case.robot, case.q, case.v
-    frame = robot.frame_names[-1]
-    Jdot = np.empty((1, 6, robot.nv_free))
-    free_q, free_v = robot.tree.q(q), robot.tree.v("v", v)
-    COMPILED.frame_jacobian_rates(
-        robot.work.handle, free_q, free_v, robot.frame_table.records([frame]), Jdot
-    )
-    scale = largest(robot.frame_jacobian(q, frame)) * max(1.0, largest(v)) ** 2
-    assert_agree(Jdot[0] @ free_v, robot.frame_bias(q, v, frame), size=scale)
-
-
-def test_rate_of_the_jacobian_is_its_difference_in_time():
-    robot = Robot.family("tree", 8, base="floating")
-    q, v = robot.random_state(np.random.default_rng(0))
-    frame, h = robot.frame_names[-1], 1e-6
-    Jdot = np.empty((1, 6, robot.nv))
-    COMPILED.frame_jacobian_rates(robot.work.handle, q, v, robot.frame_table.records([frame]), Jdot)
-    before, after = (robot.frame_jacobian(robot.integrate(q, v, step), frame) for step in (-h, h))
-    assert_agree(Jdot[0], (after - before) / (2 * h), size=1e5 * largest(before))

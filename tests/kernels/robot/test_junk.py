@@ -27,7 +27,7 @@ ROBOTS = {
 }
 #: Ways to load, and what takes results of other methods.
 OTHERS = {"named", "from_urdf", "from_xml", "from_config", "from_description", "family"}
-OTHERS |= {"copy", "results_of"}
+OTHERS |= {"copy", "results_of", "from_screws"}
 METHODS = sorted(
     name
     for name, _ in inspect.getmembers(Robot, callable)

@@ -174,8 +174,8 @@ class TestConfig:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            ("", "exactly one of 'urdf' and 'family' is needed"),
-            ('urdf = "a"\nfamily = "chain"\ndofs = 3', "exactly one of 'urdf' and 'family'"),
+            ("", "exactly one of 'urdf', 'screws' and 'family' is needed"),
+            ('urdf = "a"\nfamily = "chain"\ndofs = 3', "exactly one of 'urdf', 'screws' and"),
             ('family = "chain"', "a family needs 'dofs', a whole number"),
             ('family = "chain"\ndofs = 3.5', "key 'dofs' is 3.5, expected a whole number"),
             ('family = "chain"\ndofs = true', "key 'dofs' is True, expected a whole number"),
@@ -183,7 +183,7 @@ class TestConfig:
             ('family = "snake"\ndofs = 3', "family: 'snake' is unknown"),
             ("urdf = 5", "key 'urdf' is 5, expected a path"),
             ("robot = 5", "key 'robot' is 5, expected a table"),
-            ('urdf = "a"\ndofs = 3', "key 'dofs' belongs to a family, not to a URDF"),
+            ('urdf = "a"\ndofs = 3', "key 'dofs' belongs to a family, not to a file"),
             ('urdf = "arm.urdf"\nbase = "hanging"', "base: 'hanging' is unknown, allowed: 'fixed'"),
             ('urdf = "arm.urdf"\ngravity = "down"', "key 'gravity' is 'down', expected a list"),
             ('urdf = "arm.urdf"\ngravity = [1, 2]', "gravity: shape (2,), expected (3,)"),

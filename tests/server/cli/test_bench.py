@@ -45,4 +45,4 @@ def test_help_names_every_benchmark(capsys):
     with pytest.raises(SystemExit, match="0"):
         main(["bench", "--help"])
     out = capsys.readouterr().out
-    assert all(f"{name:<10} {what}" in out for name, what in BENCHMARKS.items())
+    assert all(f"{name:<15} {what}" in out for name, what in BENCHMARKS.items())

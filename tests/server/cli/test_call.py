@@ -19,6 +19,7 @@ from torqued.server.cli.main import main
         ("q", "0.5,", [0.5]),
         ("q", "neutral", "neutral"),
         ("dt", "0.1", 0.1),
+        ("order", "2", 2),
         ("want", "M,C", ["M", "C"]),
         ("want", "M", ["M"]),
         ("frames", "hand", ["hand"]),

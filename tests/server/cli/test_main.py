@@ -102,7 +102,8 @@ FOR_CLIENTS = {"ping", "call", "stats", "top", "reload", "keys"}
 
 @pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - FOR_CLIENTS))
 def test_plain_installation_answers_the_servers_commands_with_the_extra_to_install(name):
-    further = {"bench": ["kernels"], "serve": ["--robot", "chain2"]}
+    further = {"bench": ["kernels"], "serve": ["--robot", "chain2"], "convert": ["chain2"]}
+    further |= {"symbolic": ["--robot", "chain2"]}
     done = plain_installation(name, *further.get(name, []))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"torqued: error: `torqued {name}` needs ")

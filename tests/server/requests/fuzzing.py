@@ -26,6 +26,8 @@ def good_fields(robot):
         "q": [q, q.tolist()],
         "v": [v, v.tolist(), np.zeros(robot.nv)],
         "a": [v],
+        "jerk": [v],
+        "order": [0, 1, 2, 3],
         "tau": [v],
         "w": [v],
         "b": [v, np.ones((robot.nv, 2))],

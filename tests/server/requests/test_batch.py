@@ -41,6 +41,7 @@ def states_of(robot, count=COUNT, coordinates="native"):
         "q": q,
         "v": np.array([v for _, v in pairs]),
         "a": x,
+        "jerk": x,
         "tau": x,
         "w": x,
         "b": rng.standard_normal((count, robot.nv, 3)),
@@ -54,7 +55,7 @@ def common_of(robot):
     contact = {"frame": frames[-1], "kind": "point", "friction": 0.7}
     return {
         "dynamics": {"want": [*everything, "J", "Jdot_v", "pose"], "frames": frames},
-        "kinematics": {"frames": frames, "representation": "body"},
+        "kinematics": {"frames": frames, "representation": "body", "order": 3},
         "contact_dynamics": {"contacts": [contact]},
         "impact": {"contacts": [contact], "restitution": 0.5},
         "derivatives": {"of": "inverse_dynamics"},

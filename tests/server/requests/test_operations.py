@@ -105,6 +105,27 @@ def test_kinematics_gives_rates_only_with_a_velocity(robot, state):
     assert np.allclose(reply["Jdot_v"][frame], robot.frame_bias(q, v, frame))
 
 
+def test_kinematics_brings_what_its_order_says(robot, state):
+    q, v, a = state
+    frame = robot.frame_names[-1]
+    fields = {"q": q, "v": v, "a": a, "jerk": 2.0 * a, "frames": [frame]}
+    words = ["pose", "velocity", "J", "acceleration", "Jdot", "jerk", "Jddot"]
+    for order in range(4):
+        reply = request(robot, "kinematics", order=order, **fields)
+        assert list(reply) == words[: 2 * order + 1]
+    assert np.allclose(reply["jerk"][frame], robot.frame_jerk(q, v, a, 2.0 * a, frame))
+    assert np.allclose(reply["Jdot"][frame], robot.frame_jacobian_rate(q, v, frame))
+    for wrong, field in (
+        ({"q": q, "frames": [frame], "order": 1}, "v"),
+        ({"q": q, "frames": [frame], "order": 4}, "order"),
+        ({"q": q, "frames": [frame], "order": 1.5}, "order"),
+        ({"q": q, "v": v, "a": a, "frames": [frame]}, "a"),
+    ):
+        with pytest.raises(errors.RequestError) as caught:
+            request(robot, "kinematics", **wrong)
+        assert caught.value.field == field
+
+
 def test_contact_operations_equal_the_robots_methods(robot, state):
     q, v, tau = state
     frame = robot.frame_names[-1]

@@ -1,0 +1,281 @@
+"""A robot given by screws, without joint frames ([M18] section 4.4), from TOML.
+
+    name = "arm"
+
+    [[link]]                    # the root first or anywhere; at least one
+    name = "upper"
+    mass = 2.0                  # kg; none where it is left out
+    com = [0.1, 0, 0.5]         # m, in the reference frame
+    inertia = [xx, xy, xz, yy, yz, zz]   # kg m² about com, in the reference frame's axes
+    position = [0, 0, 0.4]      # where the link's own frame is; left out: the reference frame
+    rotation = [1, 0, 0, 0, 1, 0, 0, 0, 1]   # its axes, row by row
+
+    [[joint]]
+    name = "elbow"
+    type = "revolute"           # as in URDF, and torqued's own types
+    parent = "upper"
+    child = "lower"
+    axis = [0, 1, 0]            # direction e
+    point = [0.2, 0, 0.4]       # any point y on the axis: the screw is Y = (e, y × e + h e)
+    pitch = 0.0                 # h, of helical joints, m/rad
+    lower = -2.0                # and upper, velocity, effort, damping, friction, armature
+    mimic = { joint = "other", multiplier = 1.0, offset = 0.0 }
+
+The reference frame is the root's, and all numbers are those of the robot with all coordinates zero.
+A joint of several degrees of freedom has its centre at `point` and the axes of its child's frame.
+A link whose frame is not on its joint's axis gets another frame there, named after the joint.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError, ModelError
+from torqued.kernels.input_checks import shown
+from torqued.kernels.model.checks import further_faults
+from torqued.kernels.model.description import (
+    JOINT_SIZES,
+    SINGLE_DOF,
+    USES_AXIS,
+    Array,
+    Description,
+    Inertia,
+    Joint,
+    Limits,
+    Link,
+    Mimic,
+    Pose,
+)
+
+#: Key → how many numbers, 0 for a text, -1 for a table.
+TOP_KEYS = ("name", "link", "joint")
+LINK_KEYS = {"name": 0, "mass": 1, "com": 3, "inertia": 6, "position": 3, "rotation": 9}
+JOINT_KEYS = {
+    **dict.fromkeys(("name", "type", "parent", "child"), 0),
+    **dict.fromkeys(("axis", "point"), 3),
+    **dict.fromkeys(("pitch", "lower", "upper", "velocity", "effort"), 1),
+    **dict.fromkeys(("damping", "friction", "armature"), 1),
+    "mimic": -1,
+}
+MIMIC_KEYS = {"joint": 0, "multiplier": 1, "offset": 1}
+
+#: How far a link's frame may be from its joint's axis, relative to its distance from the origin,
+#: what is nothing beside 1, and how far a rotation may be from a rotation.
+NEAR = 1e-12
+ROUNDING = 1e-15
+ROTATION_TOLERANCE = 1e-9
+
+
+def read_screws(text: Any, source: str = "<text>") -> Description:
+    """The robot of a TOML text; what cannot be read and what makes no sense in one `ModelError`."""
+    if not isinstance(text, str):
+        raise InputError(f"text: {shown(text)}, expected a text", "text", None, "a text")
+    try:
+        table = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
+    reader = _Reader(table)
+    if reader.problems:
+        raise ModelError(source, reader.problems)
+    description = reader.description(source)
+    if reader.problems:
+        faults = further_faults(description, reader.problems)
+        raise ModelError(source, reader.problems + faults)
+    return description
+
+
+class _Reader:
+    """Finds every fault of the table before anybody has to hear of them."""
+
+    def __init__(self, table: Mapping[str, Any]) -> None:
+        self.problems: list[str] = []
+        self._known("the file", table, TOP_KEYS)
+        self.name = table.get("name", "robot")
+        if not isinstance(self.name, str):
+            self.problems.append(f"key 'name' is {shown(self.name)}, expected a text")
+        self.links = self._records("link", table.get("link", []), LINK_KEYS, ("name",))
+        needed = ("name", "type", "parent", "child")
+        self.joints = self._records("joint", table.get("joint", []), JOINT_KEYS, needed)
+        if not self.links and not self.problems:
+            self.problems.append("there is no [[link]], expected at least one")
+        for joint in self.joints:
+            self._judge_joint(joint)
+
+    def _known(self, where: str, table: Mapping[str, Any], allowed: Any) -> None:
+        for key in table:
+            if key not in allowed:
+                words = ", ".join(sorted(allowed))
+                self.problems.append(f"{where}: key {key!r} is unknown, allowed: {words}")
+
+    def _records(
+        self, kind: str, value: Any, keys: Mapping[str, int], needed: tuple[str, ...]
+    ) -> list[dict[str, Any]]:
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            self.problems.append(f"{kind} is {shown(value)}, expected tables [[{kind}]]")
+            return []
+        return [self._record(kind, k, item, keys, needed) for k, item in enumerate(value)]
+
+    def _record(
+        self, kind: str, k: int, item: dict[str, Any], keys: Mapping[str, int], needed: Any
+    ) -> dict[str, Any]:
+        name = item.get("name")
+        where = f"{kind} {name!r}" if isinstance(name, str) and name else f"{kind} number {k + 1}"
+        self._known(where, item, keys)
+        for key in needed:
+            if not item.get(key):
+                self.problems.append(f"{where}: {key!r} is missing, expected a text")
+        read = {
+            key: self._value(where, key, item[key], size)
+            for key, size in keys.items()
+            if key in item
+        }
+        return {"where": where, **read}
+
+    def _value(self, where: str, key: str, value: Any, size: int) -> Any:
+        """A text, a finite number, an array of them, or the table `mimic`."""
+        if size == 0:
+            if not isinstance(value, str):
+                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected a text")
+                return ""
+            return value
+        if size == -1:
+            if not isinstance(value, dict) or not isinstance(value.get("joint"), str):
+                wanted = "a table with the name of a joint"
+                self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
+                return {}
+            self._known(f"{where}: {key!r}", value, MIMIC_KEYS)
+            return {
+                word: self._value(f"{where}: {key!r}", word, value[word], MIMIC_KEYS[word])
+                for word in MIMIC_KEYS
+                if word in value
+            }
+        given = [value] if size == 1 else value
+        if (
+            not isinstance(given, list)
+            or len(given) != size
+            or not all(type(x) in (int, float) and _finite(x) for x in given)
+        ):
+            wanted = "a finite number" if size == 1 else f"{size} finite numbers"
+            self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
+            return 0.0 if size == 1 else np.zeros(size)
+        return float(given[0]) if size == 1 else np.array(given, dtype=np.float64)
+
+    def _judge_joint(self, joint: dict[str, Any]) -> None:
+        where, kind = joint["where"], joint.get("type", "")
+        if kind not in JOINT_SIZES:
+            words = ", ".join(JOINT_SIZES)
+            self.problems.append(f"{where}: type {kind!r} is unknown, allowed: {words}")
+            return
+        needs = {
+            "axis": kind in USES_AXIS,
+            "point": kind not in ("fixed", "prismatic"),
+            "pitch": kind == "helical",
+        }
+        for key, needed in needs.items():
+            if needed and key not in joint:
+                self.problems.append(f"{where}: {key!r} is missing, a {kind} joint needs it")
+        if "axis" in joint and kind in USES_AXIS and not joint["axis"].any():
+            self.problems.append(f"{where}: 'axis' is zero, expected a direction")
+
+    def description(self, source: str) -> Description:
+        """From one frame to frames of links and joints."""
+        poses = {link["name"]: self._pose(link) for link in self.links}
+        links = [Link(link["name"], _inertia(link, poses[link["name"]])) for link in self.links]
+        names = set(poses)
+        joints: list[Joint] = []
+        for record in self.joints:
+            parent, child = poses.get(record["parent"]), poses.get(record["child"])
+            parent, child = parent or Pose(), child or Pose()  # told by the checks of the tree
+            at = _joint_pose(record, child)
+            joint = _joint(record, _relative(parent, at), at)
+            if at is child:
+                joints.append(joint)
+                continue
+            between, mount = f"{joint.name}_axis", f"{joint.name}_mount"
+            if taken := names & {between, mount}:
+                self.problems.append(
+                    f"{record['where']}: its axis does not pass the frame of {joint.child!r} and "
+                    f"gets one of its own, whose name {min(taken)!r} is taken"
+                )
+            names |= {between, mount}
+            links.append(Link(between))
+            joints.append(replace(joint, child=between))
+            joints.append(Joint(mount, "fixed", between, joint.child, _relative(at, child)))
+        return Description(self.name, tuple(links), tuple(joints), source)
+
+    def _pose(self, link: dict[str, Any]) -> Pose:
+        rotation = link.get("rotation", np.eye(3).ravel()).reshape(3, 3)
+        error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
+        if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
+            self.problems.append(
+                f"{link['where']}: 'rotation' is no rotation (Rᵀ R is off by {error:.3g} from 1, "
+                f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
+            )
+            rotation = np.eye(3)
+        return Pose(rotation, link.get("position", np.zeros(3)))
+
+
+def _finite(x: float) -> bool:
+    try:
+        return math.isfinite(x)
+    except OverflowError:
+        return False
+
+
+def _inertia(link: dict[str, Any], pose: Pose) -> Inertia:
+    """In the link's own frame."""
+    moments = np.zeros((3, 3))
+    if "inertia" in link:
+        moments[np.triu_indices(3)] = link["inertia"]
+        moments = moments + np.triu(moments, 1).T
+    R = pose.rotation
+    com: Array = R.T @ (link.get("com", pose.position) - pose.position)
+    return Inertia(link.get("mass", 0.0), com, R.T @ moments @ R)
+
+
+def _joint_pose(record: dict[str, Any], child: Pose) -> Pose:
+    """Where the joint's frame is: the child's own where it is on the axis, which is usual."""
+    if record["type"] in ("fixed", "prismatic"):
+        return child
+    away = child.position - record["point"]
+    if record["type"] in SINGLE_DOF:
+        axis = record["axis"] / np.linalg.norm(record["axis"])
+        away = away - axis * (axis @ away)
+    size = max(float(np.abs(child.position).max()), float(np.abs(record["point"]).max()))
+    if float(np.abs(away).max()) <= NEAR * size:
+        return child
+    return Pose(child.rotation, record["point"])
+
+
+def _relative(outer: Pose, inner: Pose) -> Pose:
+    R = outer.rotation
+    return Pose(R.T @ inner.rotation, R.T @ (inner.position - outer.position))
+
+
+def _joint(record: dict[str, Any], placement: Pose, at: Pose) -> Joint:
+    limits = {key: record[key] for key in ("lower", "upper", "velocity", "effort") if key in record}
+    losses = {key: record[key] for key in ("damping", "friction", "armature") if key in record}
+    more: dict[str, Any] = {}
+    if record["type"] in USES_AXIS:
+        axis = at.rotation.T @ record["axis"]
+        # Beside −z, rounding alone would decide which way the plane of a planar joint is turned.
+        more["axis"] = np.where(np.abs(axis) < ROUNDING, 0.0, axis)
+    if "mimic" in record:
+        more["mimic"] = Mimic(**record["mimic"])
+    return Joint(
+        record["name"],
+        record["type"],
+        record["parent"],
+        record["child"],
+        placement,
+        pitch=record.get("pitch", 0.0),
+        limits=Limits(**limits),
+        **losses,
+        **more,
+    )
