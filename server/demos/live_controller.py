@@ -17,11 +17,14 @@ from typing import Any
 import numpy as np
 
 from torqued.client import Client
+from torqued.common.status import FALLBACK
 from torqued.server.demos.live_wire import bus, newest, put
 from torqued.server.demos.trajectories import References, Sines
 
 #: s without a state after which the robot counts as gone.
 SILENCE = 5.0
+#: Ticks from one attempt to leave the fallback to the next.
+BETWEEN_RESUMES = 200
 
 
 def control(
@@ -30,6 +33,7 @@ def control(
     """Until the robot ends: how many outputs had which status."""
     statuses: Counter[str] = Counter()
     times = [0.0]  # of states, by sequence number
+    resumed = -BETWEEN_RESUMES
     while True:
         state = newest(socket, SILENCE)
         if state is None:
@@ -43,6 +47,9 @@ def control(
         if output is None or output.sequence < 1:
             continue
         statuses.update(output.status_names or ["OK"])
+        if output.status & FALLBACK and output.tick > resumed + BETWEEN_RESUMES:
+            session.resume()  # a shared computer stood still for too long; the robot has braked
+            resumed = output.tick
         put(socket, times[output.sequence], output.tau)
 
 
