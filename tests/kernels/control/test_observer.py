@@ -66,7 +66,11 @@ def test_contact_is_detected_isolated_and_released(panda, pose, link):
         return panda.frame_jacobian(q, link, point=point).T @ force if pushing else 0.0
 
     controller = Controller(
-        panda, "passivity", observer={"gain": 80.0, "threshold": 1.0, "release": 0.4}
+        panda,
+        "passivity",
+        # Stiff enough that the wrist does not turn away from under the push.
+        gains={"bandwidth": 40.0, "damping_rate": 40.0},
+        observer={"gain": 80.0, "threshold": 1.0, "release": 0.4},
     )
     outputs = run(panda, controller, external, 0.5, pose, np.zeros(panda.nv), q_ref=pose)
     contact = np.array([float(out.contact) for out in outputs])

@@ -88,7 +88,8 @@ def test_gains_move_evenly_to_what_they_are_tuned_to(client, robot, state):
     q = state[0]
     still = np.zeros(robot.nv)
     g = robot.gravity(q)
-    with client.session("pd", gains={"stiffness": 10.0, "damping": 1.0}) as session:
+    gains = {"stiffness": 10.0, "damping": 1.0, "error_limit": 1.0}
+    with client.session("pd", gains=gains) as session:
         before = session.step(q, still, q_ref=q - 0.01, timeout=PATIENCE).tau
         assert np.allclose(before, g - 0.1)
         session.tune({"stiffness": 30.0}, over=0.2)
