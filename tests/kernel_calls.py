@@ -147,6 +147,7 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         # Work on what they are given, or leave zeros alone.
         "solve_mass": Call((work, q, rng.normal(size=(2, n))), ()),
         "cholesky": Call((M.copy(),), ()),
+        "symmetric_eigenvalues": Call((M.copy(), np.empty_like(M)), ()),
         "cholesky_solve": Call((L, w.copy()), ()),
         "christoffel": Call((work, q, np.zeros((n, n, n))), ()),
         "contact_acceleration_derivatives": call(

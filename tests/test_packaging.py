@@ -121,7 +121,7 @@ def test_base_installation_requires_the_clients_three_packages_only(read):
 
 def test_extras_are_those_that_the_documentation_names(read):
     extras = email.message_from_string(read("METADATA")).get_all("Provides-Extra")
-    assert set(extras) == {"server", "test", "bench", "demo", "dev"}
+    assert set(extras) == {"server", "test", "bench", "demo", "symbolic", "dev"}
 
 
 def test_wheel_installs_the_torqued_command(read):

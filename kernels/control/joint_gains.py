@@ -111,7 +111,12 @@ def fastest_mode(inverse: Array, k: Array, mode: Array) -> tuple[Array, Array]:
 
 def rayleigh(robot: Robot, K: Array, ratio: float) -> tuple[float, float]:
     """r (1/s) and c (s) of D = r M + c K: `ratio` for the slowest and fastest modes of K."""
-    low, high = remembered(robot, "modes", K, lambda: modes(poses_of(robot).M, K))
+    # Of a matrix of order one: gains may have any size.
+    size = float(np.abs(K).max(initial=0.0))
+    part = K / size
+    low, high = np.sqrt(size) * remembered(
+        robot, "modes", part, lambda: modes(poses_of(robot).M, part)
+    )
     return 2.0 * ratio * low * high / (low + high), 2.0 * ratio / (low + high)
 
 

@@ -41,6 +41,8 @@ LARGE = 40
 SUSPECTS = 6
 #: Squarings for that power.
 SQUARINGS = 9
+#: 1/s² and 1/s: beyond these nothing is computed but that it is unstable.
+HUGE = 1e15
 #: Smallest factor that is tried, and how finely one is searched for.
 LEAST, FINENESS = 1e-3, 0.02
 
@@ -53,6 +55,7 @@ class Stability:
     margin: float  # 1/s, how fast the slowest or the growing error of the worst pose decays
     pose: Array  # (nq,) the worst one
     #: Stable everywhere with rates multiplied by this: stiffness by its square, damping by it.
+    #: Zero where none down to LEAST is.
     factor: float
 
 
@@ -95,6 +98,8 @@ def require_stable(
         return gains, found
     if fields.get("gains"):
         raise refusal(robot, law, found, delay)
+    if found.factor == 0.0:
+        raise refusal(robot, law, found, delay)
     return scaled(law, gains, found.factor), found
 
 
@@ -103,6 +108,8 @@ def refusal(robot: Robot, law: Law, found: Stability, delay: float) -> InputErro
     powers = ", ".join(
         f"{name} × {found.factor**power:.3g}" for name, power in law.scaling.items() if power
     )
+    if found.factor == 0.0:
+        powers = f"nothing down to rates × {LEAST:g}"
     return InputError(
         f"gains are unstable with a delay of {1e3 * delay:g} ms: at q = [{pose}] errors grow by "
         f"{-found.margin:.3g}/s; stable: {powers}",
@@ -149,6 +156,7 @@ def checked(
         slower = scaled(law, gains, factor)
         radius, worst = worst_radius(law, robot, slower, fields, poses, period, delay)
         factor = factor if radius <= 1.0 + ROUNDING else factor * (1.0 - FINENESS)
+    factor = factor if radius <= 1.0 + ROUNDING else 0.0
     return Stability(margin >= -ROUNDING / period, margin, poses.q[first].copy(), factor)
 
 
@@ -188,8 +196,9 @@ def spectral_radii(M: Array, K: Array, D: Array, period: float, delay: float) ->
     radii = np.zeros(len(M))
     for group in coupled_groups(M, K, D):
         part = np.ix_(np.arange(len(M)), group, group)
-        A, B = normalized(M[part], K[part], D[part])
-        radii = np.maximum(radii, group_radii(A, B, period, delay))
+        with np.errstate(over="ignore", invalid="ignore"):
+            A, B = normalized(M[part], K[part], D[part])
+            radii = np.maximum(radii, group_radii(A, B, period, delay))
     return radii
 
 
@@ -227,6 +236,8 @@ def group_radii(A: Array, B: Array, period: float, delay: float) -> Array:
 
 def share_modes(A: Array, B: Array) -> bool:
     """Whether A and B are symmetric and commute, at every pose."""
+    if max(np.abs(A).max(), np.abs(B).max()) > HUGE:
+        return False
     size = 1e-7 * (1e-300 + np.abs(A).max() * np.abs(B).max())
     symmetric = all(
         np.abs(X - X.transpose(0, 2, 1)).max() <= 1e-9 * np.abs(X).max() for X in (A, B)
@@ -235,8 +246,11 @@ def share_modes(A: Array, B: Array) -> bool:
 
 
 def radius(step: Array) -> Array:
-    """(N,) largest sizes of eigenvalues."""
-    return np.asarray(np.abs(np.linalg.eigvals(step)).max(axis=-1))
+    """(N,) largest sizes of eigenvalues; infinite where numbers are."""
+    sizes = np.full(len(step), np.inf)
+    finite = np.isfinite(step).all(axis=(1, 2))
+    sizes[finite] = np.abs(np.linalg.eigvals(step[finite])).max(axis=-1)
+    return sizes
 
 
 def step_matrix(A: Array, B: Array, period: float, delay: float) -> Array:

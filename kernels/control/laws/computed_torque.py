@@ -67,7 +67,8 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     n = robot.nv
     stiffness = matrix(given, "stiffness", joint_gains.FREQUENCY**2, n)
     damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), n)
-    limit = joint_gains.speed_bound(robot) * np.diag(damping) / np.diag(stiffness)
+    with np.errstate(over="ignore"):  # of a limit that is beyond all errors
+        limit = joint_gains.speed_bound(robot) * np.diag(damping) / np.diag(stiffness)
     return {
         "stiffness": stiffness,
         "damping": damping,

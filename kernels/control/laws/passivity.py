@@ -80,7 +80,8 @@ def default_limit(robot: Robot, bandwidth: Array) -> Array:
     """(nv,) rad that Λ makes the largest speeds of."""
     speeds = np.minimum(joint_gains.speed_bound(robot), joint_gains.UNBOUNDED)
     limit = speeds / np.diag(bandwidth)
-    limit *= min(1.0, float((speeds / (np.abs(bandwidth) @ limit)).min()))
+    with np.errstate(over="ignore"):  # rates beyond all numbers leave no error at all
+        limit *= min(1.0, float((speeds / (np.abs(bandwidth) @ limit)).min()))
     return np.where(np.isinf(joint_gains.speed_bound(robot)), np.inf, limit)
 
 

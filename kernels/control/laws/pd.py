@@ -80,8 +80,9 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
         r, c = joint_gains.rayleigh(robot, stiffness, float(ratio))
     damping, rate = whole_damping(given, n, c * stiffness, r)
     speeds = joint_gains.speed_bound(robot, joint_gains.SPRING_SHARE)
-    lost = np.diag(damping) + rate * joint_gains.free_inertia(robot)
-    limit = speeds * lost / np.diag(stiffness)
+    with np.errstate(over="ignore"):  # of a limit that is beyond all errors
+        lost = np.diag(damping) + rate * joint_gains.free_inertia(robot)
+        limit = speeds * lost / np.diag(stiffness)
     return {
         "stiffness": stiffness,
         "damping": damping,

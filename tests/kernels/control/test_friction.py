@@ -75,7 +75,7 @@ def test_an_arm_that_is_let_go_comes_to_rest_later_than_without(name):
     rub(plant, **friction)
     energies = {}
     for known, option in ((True, friction), (False, False)):
-        controller = Controller(plant.robot, "gravity", friction=option)
+        controller = Controller(plant.robot, "gravity", friction=option, gains={"damping": 0.0})
         plant.reset(swing(plant, name).center, np.full(plant.robot.nv, 0.2))
         energy = []
         for _ in range(600):

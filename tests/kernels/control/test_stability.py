@@ -125,12 +125,24 @@ def test_delay_that_makes_no_sense_is_refused(panda, value):
         Controller(panda, "pd").stabilize(PERIOD, value)
 
 
+@pytest.mark.parametrize("size", [1e40, 1e300])
+def test_gains_beyond_all_reason_are_refused_and_nothing_overflows(panda, size):
+    for law, gains in (
+        ("pd", {"stiffness": size}),
+        ("pd", {"damping": size}),
+        ("computed_torque", {"stiffness": size}),
+        ("passivity", {"bandwidth": size}),
+    ):
+        with pytest.raises(InputError, match="unstable"):
+            Controller(panda, law, gains=gains).stabilize(PERIOD)
+
+
 def test_laws_without_springs_in_the_joints_are_not_judged():
     robot = Robot.family("chain", 3)
     assert Controller(robot, "stream").stabilize(PERIOD) is None
     assert Controller(robot, "gravity").stabilize(PERIOD).stable
     with pytest.raises(InputError, match="damping × "):
-        Controller(robot, "gravity", gains={"damping": 1e4}).stabilize(PERIOD)
+        Controller(robot, "gravity", gains={"damping": 100.0}).stabilize(PERIOD)
 
 
 ARMS = ("ur10", "kinova", "xarm7", "so101")

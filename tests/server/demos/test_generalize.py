@@ -43,6 +43,8 @@ from torqued.server.demos.generalize_stance import FRICTION, stance_of, standing
 from torqued.server.demos.generalize_worker import each_run
 from torqued.server.demos.plant import Plant
 
+pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
+
 
 def row(name, kind="arm"):
     return next(

@@ -86,7 +86,7 @@ def test_gains_move_evenly_to_what_they_are_tuned_to(client, robot, state):
     q = state[0]
     still = np.zeros(robot.nv)
     g = robot.gravity(q)
-    gains = {"stiffness": 10.0, "damping": 1.0}
+    gains = {"stiffness": 10.0, "damping": 1.0, "error_limit": 1.0}
     with client.session("pd", gains=gains, reference_limits=False, low_pass=0.0) as session:
         before = session.step(q, still, q_ref=q - 0.01, timeout=PATIENCE).tau
         assert np.allclose(before[:7], g[:7] - 0.1)  # the spring of a finger is drawn to its end

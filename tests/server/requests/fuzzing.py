@@ -76,6 +76,7 @@ def good_fields(robot):
             {"frames": [{"frame": frame, "normal": [0, 0, 1]}]},
         ],
         "low_pass": [0.0, 100],
+        "delay": [0.0, 0.002],
         "fallback": ["brake", "hold", "gravity", "zero"],
         "without_states": ["gravity", "zero"],
         "seconds": [0.01, 0, 1.0],

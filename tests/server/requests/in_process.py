@@ -40,6 +40,8 @@ class Servo:
 
     def __init__(self):
         self.granted = {}
+        stopped = {"stopped": False}
+        self.orders = SimpleNamespace(stop=lambda *_: stopped, recover=lambda *_: stopped)
 
     def statistics(self):
         return {"rate": 1000.0}

@@ -83,7 +83,7 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert (hello.nv, hello.frames) == (3, list(robot.frame_names))
         assert np.array_equal(client.dynamics(q, v).C, robot.coriolis_matrix(q, v))
         assert np.array_equal(client.batch("dynamics", q=[q], v=[v]).C[0], client.dynamics(q, v).C)
-        with client.session("gravity") as session:
+        with client.session("gravity", gains={"damping": 0.0}) as session:
             assert np.allclose(session.step(q, v).tau, np.clip(robot.gravity(q), -1.0, 1.0))
         after = client.stats().servo
         assert after["tick"] > before["tick"]
@@ -118,7 +118,7 @@ def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
 
 def test_reload_is_refused_while_a_session_is_open(daemon, file):
     with daemon.client() as client:
-        session = client.session("gravity")
+        session = client.session("gravity", gains={"damping": 0.0})
         file.write_text(urdf(3))
         with pytest.raises(
             errors.OperationError, match=f"sessions are open: {session.number}"
@@ -140,7 +140,7 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
         os.kill(pid, signal.SIGSTOP)
         with pytest.raises(errors.TimeoutError):
             client.reload(timeout=0.2)  # given up, but under way
-        session = other.session("gravity")
+        session = other.session("gravity", gains={"damping": 0.0})
         os.kill(pid, signal.SIGCONT)
         eventually(lambda: client.stats().worker["state"] == "idle")
         assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
@@ -150,7 +150,7 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
 def test_abandoned_session_does_not_stand_in_the_way(make, file):
     daemon = make("--urdf", str(file), TORQUED_ABANDONED="0.1")
     with daemon.client() as gone, daemon.client() as client:
-        gone.session("gravity")
+        gone.session("gravity", gains={"damping": 0.0})
         file.write_text(urdf(3))
 
         def is_reloaded():
