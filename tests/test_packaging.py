@@ -184,7 +184,9 @@ with Client(sys.argv[1], timeout=5.0) as client:
     robot = client.hello()
     q, v = robot.neutral + 0.3, np.full(robot.nv, 0.1)
     r = client.dynamics(q, v, want=("M", "C", "g"))
-    with client.session("computed_torque", gains={"stiffness": 9.0, "damping": 6.0}) as session:
+    gains = {"stiffness": 9.0, "damping": 6.0, "error_limit": 1.0}
+    options = {"reference_limits": False, "low_pass": 0.0}
+    with client.session("computed_torque", gains=gains, **options) as session:
         for _ in range(20):
             output = session.step(q, v, q_ref=robot.neutral, timeout=20.0)
     acceleration = -9.0 * 0.3 - 6.0 * v

@@ -99,7 +99,7 @@ def test_output_shows_figures_progress_and_that_they_are_rough(quick):
     assert "measuring robots, sweep 1 of 1" in quick.out
     assert "measuring growth, sweep 1 of 1" in quick.out
     assert "a quick run: its figures are only rough" in quick.out
-    for name in ("coriolis", "forward_dynamics", "quadruped", "wrote figures.json"):
+    for name in ("coriolis", "mass_matrix", "quadruped", "wrote figures.json"):
         assert name in quick.out
 
 
