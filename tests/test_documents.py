@@ -246,7 +246,7 @@ def test_every_status_bit_and_code_of_the_operations_page_is_the_protocols():
     from torqued.common.status import status_names
 
     text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
-    bits = dict(re.findall(r"^\| (\d+) \| ([A-Z]+) \|", text, re.M))
+    bits = dict(re.findall(r"^\| (\d+) \| ([A-Z_]+) \|", text, re.M))
     assert {int(bit): [name] for bit, name in bits.items()} == {
         1 << k: status_names(1 << k) for k in range(64) if status_names(1 << k)
     }

@@ -43,7 +43,7 @@ from torqued.kernels.dynamics import (  # noqa: F401  (importing a module regist
     tracking,
 )
 from torqued.kernels.integration import group_arrays  # noqa: F401  (registers its entries)
-from torqued.kernels.primitives import array_checks, dense  # noqa: F401  (registers their entries)
+from torqued.kernels.primitives import array_checks, dense, eigenvalues  # noqa: F401  (registers entries)
 from torqued.kernels.screws import hessian, newton_euler  # noqa: F401  (registers their entries)
 from torqued.kernels.screws import rates as screw_rates  # noqa: F401  (registers its entries)
 

@@ -117,7 +117,9 @@ def loop(client: Client, pushes: list[Planned], seed: int) -> Loop:
     plant = Plant(panda())
     plant.reset(PANDA_READY, np.zeros(plant.robot.nv))
     observer = {"gain": GAIN, "threshold": THRESHOLD}
-    session = client.session("passivity", observer=observer, **LAW_ALONE)
+    # Stiff enough that no link turns away from under the push.
+    stiff = {"bandwidth": 40.0, "damping_rate": 120.0}
+    session = client.session("passivity", observer=observer, gains=stiff, **LAW_ALONE)
     events = partial(push_now, pushes)
     return Loop(plant, session, references, events, noise=NOISE, seed=seed)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SECONDS = 6.0
-POLE = 15.0  # 1/s
+POLE = 9.0  # 1/s
 #: rad, of each joint at the start.
 OFFSET = 0.05
 #: kg at the hand: what the daemon's model has, and what is really there in the second part.
