@@ -30,6 +30,8 @@ def targets(
             return found
         places = [name for name in references if name.endswith(".position")]
         frames = sorted(name.removesuffix(".position") for name in places)
+        if not frames:
+            raise ValueError("this law moves no frame; give joint positions (nq,)")
         raise ValueError(f"no frame {motion!r} to move, motions: {', '.join(frames)}")
     names = [name for name in JOINTS if name in references]
     if motion:

@@ -83,7 +83,7 @@ OWN = {"--json": 1} | dict.fromkeys(
 #: Fields that are lists of words even when there is only one.
 LISTS = ("want", "frames")
 #: Fields that are whole numbers.
-WHOLE = ("order", "iterations")
+WHOLE = ("order", "iterations", "session", "every")
 
 
 def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:
@@ -112,7 +112,8 @@ def _parted(word: str) -> list[str]:
 
 
 def parse_value(field: str, text: str) -> Any:
-    """`0,0.3` as numbers, `M,C` as words, `{"damping": 1}` as JSON, `0.1` as a number."""
+    """`0,0.3` as numbers, `M,C` as words, `{"damping": 1}` as JSON, `0.1` as a number,
+    `true` and `false` as what they say."""
     if text[:1] in ("[", "{"):
         from torqued.client import TorquedError
 
@@ -120,6 +121,8 @@ def parse_value(field: str, text: str) -> Any:
             return json.loads(text)
         except ValueError as error:
             raise TorquedError(f"--{field}: not JSON: {error}") from None
+    if text in ("true", "false"):
+        return text == "true"
     if field in LISTS:
         return [word.strip() for word in text.split(",") if word.strip()]
     try:

@@ -13,6 +13,7 @@ import numpy as np
 from torqued.common.status import status_names
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
+from torqued.kernels.control.wholebody.controller import quaternion
 from torqued.kernels.model.description import Array
 from torqued.server.demos.plant import Plant
 
@@ -151,14 +152,6 @@ def hold(controller: Controller, robot: Robot, frame: str, q: Array) -> dict[str
         pose = robot.frame_pose(q, frame)
         found |= {"position": pose[:3, 3], "orientation": quaternion(pose[:3, :3])}
     return {name: value for name, value in found.items() if name in names}
-
-
-def quaternion(R: Array) -> Array:
-    """x y z w of a rotation."""
-    xyzw, wxyz = np.zeros(4), np.zeros(4)
-    mujoco.mju_mat2Quat(wxyz, np.ascontiguousarray(R).ravel())
-    xyzw[:3], xyzw[3] = wxyz[1:], wxyz[0]
-    return xyzw
 
 
 #: Steps before and after one whose mean is not chatter: what is faster than about 50 Hz is.
