@@ -1,8 +1,8 @@
-"""`torqued bench batch`: many states in one request, beside single requests and a loop in Python.
+"""`torqued bench batch`: many states at once, beside Pinocchio called state by state.
 
-All of them compute M, C and g of the same states of a 20-DoF chain: a batch through a daemon's
-worker, single requests to the same daemon, and Pinocchio called state by state in this process.
-They take turns, a block each.
+M, Ṁ and C, RNEA and ABA on one core with results written; the same on two cores; and a batch
+through a daemon beside the same batch in this process. All take turns, a block each, and results
+are compared before anything is timed.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -24,16 +25,11 @@ from torqued.benchmarks.command import (
     write_json,
 )
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
-from torqued.benchmarks.processes import ROBOT, daemon
 from torqued.benchmarks.sheet import Sheet
 
-if TYPE_CHECKING:
-    from torqued.client import Client
-    from torqued.kernels import Robot
-
-WANT = ("M", "C", "g")
-#: States of a block of single requests; a batch has as many as it is asked for.
-SINGLE = 200
+ROBOTS = ("chain20", "talos")
+#: Share of Pinocchio's time, or of the other way's, that a row may take.
+CEILINGS = {"coriolis": 0.22, "rnea": 0.15, "aba": 0.18, "two_cores": 0.6, "daemon": 1.5}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,27 +40,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torqued.client import Client
-    from torqued.kernels import Robot
+    from torqued.benchmarks.batch_contenders import (
+        in_turns_on_cores,
+        mujoco_rollout,
+        of_robot,
+        through_daemon,
+    )
 
     console = make_console()
     require_places(args)
     machine = this_machine(WIRE_PACKAGES)
-    blocks = 2 if args.quick else 15
-    robot = Robot.family("chain", 20)
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        daemon(Path(folder)) as running,
-        Client(running.endpoint, timeout=5.0) as client,
-    ):
-        times = measure(contenders(client, robot, max(1, args.states)), blocks, console)
-    figures = to_json(times)
-    rows = [(name, f"{part['us']:.1f}", f"{part['best_us']:.1f}") for name, part in figures.items()]
+    states, blocks = max(8, args.states), 3 if args.quick else 25
+    figures: dict[str, Any] = {}
+    with progress(console, (len(ROBOTS) * 3 + 2) * blocks) as report:
+        for name in ROBOTS:
+            figures[name] = {
+                kernel: compared(ways, blocks, partial(report, f"{name}, {kernel}"))
+                for kernel, ways in of_robot(name, states).items()
+            }
+        ways = in_turns_on_cores(states)
+        figures["two_cores"] = compared(ways, blocks, partial(report, "two cores"))
+        with tempfile.TemporaryDirectory() as folder, through_daemon(Path(folder), states) as ways:
+            figures["daemon"] = compared(ways, blocks, partial(report, "daemon"))
+        word, ways = mujoco_rollout(states)
+        if ways:
+            figures["chain20"]["aba_mujoco_rollout"] = compared(ways, blocks, lambda detail: None)
     console.print(f"{machine}\n", markup=False)
-    title = f"M, C and g of a 20-DoF chain, µs per state; {args.states} states in a batch"
-    Sheet(title, ("", "median", "best block"), rows, texts=1).print(console)
+    Sheet(
+        f"Many states at once, µs per state; {states} states in a batch",
+        ("", "", "torqued", "beside", "ratio", "at most"),
+        rows_of(figures),
+        texts=2,
+    ).print(console)
+    console.print(word, markup=False)
     if args.json:
-        write_json(args.json, {ROBOT: figures, "machine": machine.to_json()})
+        write_json(args.json, {**figures, "machine": machine.to_json()})
         console.print(f"wrote {args.json}", markup=False, soft_wrap=True)
     if args.plot:
         path = draw(figures, args.plot / "batch.png")
@@ -72,85 +82,53 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def contenders(client: Client, robot: Robot, states: int) -> dict[str, Callable[[], int]]:
-    """By name, a block of work; it returns how many states it has seen to."""
-    rng = np.random.default_rng(0)
-    pairs = [robot.random_state(rng) for _ in range(states)]
-    q, v = (np.array(column) for column in zip(*pairs, strict=True))
-
-    def batch() -> int:
-        client.batch("dynamics", q=q, v=v, want=WANT)
-        return states
-
-    def single() -> int:
-        count = min(SINGLE, states)
-        for k in range(count):
-            client.dynamics(q[k], v[k], want=WANT)
-        return count
-
-    return {"batch": batch, "single requests": single, "pinocchio": in_pinocchio(q, v)}
-
-
-def in_pinocchio(q: Any, v: Any) -> Callable[[], int]:
-    import pinocchio
-
-    from torqued.benchmarks.robots import load_family, pinocchio_q
-
-    case = load_family("chain", 20, 0)
-    model, data = case.model, case.data
-    there = [pinocchio_q(case.robot, model, one) for one in q], [one[case.order] for one in v]
-    pairs = list(zip(*there, strict=True))
-
-    def compute() -> int:
-        for one_q, one_v in pairs:
-            pinocchio.crba(model, data, one_q)
-            pinocchio.computeCoriolisMatrix(model, data, one_q, one_v)
-            pinocchio.computeGeneralizedGravity(model, data, one_q)
-        return len(pairs)
-
-    return compute
-
-
-def measure(
-    ways: dict[str, Callable[[], int]], blocks: int, console: Any
-) -> dict[str, list[float]]:
-    """µs per state of each block; all take turns."""
+def compared(
+    ways: Mapping[str, Callable[[], int]], blocks: int, report: Callable[[str], None]
+) -> dict[str, float]:
+    """The first way beside the second: µs per state, the 10th percentile of blocks in turns."""
     times: dict[str, list[float]] = {name: [] for name in ways}
     for block in ways.values():
-        block()  # the worker starts with its first job
-    with progress(console, blocks) as report:
-        for k in range(blocks):
-            report("blocks", f"{k + 1} of {blocks}")
-            for name, block in ways.items():
-                start = time.perf_counter_ns()
-                states = block()
-                times[name].append((time.perf_counter_ns() - start) / states / 1e3)
-    return times
-
-
-def to_json(times: dict[str, list[float]]) -> dict[str, dict[str, float]]:
-    medians = {name: float(np.median(values)) for name, values in times.items()}
+        block()  # threads, and a daemon's worker, start with their first work
+    for k in range(blocks):
+        report(f"{k + 1} of {blocks}")
+        for name, block in ways.items():
+            start = time.perf_counter_ns()
+            states = block()
+            times[name].append((time.perf_counter_ns() - start) / states / 1e3)
+    ours, beside = (float(np.percentile(values, 10)) for values in times.values())
+    median, other = (float(np.median(values)) for values in times.values())
     return {
-        name: {
-            "us": medians[name],
-            "best_us": min(times[name]),
-            "ratio": medians[name] / medians["pinocchio"],
-        }
-        for name in times
+        "us": ours,
+        "beside_us": beside,
+        "ratio": ours / beside,
+        "median_us": median,
+        "median_ratio": median / other,
     }
 
 
-def draw(figures: dict[str, dict[str, float]], path: Path) -> Path:
+def rows_of(figures: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    rows: list[tuple[str, ...]] = []
+    for name, part in figures.items():
+        for kernel, figure in (part if name in ROBOTS else {"": part}).items():
+            most = CEILINGS.get(kernel or name)
+            mark = "" if most is None else f"{most:.2f} {'✓' if figure['ratio'] <= most else '✗'}"
+            numbers = f"{figure['us']:.2f}", f"{figure['beside_us']:.2f}", f"{figure['ratio']:.3f}"
+            rows.append((name, kernel, *numbers, mark or "–"))
+    return rows
+
+
+def draw(figures: Mapping[str, Any], path: Path) -> Path:
     from matplotlib.figure import Figure
 
     from torqued.benchmarks.pictures import BLUE, save
 
-    figure = Figure(figsize=(7, 2.4), layout="constrained")
+    figure = Figure(figsize=(7, 3.4), layout="constrained")
     axes = figure.subplots()
-    names = list(figures)[::-1]
-    bars = axes.barh(names, [figures[name]["us"] for name in names], color=BLUE)
-    axes.bar_label(bars, fmt="%.1f", padding=3)
-    axes.set_xscale("log")
-    axes.set_xlabel("µs per state (M, C and g of a 20-DoF chain)")
+    rows = rows_of(figures)[::-1]
+    names = [f"{row[0]} {row[1]}".strip() for row in rows]
+    bars = axes.barh(names, [float(row[4]) for row in rows], color=BLUE)
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.axvline(1.0, color="grey", linewidth=0.8)
+    axes.set_xlabel("time beside Pinocchio state by state, one core, in process")
     axes.margins(x=0.15)
     return save(figure, path)

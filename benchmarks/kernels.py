@@ -105,6 +105,7 @@ def measure_all(args: argparse.Namespace, console: Console) -> Results:
 
     work = effort(args.quick, with_growth=not args.no_growth)
     cases = [robots.load(name, work.states) for name in names]
+    add_second_order(cases, console, compile_it=not args.quick)
     for case in cases:
         case.verify()
     families = {
@@ -132,6 +133,21 @@ def measure_all(args: argparse.Namespace, console: Console) -> Results:
             for kind, sizes in families.items()
         ],
     )
+
+
+def add_second_order(cases: list[Case], console: Console, compile_it: bool) -> None:
+    """A row more for each robot, where Pinocchio's C++ can be compiled; a word where it cannot."""
+    from torqued.benchmarks import second_order
+
+    try:
+        with console.status("Pinocchio's second-order derivatives, in C++"):
+            peer = second_order.library(compile_it)
+        for case in cases:
+            case.second_order = second_order.SecondOrderProblem(case, peer)
+    except second_order.NoPeerError as error:
+        for case in cases:
+            case.second_order = None
+        console.print(f"second_order is left out: {error}", markup=False, soft_wrap=True)
 
 
 def measure_kernel(case: Case, kernel: str, work: Effort) -> dict[str, Times]:

@@ -6,7 +6,11 @@ the machine do is the same for both:
 
     idle               nothing
     busy_interpreter   a thread of the process computes in Python without a pause
+    arrivals           four sessions beside it have their states answered as they arrive, at 1 kHz
+    spin               nothing, and the servo watches the clock before each deadline
     request_flood      another process sends requests without a pause, and the daemon answers them
+
+Then the servo that writes every tick for three readers beside one that does not (ring.py).
 
 Latenesses of both are counted in the servo's own bins.
 """
@@ -14,6 +18,7 @@ Latenesses of both are counted in the servo's own bins.
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 import threading
@@ -23,9 +28,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from torqued.benchmarks import budget, flood
+from torqued.benchmarks import arrivals, budget, flood
 from torqued.benchmarks.bare_loop import bare_latenesses, in_bins
 from torqued.benchmarks.command import (
     add_common_arguments,
@@ -34,23 +37,23 @@ from torqued.benchmarks.command import (
     require_places,
     write_json,
 )
-from torqued.benchmarks.latency import Comparison, Histogram, sheet, summary
+from torqued.benchmarks.latency import Comparison, sheet, summary
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.processes import NotStarted, process
+from torqued.benchmarks.ring import measure_ring
+from torqued.benchmarks.tally import RATE, SETTLE, Tally, servo_block
 from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.server.cli.compile import compile_with_progress
 from torqued.server.daemon import Daemon
-from torqued.server.loop.records import BINS
 from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-RATE = 1000.0  # Hz
 PERIOD_NS = round(1e9 / RATE)
-SETTLE = 0.05  # s, at the beginning of a block, not counted
+SPIN_NS = 200_000  # in the condition with it
 
 #: Blocks of each contender and seconds of one.
 FULL, QUICK = (15, 1.0), (2, 0.2)
@@ -58,6 +61,8 @@ FULL, QUICK = (15, 1.0), (2, 0.2)
 CONDITIONS = {
     "idle": "idle",
     "busy_interpreter": "busy interpreter",
+    "arrivals": "four on arrival",
+    "spin": "idle, spin 0.2 ms",
     "request_flood": "request flood",
 }
 
@@ -78,19 +83,23 @@ def run(args: argparse.Namespace) -> int:
     blocks, seconds = QUICK if args.quick else FULL
     bare_latenesses(PERIOD_NS, 1)  # compiles it
     figures: dict[str, Comparison] = {}
-    with serving(console) as daemon, progress(console, len(CONDITIONS) * blocks) as report:
+    steps = (len(CONDITIONS) + 1) * blocks
+    with serving(console) as daemon, progress(console, steps) as report:
         for condition, title in CONDITIONS.items():
             with LOADS[condition](daemon):
                 figures[condition] = compare(daemon, condition, title, blocks, seconds, report)
+        ring = measure_ring(daemon, blocks, seconds, report)
     rows = list(figures.values())
     console.print(f"{machine}\n", markup=False)
     sheet("Lateness of ticks at 1 kHz, µs", "bare loop", rows, NOTES).print(console)
     console.print(summary(rows), markup=False, style="bold")
+    console.print(str(ring), markup=False, soft_wrap=True)
     if args.quick:
         console.print("a quick run: its figures are only rough")
     written = []
     if args.json:
         out: dict[str, Any] = {name: row.to_json("bare") for name, row in figures.items()}
+        out["ring"] = ring.to_json()
         written.append(write_json(args.json, out | {"machine": machine.to_json()}))
     if args.plot:
         from torqued.benchmarks.latency_plots import draw
@@ -99,12 +108,13 @@ def run(args: argparse.Namespace) -> int:
         written.append(draw(rows, titles, "lateness of a tick, µs", args.plot / "loop.png"))
     for path in written:
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
-    return 0 if args.quick or all(row.holds for row in rows) else 1
+    return 0 if args.quick or (ring.holds and all(row.holds for row in rows)) else 1
 
 
 @contextmanager
 def serving(console: Console) -> Iterator[Daemon]:
     """A daemon in this process that answers requests, its loop stopped."""
+    logging.getLogger("torqued").setLevel(logging.ERROR)  # sessions without drivers are no news
     with tempfile.TemporaryDirectory(prefix="torqued-loop-") as folder:
         # A state stays good for ever, so that each tick computes without anyone sending states.
         daemon = Daemon(
@@ -161,7 +171,36 @@ def request_flood(daemon: Daemon) -> Iterator[None]:
         yield
 
 
-LOADS = {"idle": nothing, "busy_interpreter": busy_interpreter, "request_flood": request_flood}
+@contextmanager
+def on_arrival(daemon: Daemon) -> Iterator[None]:
+    """Another process whose sessions' states are answered as they arrive."""
+    command = [sys.executable, str(arrivals.__file__), daemon.endpoints.request]
+    log = daemon.endpoints.folder / "arrivals.log"
+    with process(command, log) as child:
+        while len(daemon.servo.sessions) < arrivals.SESSIONS:
+            if child.poll() is not None:
+                raise NotStarted(f"the sessions on arrival have ended: {log.read_text()}")
+            time.sleep(0.01)
+        yield
+
+
+@contextmanager
+def spinning(daemon: Daemon) -> Iterator[None]:
+    """The loop watches the clock for a while before each deadline."""
+    daemon.servo.shared.loop["spin"] = SPIN_NS
+    try:
+        yield
+    finally:
+        daemon.servo.shared.loop["spin"] = 0
+
+
+LOADS = {
+    "idle": nothing,
+    "busy_interpreter": busy_interpreter,
+    "arrivals": on_arrival,
+    "spin": spinning,
+    "request_flood": request_flood,
+}
 
 
 def compare(
@@ -192,36 +231,6 @@ def compare(
         budget.LATENESS.get(condition),
         {"ticks": int(ours.bins.sum()), "missed": ours.missed},
     )
-
-
-class Tally:
-    """Latenesses of one contender over its blocks."""
-
-    def __init__(self) -> None:
-        self.bins = np.zeros(BINS, np.int64)
-        self.max_us = 0.0
-        self.missed = 0
-
-    def histogram(self) -> Histogram:
-        return Histogram(self.bins, self.max_us)
-
-
-def servo_block(daemon: Daemon, ticks: int, tally: Tally) -> None:
-    """The servo with one session for that many ticks."""
-    servo, loop = daemon.servo, daemon.servo.shared.loop[0]
-    servo.start()
-    with Client(daemon.endpoints.request, timeout=10.0) as client:
-        hello = client.hello()
-        with client.session("stream", want=["M", "C"]) as session:
-            session.send(hello.neutral, np.ones(hello.nv))
-            time.sleep(SETTLE)
-            loop.latest = 0
-            before, missed = loop.lateness.copy(), int(loop.missed)
-            time.sleep(ticks / RATE)
-            tally.bins += loop.lateness - before
-            tally.missed += int(loop.missed) - missed
-            tally.max_us = max(tally.max_us, float(loop.latest) * 1e-3)
-    servo.stop(0)
 
 
 def bare_block(ticks: int, tally: Tally) -> None:

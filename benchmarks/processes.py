@@ -58,13 +58,17 @@ def process(
 
 @contextlib.contextmanager
 def daemon(
-    folder: Path, *options: str, endpoint: str | None = None, **environment: str
+    folder: Path,
+    *options: str,
+    endpoint: str | None = None,
+    robot: str = ROBOT,
+    **environment: str,
 ) -> Iterator[Running]:
     """`torqued serve` with its sockets in a folder, ready. `endpoint`, where options move it."""
-    endpoint = endpoint or request_endpoint(ROBOT, folder)
+    endpoint = endpoint or request_endpoint(robot, folder)
     command = [
         *(sys.executable, "-m", "torqued.server.cli.main", "serve"),
-        *("--robot", ROBOT, "--name", ROBOT, "--folder", str(folder), *options),
+        *("--robot", robot, "--name", robot, "--folder", str(folder), *options),
     ]
     log = folder / "daemon.log"
     start = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from torqued.benchmarks.budget import ceiling
+from torqued.benchmarks.budget import ceiling, is_ahead
 from torqued.benchmarks.growth import SERIES, Curve
 from torqued.benchmarks.machine import Machine
 from torqued.benchmarks.timing import Times
@@ -32,6 +32,11 @@ class Figure:
     def ceiling(self) -> float | None:
         """The budget's, where it has one."""
         return ceiling(self.robot, self.kernel)
+
+    @property
+    def ahead(self) -> bool:
+        """Whether the ceiling is one that is still to be reached, and is not."""
+        return not self.holds and is_ahead(self.robot, self.kernel)
 
     @property
     def holds(self) -> bool:

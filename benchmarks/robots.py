@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 from torqued.benchmarks.contacts import CONTACTS, ContactProblem
 from torqued.benchmarks.hessian import KERNEL as HESSIAN
 from torqued.benchmarks.hessian import HessianProblem
+from torqued.benchmarks.second_order import KERNEL as SECOND_ORDER
+from torqued.benchmarks.second_order import SecondOrderProblem
 from torqued.benchmarks.timing import Call
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels import Robot
@@ -80,7 +82,7 @@ class Case:
         n = robot.nv
         self._M, self._Mdot, self._C = np.zeros((3, n, n))
         self._dq, self._dv = np.zeros((2, n, n))
-        self._space = derivative_space(robot.work.arrays)
+        self.space = derivative_space(robot.work.arrays)
         self._Gamma = np.zeros((n, n, n))
         self._tau, self._a = np.zeros((2, n))
         self.contacts = {
@@ -88,11 +90,14 @@ class Case:
             for kernel, contacts in CONTACTS.get(name, {}).items()
         }
         self.hessian = HessianProblem(self)
+        #: Where Pinocchio's C++ for it can be compiled.
+        self.second_order: SecondOrderProblem | None = None
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """What there is to measure on this robot."""
-        return (*KERNELS, HESSIAN, *self.contacts)
+        compiled = (SECOND_ORDER,) if self.second_order else ()
+        return (*KERNELS, HESSIAN, *compiled, *self.contacts)
 
     def _random_state(self, rng: np.random.Generator) -> State:
         """Torques are those of a motion of order one: random ones would throw the robot about."""
@@ -115,6 +120,8 @@ class Case:
             return self.contacts[kernel].ours()
         if kernel == HESSIAN:
             return self.hessian.ours()
+        if kernel == SECOND_ORDER and self.second_order:
+            return self.second_order.ours()
         handle = self.robot.work.handle
         calls: dict[str, Any] = {
             "coriolis": lambda s: (
@@ -127,11 +134,11 @@ class Case:
             "aba": lambda s: (COMPILED.forward_dynamics, (handle, s.q, s.v, s.tau, self._a)),
             "rnea_derivatives": lambda s: (
                 COMPILED.inverse_dynamics_derivatives,
-                (handle, self._space.address, s.q, s.v, s.a, self._M, self._dq, self._dv),
+                (handle, self.space.address, s.q, s.v, s.a, self._M, self._dq, self._dv),
             ),
             "aba_derivatives": lambda s: (
                 COMPILED.forward_dynamics_derivatives,
-                (handle, self._space.address, s.q, s.v, s.tau, self._dq, self._dv, self._M),
+                (handle, self.space.address, s.q, s.v, s.tau, self._dq, self._dv, self._M),
             ),
         }
         return [calls[kernel](state) for state in self.states]
@@ -142,6 +149,8 @@ class Case:
             return self.contacts[kernel].method()
         if kernel == HESSIAN:
             return self.hessian.method()
+        if kernel == SECOND_ORDER and self.second_order:
+            return self.second_order.method()
         robot = self.robot
         calls: dict[str, Any] = {
             "coriolis": lambda s: (robot.coriolis_matrix, (s.q, s.v)),
@@ -160,6 +169,8 @@ class Case:
             return self.contacts[kernel].pinocchio()
         if kernel == HESSIAN:
             return self.hessian.pinocchio()
+        if kernel == SECOND_ORDER and self.second_order:
+            return self.second_order.pinocchio()
         more = () if convention is None else (convention,)
         here = (self.model, self.data)
         calls: dict[str, Any] = {
@@ -189,6 +200,9 @@ class Case:
             return
         if kernel == HESSIAN:
             yield self.hessian.result(k)
+            return
+        if kernel == SECOND_ORDER and self.second_order:
+            yield from self.second_order.results()
             return
         order = self.order
         square = np.ix_(order, order)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import zmq
 
-from torqued.benchmarks import budget
+from torqued.benchmarks import budget, memory_rtt
 from torqued.benchmarks.command import (
     add_common_arguments,
     make_console,
@@ -52,6 +52,12 @@ NOTES = (
     "client's whole call, encoding and decoding included; the echo sends and receives bytes.",
 )
 
+MEMORY_NOTES = (
+    "State to torque: `passivity` of the Panda, states 1 ms apart, answered as they arrive. "
+    "Floors: a bare futex ping-pong between processes of the same languages; for M and C the bare "
+    "ZeroMQ echo; a session over a socket and iceoryx2 where the row says so.",
+)
+
 Exchange = Callable[[], object]
 
 
@@ -78,13 +84,26 @@ def run(args: argparse.Namespace) -> int:
     effort = QUICK if args.quick else FULL
     figures: dict[str, list[Comparison]] = {}
     refused: dict[str, str] = {}  # by transport, why it was not measured
-    with progress(console, len(TRANSPORTS) * len(PACES) * effort.blocks) as report:
+    memory: dict[str, Comparison] = {}
+    parts = len(TRANSPORTS) * len(PACES) + len(memory_rtt.ROWS)
+    with progress(console, parts * effort.blocks) as report:
+        memory, reasons = memory_rtt.sessions(effort.blocks, effort.requests["paced"], report)
+        refused.update(reasons)
         for transport in TRANSPORTS:
             try:
-                with contenders(transport) as (ours, echo):
+                with contenders(transport) as (ours, echo, in_memory):
                     figures[transport] = [
                         compare(transport, pace, ours, echo, effort, report) for pace in PACES
                     ]
+                    if in_memory:
+                        memory["memory_dynamics"] = memory_rtt.compare(
+                            "memory_dynamics",
+                            memory_rtt.paced(in_memory),
+                            memory_rtt.paced(echo),
+                            effort.blocks,
+                            effort.requests["paced"],
+                            report,
+                        )
             except NotStarted as error:
                 if transport == "ipc":
                     raise
@@ -92,20 +111,27 @@ def run(args: argparse.Namespace) -> int:
     rows = [comparison for part in figures.values() for comparison in part]
     console.print(f"{machine}\n", markup=False)
     table(rows).print(console)
+    sheet("Shared memory, µs", "floor", list(memory.values()), MEMORY_NOTES).print(console)
     for reason in refused.values():
         console.print(reason, markup=False)
+    rows += memory.values()
     console.print(summary(rows), markup=False, style="bold")
     if args.quick:
         console.print("a quick run: its figures are only rough")
     written = []
     if args.json:
         written.append(
-            write_json(args.json, to_json(figures, refused) | {"machine": machine.to_json()})
+            write_json(
+                args.json,
+                to_json(figures, refused)
+                | memory_json(memory, refused)
+                | {"machine": machine.to_json()},
+            )
         )
     if args.plot:
         from torqued.benchmarks.latency_plots import draw
 
-        titles = {"ours": "torqued", "peer": "bare ZeroMQ echo"}
+        titles = {"ours": "torqued", "peer": "echo or floor"}
         written.append(draw(rows, titles, "round trip, µs", args.plot / "rtt.png"))
     for path in written:
         console.print(f"wrote {path}", markup=False, soft_wrap=True)
@@ -114,6 +140,16 @@ def run(args: argparse.Namespace) -> int:
 
 def table(rows: list[Comparison]) -> Sheet:
     return sheet("Round trip of a request, µs", "echo", rows, NOTES)
+
+
+def memory_json(
+    memory: dict[str, Comparison], refused: dict[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Rows in shared memory by name; those that were not measured have the reason."""
+    return {
+        name: memory[name].to_json("floor") if name in memory else {"not_measured": refused[name]}
+        for name in memory_rtt.ROWS
+    }
 
 
 def to_json(figures: dict[str, list[Comparison]], refused: dict[str, str]) -> dict[str, Any]:
@@ -129,8 +165,11 @@ def to_json(figures: dict[str, list[Comparison]], refused: dict[str, str]) -> di
 
 
 @contextmanager
-def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange]]:
-    """One exchange with a daemon and one with an echo, each a process of its own."""
+def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange, Exchange | None]]:
+    """One exchange with a daemon and one with an echo, each a process of its own.
+
+    And, where the daemon is on this machine as far as it knows, one through shared memory.
+    """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torqued-rtt-")))
         if transport == "ipc":
@@ -149,6 +188,15 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange]]:
         def ours() -> object:
             return client.dynamics(q, v, want=WANT)
 
+        in_memory: Exchange | None = None
+        if transport == "ipc":
+            beside_it = stack.enter_context(
+                Client(running.endpoint, timeout=10.0, retries=0, transport="memory")
+            )
+
+            def in_memory() -> object:
+                return beside_it.dynamics(q, v, want=WANT)
+
         request = codec.request(1000, "dynamics", {"q": q, "v": v, "want": WANT})
         reply = reply_size(running.endpoint, request)
         stack.enter_context(echo_process(folder, beside, reply))
@@ -158,7 +206,7 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange]]:
             dealer.send(request)
             return dealer.recv()
 
-        yield ours, echo
+        yield ours, echo, in_memory
 
 
 def free_ports(count: int) -> int:

@@ -27,6 +27,7 @@ from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
 from torqued.client.operations import LONG, Request
 from torqued.client.results import Result
+from torqued.client.shared_memory import NotSharedError
 from torqued.common.errors import TorquedError
 
 
@@ -60,8 +61,14 @@ class AsyncClient(BaseClient, AsyncContextManager):
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
-        fields = await self._ask(request.operation, None, request.timeout, request.fields)
-        return request.result(fields)
+        try:
+            fields = self._local(request)
+            reply = await self._ask(request.operation, None, request.timeout, fields)
+            return request.result(self._results.taken(reply, fields.get("memory")))
+        except NotSharedError:
+            self._results.wanted = False
+            plain = {key: value for key, value in request.fields.items() if key != "memory"}
+            return await self.perform(request._replace(fields=plain))
 
     async def call(
         self,

@@ -20,13 +20,18 @@ import zmq
 import zmq.asyncio
 
 from torqued.client.base_session import BaseSession, no_output
+from torqued.client.channels import SocketChannel
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
+from torqued.client.memory_channel import MemoryChannel
 from torqued.client.session_frames import Output
 from torqued.client.targets import move_fields
 
 T = TypeVar("T")
+
+#: s that a thread waits for shared memory before it looks whether anybody still waits for it.
+LOOK = 0.05
 
 
 class AsyncSession(BaseSession, AsyncContextManager):
@@ -62,7 +67,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
                 with contextlib.suppress(TimeoutError, FieldError, AccessError):
                     await self._call("close", session=self.number)
         finally:
-            self._socket.close(linger=0)
+            self._channel.close()
 
     async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
         """Change gains, gradually over so many seconds; those not given stay as they are."""
@@ -107,9 +112,19 @@ class AsyncSession(BaseSession, AsyncContextManager):
     async def _fresh(self) -> Output:
         if self._last is not None:
             return self._last
-        while not self._is_fresh(output := self._parse(await self._socket.recv())):
+        while not self._is_fresh(output := self._parse(await self._arrival())):
             pass
         return output
+
+    async def _arrival(self) -> bytes:
+        """The next output, however old."""
+        channel = self._channel
+        if isinstance(channel, MemoryChannel):
+            while (data := channel.newest()) is None:
+                await asyncio.to_thread(channel.wait, LOOK)
+            return data
+        assert isinstance(channel, SocketChannel)
+        return cast(bytes, await channel.socket.recv())
 
     async def step(
         self,

@@ -14,7 +14,8 @@ from torqued.client.discovery import those_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.methods import Methods
-from torqued.client.operations import CONTROL, LONG, ONCE
+from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.shared_memory import SharedMemory
 from torqued.common.errors import TorquedError
 
 
@@ -35,6 +36,7 @@ class BaseClient(Methods):
         self.retries = retries
         self.closed = False
         self._identities = itertools.count(1)
+        self._results = SharedMemory(self.endpoint)
 
     @classmethod
     def of(cls, name: str, **options: Any) -> Self:
@@ -54,6 +56,12 @@ class BaseClient(Methods):
         """Where the daemon publishes statistics."""
         return endpoints.telemetry_endpoint(self.endpoint)
 
+    def _local(self, request: Request[Any]) -> dict[str, Any]:
+        """The fields of a request; results of a batch may come through memory."""
+        if request.operation == "batch" and self._results.wanted:
+            return {"memory": self._results.offer(), **request.fields}
+        return request.fields
+
     def _endpoint_of(self, operation: str) -> str:
         return self.control_endpoint if operation in CONTROL else self.endpoint
 
@@ -63,6 +71,10 @@ class BaseClient(Methods):
 
     def _attempts(self, operation: str) -> int:
         return 1 if operation in ONCE else self.retries + 1
+
+    def next_identity(self) -> int:
+        """An id that no request has had."""
+        return next(self._identities)
 
     def _require_open(self) -> None:
         """Refuse to use a client that has been closed."""

@@ -25,8 +25,10 @@ from torqued.client.base_client import BaseClient, no_reply, of_my_version
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.operations import LONG, Request
+from torqued.client.request_memory import RequestMemory
 from torqued.client.results import Result
 from torqued.client.session import Session
+from torqued.client.shared_memory import NotSharedError
 from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
@@ -42,6 +44,9 @@ class Client(BaseClient, ContextManager):
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, where that is not in the key's file.
+
+    With `transport="memory"`, of a daemon on this machine, computations go through shared memory,
+    which is several times faster; `spin` is how long, s, either side watches it before it sleeps.
     """
 
     def __init__(
@@ -51,8 +56,11 @@ class Client(BaseClient, ContextManager):
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
+        transport: str = "socket",
+        spin: float | None = None,
     ) -> None:
         super().__init__(daemon, timeout, retries, key, server_key)
+        self._memory = RequestMemory(self, transport, spin)
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
@@ -65,6 +73,7 @@ class Client(BaseClient, ContextManager):
                 session.close()
         self._sessions.clear()
         self.closed = True
+        self._memory.close()
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -72,7 +81,14 @@ class Client(BaseClient, ContextManager):
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
-        return request.result(self._ask(request.operation, None, request.timeout, request.fields))
+        try:
+            fields = self._local(request)
+            reply = self._ask(request.operation, None, request.timeout, fields)
+            return request.result(self._results.taken(reply, fields.get("memory")))
+        except NotSharedError:  # another user's memory, or another machine's behind the socket
+            self._results.wanted = False
+            plain = {key: value for key, value in request.fields.items() if key != "memory"}
+            return self.perform(request._replace(fields=plain))
 
     def call(
         self,
@@ -99,7 +115,9 @@ class Client(BaseClient, ContextManager):
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
         for _ in range(attempts):
-            reply = self._exchange(endpoint, operation, fields, timeout)
+            reply = self._memory.exchange(operation, fields, timeout)
+            if reply is None:
+                reply = self._exchange(endpoint, operation, fields, timeout)
             if reply is not None:
                 return codec.result_of(of_my_version(reply, endpoint))
             self._disconnect(endpoint)

@@ -4,6 +4,7 @@ panda.sock               requests
 panda.control.sock       introspection and administration
 panda.telemetry.sock     statistics, published ten times a second
 panda.session-….sock     one per open session
+panda.memory.sock        hands out the pages of sessions in shared memory
 
 Over TCP they are ports: the request endpoint's, the next for control, and the one after that for
 telemetry. A session gets a port of its own.
@@ -130,6 +131,11 @@ def control_endpoint(request: str) -> str:
 def telemetry_endpoint(request: str) -> str:
     """The telemetry endpoint beside a request endpoint."""
     return _next_port(request, 2) or request.removesuffix(".sock") + ".telemetry.sock"
+
+
+def memory_endpoint(request: str) -> str:
+    """Where pages of sessions in shared memory are handed out, beside a local request endpoint."""
+    return request.removesuffix(".sock") + ".memory.sock"
 
 
 def _next_port(request: str, steps: int) -> str | None:

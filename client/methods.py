@@ -55,6 +55,7 @@ class Methods:
     impact = Method(operations.impact)
     derivatives = Method(operations.derivatives)
     integrate = Method(operations.integrate)
+    inverse_kinematics = Method(operations.inverse_kinematics)
     control = Method(operations.control)
     payload = Method(operations.payload)
     batch = Method(operations.batch)
@@ -73,6 +74,7 @@ class Methods:
     sessions = Method(operations.sessions)
     reload = Method(operations.reload)
     log_level = Method(operations.log_level)
+    recorder = Method(operations.recorder)
     shutdown = Method(operations.shutdown)
 
     def __init_subclass__(cls) -> None:

@@ -27,11 +27,11 @@ LONG = {"batch": 60.0, "simulate": 60.0, "reload": 60.0}
 
 #: Operations of the control socket, which never wait behind work.
 CONTROL = frozenset(
-    {"ping", "stats", "stop", "recover", "sessions", "reload", "log_level", "shutdown"}
+    {"ping", "stats", "stop", "recover", "sessions", "reload", "log_level", "recorder", "shutdown"}
 )
 
 #: Fields of a batch with one row per state.
-STACKED = ("q", "v", "a", "jerk", "tau", "w", "b", "dt")
+STACKED = ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "motor_q", "motor_v")
 
 
 class Request(NamedTuple, Generic[T]):
@@ -144,11 +144,15 @@ def contact_dynamics(
     contacts: Sequence[Any],
     solver: str | None = None,
     coordinates: str | None = None,
+    f_ext: Mapping[str, Any] | None = None,
 ) -> Request[results.ContactDynamics]:
-    """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …"""
+    """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …
+
+    `f_ext` maps frames to wrenches (6,).
+    """
     fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
     fields["contacts"] = _contacts(contacts)
-    _put(fields, solver=solver, coordinates=coordinates)
+    _put(fields, solver=solver, f_ext=_arrays(f_ext), coordinates=coordinates)
     return Request("contact_dynamics", fields, results.ContactDynamics)
 
 
@@ -158,11 +162,17 @@ def impact(
     contacts: Sequence[Any],
     restitution: float | None = None,
     coordinates: str | None = None,
+    after: Any = None,
 ) -> Request[results.Impact]:
-    """Velocities after frames hit their surroundings; restitution 0 (default) … 1."""
+    """Velocities after frames hit their surroundings; restitution 0 (default) … 1.
+
+    `after` (m,) in its place is the velocity of each row after the impact.
+    """
     fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
     fields["contacts"] = _contacts(contacts)
     _put(fields, restitution=restitution, coordinates=coordinates)
+    if after is not None:
+        fields["after"] = as_array(after)
     return Request("impact", fields, results.Impact)
 
 
@@ -176,15 +186,20 @@ def derivatives(
     f_ext: Mapping[str, Any] | None = None,
     contacts: Sequence[Any] | None = None,
     coordinates: str | None = None,
+    jerk: Any = None,
+    snap: Any = None,
 ) -> Request[results.Derivatives]:
     """Derivatives along the manifold, a column per velocity, of what `of` names.
 
-    "inverse_dynamics" (at a): M, dtau_dq, dtau_dv. "forward_dynamics" (at tau): da_dq, da_dv,
-    da_dtau. "contact_dynamics" (at tau, with contacts): those and dforce_dq, dforce_dv,
-    dforce_dtau. "linearization" (at tau, with dt where it is to be sampled): A, B.
+    "inverse_dynamics" (at a): M, dtau_dq, dtau_dv. "second_order" (at a): dtau_dqdq, dtau_dvdv,
+    dtau_dqdv, dM_dq. "inertia" (at a): dtau_dinertia. "geometry" (at a): dtau_dgeometry, joints.
+    "rates" (at a, jerk and snap, the next rates of v in time): tau, tau_dot, tau_ddot.
+    "forward_dynamics" (at tau): da_dq, da_dv, da_dtau. "contact_dynamics" (at tau, with contacts):
+    those and dforce_dq, dforce_dv, dforce_dtau. "linearization" (at tau, with dt where it is to be
+    sampled): A, B.
     """
     fields: dict[str, Any] = {"of": of, "q": as_array(q), "v": as_array(v)}
-    for key, value in (("a", a), ("tau", tau)):
+    for key, value in (("a", a), ("tau", tau), ("jerk", jerk), ("snap", snap)):
         if value is not None:
             fields[key] = as_array(value)
     if contacts is not None:
@@ -201,8 +216,31 @@ def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Requ
     return Request("integrate", fields, _only("q"))
 
 
+def inverse_kinematics(
+    targets: Sequence[Any],
+    q: Any,
+    tolerance: float | None = None,
+    iterations: int | None = None,
+    restarts: int | None = None,
+    seed: int | None = None,
+    coordinates: str | None = None,
+) -> Request[results.InverseKinematics]:
+    """A configuration (nq,) within limits at which targets are reached, or nearest to them.
+
+    Targets are maps with `value`, `frame`, `kind` ("pose", "position", "orientation", "com",
+    "posture"), `point`, `axes`, `weight`, `radian`, `priority`; the search begins at q.
+    """
+    fields: dict[str, Any] = {"q": as_array(q), "targets": [_target(x) for x in targets]}
+    _put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
+    _put(fields, coordinates=coordinates)
+    return Request("inverse_kinematics", fields, results.InverseKinematics)
+
+
 def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control]:
-    """One torque of a control law, without a session; options as in `session`, and `references`."""
+    """One torque of a control law, without a session; options as in `session`, and `references`.
+
+    Of `elastic` also `motor_q` and `motor_v`.
+    """
     fields = {"law": law, "q": as_array(q), "v": as_array(v)} | options
     return Request("control", fields, results.Control)
 
@@ -357,6 +395,11 @@ def log_level(level: str) -> Request[str]:
     return Request("log_level", {"level": level}, _only("level"))
 
 
+def recorder(report: Mapping[str, Any]) -> Request[None]:
+    """Tell the daemon how a recorder is doing, for its `stats`; docs/RECORDING.md."""
+    return Request("recorder", {"report": dict(report)}, lambda fields: None)
+
+
 def shutdown() -> Request[None]:
     """Stop the daemon, as SIGTERM does."""
     return Request("shutdown", {}, lambda fields: None)
@@ -367,9 +410,10 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     function.__name__: function
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
-        *(kinematics, contact_dynamics, impact, derivatives, integrate, control, payload, batch),
+        *(kinematics, contact_dynamics, impact, derivatives, integrate, inverse_kinematics),
+        *(control, payload, batch),
         *(simulate, take, give, hold, move, command, resume, look, stop, recover),
-        *(ping, stats, sessions, reload, log_level, shutdown),
+        *(ping, stats, sessions, reload, log_level, recorder, shutdown),
     )
 }
 
@@ -409,6 +453,15 @@ def _names(names: Sequence[str]) -> Sequence[str]:
 def _contacts(contacts: Sequence[Any]) -> list[Any]:
     """Maps as they are; `torqued.kernels.Contact` and other data classes as maps."""
     return [_as_map(contact) for contact in contacts]
+
+
+def _target(target: Any) -> Any:
+    """A map as it is, `torqued.kernels.Target` and the like as one; its numbers as arrays."""
+    given = _as_map(target)
+    if not isinstance(given, Mapping):
+        return given
+    arrays = {key: as_array(given[key]) for key in ("value", "point") if key in given}
+    return {**given, **arrays}
 
 
 def _as_map(contact: Any) -> Any:

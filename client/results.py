@@ -58,6 +58,7 @@ class Hello(Result):
     endpoints: dict[str, str]  # request, control, telemetry
     rights: str  # of this client: "read", "command" or "administrate"
     rate: float  # Hz, of the loop
+    deadline: float  # s, of its newest tick, by the daemon's monotonic clock
     realtime: dict[str, str]  # settings asked for: whether they were granted
 
 
@@ -123,6 +124,16 @@ class Derivatives(Result):
     M: Array  # (nv, nv), which is ∂τ/∂a
     dtau_dq: Array  # (nv, nv)
     dtau_dv: Array
+    dtau_dqdq: Array  # (nv, nv, nv): [j, k, l] is the derivative along l of that of τ_j along k
+    dtau_dvdv: Array
+    dtau_dqdv: Array  # of τ_j by q_k and v_l
+    dM_dq: Array  # of M_jk by q_l
+    dtau_dinertia: Array  # (nv, 10 bodies) by m, h = m c and Ī of every body: the regressor
+    dtau_dgeometry: Array  # (nv, joints, 6) by turns and shifts of joints' frames
+    joints: list[str]  # their names
+    tau: Array  # (nv,) N m, N, and its rates in time
+    tau_dot: Array
+    tau_ddot: Array
     da_dq: Array  # (nv, nv)
     da_dv: Array
     da_dtau: Array
@@ -131,6 +142,18 @@ class Derivatives(Result):
     dforce_dtau: Array
     A: Array  # (2 nv, 2 nv) of ẋ = A x + B u, x = [δq; δv], u = δτ
     B: Array  # (2 nv, nv)
+
+
+class InverseKinematics(Result):
+    """A configuration, and how near it comes to the targets."""
+
+    q: Array  # (nq,)
+    status: str  # "reached"; "nearest" where no step comes nearer; "stopped" by the iterations
+    errors: Array  # (targets,) the largest of each one's left_over, rad or m
+    left_over: list[Array]  # per target, what is missing: [turn rad; distance m]
+    reached: list[bool]  # per target
+    iterations: int  # steps, of all starts together
+    starts: int  # configurations from which it was tried
 
 
 class Simulation(Result):
@@ -164,6 +187,7 @@ class Stats(Result):
     uptime: float  # s
     requests: int
     refused: int
+    outcomes: dict[str, dict[str, int]]  # operation → "ok" or an error's code → how many
     unsent: int  # replies that nobody took
     memory: dict[str, int]  # resident, most: bytes; cut: connections
     servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
@@ -171,6 +195,7 @@ class Stats(Result):
     realtime: dict[str, str]
     kernels: dict[str, Any]  # while not ready: kernel, done, total
     worker: dict[str, Any]
+    observation: dict[str, Any]  # the ring: size, records, refused; recorders, with their alarms
 
 
 class Reloaded(Result):

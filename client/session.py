@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +16,7 @@ from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import Output
 from torqued.client.targets import move_fields
+from torqued.common.errors import TorquedError
 
 __all__ = ["Output", "Session"]
 
@@ -53,7 +55,7 @@ class Session(BaseSession, ContextManager):
                 with contextlib.suppress(TimeoutError, FieldError, AccessError):
                     self._call("close", session=self.number)
         finally:
-            self._socket.close(linger=0)
+            self._channel.close()
 
     def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
         """Change gains, gradually over so many seconds; those not given stay as they are."""
@@ -98,13 +100,32 @@ class Session(BaseSession, ContextManager):
         deadline = time.monotonic() + timeout
         while True:
             left = deadline - time.monotonic()
-            if not self._socket.poll(max(1, round(left * 1000))):
+            data = self._channel.receive(left)
+            if data is None:
                 raise no_output(timeout)
-            output = self._parse(self._socket.recv())
+            output = self._parse(data)
             if self._is_fresh(output):
                 return output
             if left <= 0.0:
                 raise no_output(timeout)
+
+    def align(self, lead: float = 2e-4) -> float:
+        """Sleep until `lead` s before the loop's next tick; when that is due, by time.monotonic().
+
+        A state that is sent then waits for the loop no longer than it has to. The `age` of outputs
+        tells whether `lead` suits: where it is about a period, states come too late for their tick.
+        """
+        if not 0.0 <= lead < self.period:
+            raise ValueError(f"lead is {lead}, expected 0 … {self.period} s, the loop's period")
+        if not self._same_clock:
+            raise TorquedError("align: the daemon's clock is another one over TCP")
+        if self._deadline is None:
+            self.receive()
+        assert self._deadline is not None  # by the output that has come
+        ticks = math.ceil((time.monotonic() + lead - self._deadline) / self.period)
+        due = self._deadline + ticks * self.period
+        time.sleep(max(0.0, due - lead - time.monotonic()))
+        return due
 
     def step(
         self,

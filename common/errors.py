@@ -30,7 +30,12 @@ from typing import Any
 
 
 class TorquedError(Exception):
-    """Base class of every error that torqued raises on purpose."""
+    """Base class of every error that torqued raises on purpose.
+
+    `state` is the index of the state that it is about, where that is one of many.
+    """
+
+    state: int | None = None
 
 
 class ModelError(TorquedError):

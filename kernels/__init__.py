@@ -19,17 +19,38 @@ from torqued.common.errors import (
 
 if TYPE_CHECKING:
     from torqued.kernels.charts.user import Custom
+    from torqued.kernels.constraints.types import Loop, Rows
     from torqued.kernels.contacts.types import Contact, Wrench
+    from torqued.kernels.inverse_kinematics.targets import Target
+    from torqued.kernels.model.description import (
+        Description,
+        Inertia,
+        Joint,
+        Limits,
+        Link,
+        Mimic,
+        Pose,
+    )
     from torqued.kernels.robot.robot import Robot
 
 __all__ = [
     "Contact",
     "Custom",
+    "Description",
+    "Inertia",
     "InputError",
+    "Joint",
+    "Limits",
+    "Link",
+    "Loop",
+    "Mimic",
     "ModelError",
     "ModelWarning",
     "NumericalError",
+    "Pose",
     "Robot",
+    "Rows",
+    "Target",
     "TorquedError",
     "Wrench",
 ]
@@ -37,7 +58,14 @@ __all__ = [
 _HOMES = {
     "Contact": "torqued.kernels.contacts.types",
     "Custom": "torqued.kernels.charts.user",
+    **dict.fromkeys(
+        ("Description", "Inertia", "Joint", "Limits", "Link", "Mimic", "Pose"),
+        "torqued.kernels.model.description",
+    ),
+    "Loop": "torqued.kernels.constraints.types",
     "Robot": "torqued.kernels.robot.robot",
+    "Rows": "torqued.kernels.constraints.types",
+    "Target": "torqued.kernels.inverse_kinematics.targets",
     "Wrench": "torqued.kernels.contacts.types",
 }
 

@@ -30,6 +30,7 @@ from torqued.kernels.model import catalog
 from torqued.kernels.robot.loading import equipped
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
+from torqued.server.observation.ring import DEFAULT_SIZE
 from torqued.server.transport.endpoints import default_folder
 
 
@@ -111,9 +112,15 @@ class RobotConfig(BaseModel):
         named = catalog.family_name(self.model or "")
         if named:
             return Robot.family(*named, **options)
-        path = self.urdf or self.screws or catalog.find_urdf(self.model or "")
+        path = self.file() or Path()
         options.setdefault("base", self.base or catalog.usual_base(str(path)))
         return (Robot.from_screws if self.screws else Robot.from_urdf)(path, **options)
+
+    def file(self) -> Path | None:
+        """The file that describes the robot; a family has none."""
+        if self.family or catalog.family_name(self.model or ""):
+            return None
+        return self.urdf or self.screws or Path(catalog.find_urdf(self.model or ""))
 
 
 class Config(BaseModel):
@@ -128,6 +135,7 @@ class Config(BaseModel):
     priority: int = Field(0, ge=0, le=99)  # SCHED_FIFO; 0: not realtime
     lock_memory: bool = False
     cpu: int | None = Field(None, ge=0)
+    spin: float = Field(0.0, ge=0.0, le=0.005)  # s; at most half a period
     stale_ticks: int = Field(3, ge=1, le=100_000)  # many: for lock step
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
@@ -142,7 +150,12 @@ class Config(BaseModel):
     request_rate: float = Field(20000.0, ge=1.0)  # per second and client
     sessions_per_client: int = Field(8, ge=1)
     connection_memory: int = Field(512, ge=64)  # MiB, of all clients together
+    ring_size: int = Field(DEFAULT_SIZE, ge=0, le=65536)  # MiB, of what observers read; 0: none
+    record: bool = False  # a flight recorder beside the daemon
+    record_minutes: float = Field(10.0, ge=0.1, le=1e5)  # that it keeps
+    record_folder: Path | None = None  # default: torqued/recordings/NAME in $XDG_STATE_HOME
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    log_format: Literal["text", "json"] = "text"
 
     @field_validator("listen")
     @classmethod
@@ -173,6 +186,13 @@ class Config(BaseModel):
         if plain and not info.data.get("listen"):
             raise ValueError("needs 'listen': where to serve over TCP")
         return plain
+
+    @field_validator("record")
+    @classmethod
+    def _record_what_is_written(cls, record: bool, info: ValidationInfo) -> bool:
+        if record and info.data.get("ring_size") == 0:
+            raise ValueError("needs a ring: ring_size is 0")
+        return record
 
     @property
     def limits(self) -> Limits:

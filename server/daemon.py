@@ -25,18 +25,25 @@ from torqued.kernels.compilation.entries import CompileSummary, compile_all
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
+from torqued.server.loop.link_options import MOST_SPIN, checked_spin
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety
+from torqued.server.observation.flight import FlightRecorder
+from torqued.server.observation.observation import Observation
+from torqued.server.observation.ring import DEFAULT_SIZE
 from torqued.server.requests.administration import statistics
 from torqued.server.requests.dispatch import Dispatcher
 from torqued.server.requests.fast_path import FastPath
 from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
+from torqued.server.requests.page_requests import PageClient, PageRequests
+from torqued.server.session_events import SessionEvents, write
 from torqued.server.transport.connections import Address
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.listeners import Listeners
+from torqued.server.transport.memory_pages import MemoryPages
 from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
@@ -74,7 +81,11 @@ class Daemon:
         source: Source | None = None,
         tcp: TcpTransport | None = None,
         limits: Limits | None = None,
+        ring_size: int = DEFAULT_SIZE,
+        flight: FlightRecorder | None = None,
+        spin: float = 0.0,
     ) -> None:
+        checked_spin(spin, MOST_SPIN / rate)  # before there is anything to take away again
         self.robot = robot
         self.source = source  # to load the robot anew
         self.endpoints = endpoints
@@ -85,11 +96,23 @@ class Daemon:
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
         self.session_context = SessionContext()
+        self.observation = Observation(endpoints, ring_size, rate)
+        self.describe_robot()
+        self.flight = flight  # a recorder beside the daemon
         self.servo = Servo(
-            robot, self.session_context.context, rate, safety or Safety(), limits.sessions
+            robot,
+            self.session_context.context,
+            rate,
+            safety or Safety(),
+            limits.sessions,
+            self.observation,
+            spin,
         )
         io_thread = self.session_context.io_thread
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu, io_thread)
+        # As the I/O thread, one below the loop, and on any processor: the loop's may be taken.
+        below = max(1, priority - 1) if priority else 0
+        self.servo.arrival_settings = lambda: realtime(below, False, None)
         self.started = time.monotonic()
         self.ready = False
         self.preparing = {"kernel": "", "done": 0, "total": 0}
@@ -98,7 +121,8 @@ class Daemon:
         self.events, self.control_events = EventLoop(), EventLoop()
         self.transports: list[Transport] = [LocalTransport(endpoints), *([tcp] if tcp else [])]
         self._bind()
-        self.outboxes = {
+        self.transports[0].pages = self.pages
+        self.outboxes: dict[Any, Outbox | PageClient] = {
             socket: Outbox(socket)
             for transport in self.transports
             for socket in (transport.request, transport.control)
@@ -113,9 +137,14 @@ class Daemon:
         # Compiled answers know of no rights.
         fast = [transport.request for transport in self.transports if transport.all_are_equal]
         self.fast_path = FastPath(robot, request_rate, *fast)
+        self.page_requests = PageRequests(self, self.pages, limits.request_rate, spin)
 
         def learn(arrival: Arrival, message: Any, reply: bytes) -> None:
-            if arrival.socket in fast and arrival.data is not None:
+            if arrival.data is None:
+                return
+            if isinstance(arrival.socket, PageClient):
+                arrival.socket.templates.learn(arrival.data, message, reply)
+            elif arrival.socket in fast:
                 self.fast_path.learn(arrival.data, message, reply)
 
         self.request_dispatch = Dispatcher(
@@ -127,14 +156,21 @@ class Daemon:
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
+    def describe_robot(self) -> None:
+        """Tell those who observe what robot it is."""
+        source = self.source.description() if self.source else {}
+        self.observation.describe_robot(self.robot, source)
+
     def _bind(self) -> None:
         try:
             for transport in self.transports:
                 transport.bind(self.context, self.session_context.context, self.listeners)
+            self.pages = MemoryPages(self.endpoints, self.events, self.listeners.is_crowded)
         except EndpointError:
             self.listeners.close()
             self.context.destroy(linger=0)
             self.session_context.close()
+            self.observation.close()
             self.endpoints.remove()
             self.lock.close()
             raise
@@ -148,7 +184,7 @@ class Daemon:
         return {
             addresses[session.socket]: self.servo.states_of(session)
             for session in list(self.servo.sessions.values())
-            if session.socket in addresses
+            if session.socket is not None and session.socket in addresses
         }
 
     def _on_request(self, transport: Transport) -> None:
@@ -208,6 +244,8 @@ class Daemon:
         self.servo.wait_for_settings()  # memory that is locked is all there from then on
         self.memory.ready()
         self.ready = True
+        if self.flight and self.observation.ring:
+            self.flight.start()
         return summary
 
     def _refuse_until(self, prepared: threading.Event) -> None:
@@ -223,14 +261,22 @@ class Daemon:
                 self.events.wait(TRY_AGAIN if any(waiting) else LOOK_AROUND)
                 if self.access_changed.is_set():
                     self._end_revoked()
+                if self.flight and self.observation.ring:
+                    self.flight.look()
         finally:
             self.close()
 
     def _flush(self) -> bool:
         """Send kept replies that their clients can take by now; whether some are left."""
-        waiting = flush([self.outboxes[transport.request] for transport in self.transports])
+        waiting = flush([self.outbox_of(transport.request) for transport in self.transports])
         self.fast_path.pause(waiting)
         return waiting
+
+    def outbox_of(self, socket: zmq.Socket[bytes]) -> Outbox:
+        """The way out of a socket."""
+        outbox = self.outboxes[socket]
+        assert isinstance(outbox, Outbox)
+        return outbox
 
     def _end_revoked(self) -> None:
         """End the sessions whose clients have lost the right to them."""
@@ -244,6 +290,10 @@ class Daemon:
         self.control.join()
         self.memory.close()
         self.servo.stop(LINGER)
+        if self.flight:
+            self.flight.close()  # it has all that the loop has written
+        self.page_requests.close()
+        self.pages.close()
         self.worker.close()
         for events in (self.events, self.control_events):
             events.finish()  # replies that have been handed over
@@ -253,17 +303,21 @@ class Daemon:
         self.listeners.close()
         self.session_context.close()
         self.context.term()
+        self.observation.close()
         self.endpoints.remove()
         self.lock.close()
 
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
-        outboxes = [self.outboxes[transport.control] for transport in self.transports]
+        session_events = SessionEvents()
+        outboxes = [self.outbox_of(transport.control) for transport in self.transports]
         while not self.stopping.is_set():
             self.control_events.wait(TRY_AGAIN if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                message = codec.encode({"protocol": PROTOCOL_VERSION, **statistics(self)})
+                known = statistics(self)
+                write(session_events.look(known["sessions"]))
+                message = codec.encode({"protocol": PROTOCOL_VERSION, **known})
                 for transport in self.transports:
                     transport.publish(message)
             if any([transport.refresh() for transport in self.transports]):

@@ -6,14 +6,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torqued.kernels import Robot
+from torqued.kernels import Loop, Robot, Target
+from torqued.kernels.batch.algorithms import CORIOLIS
+from torqued.kernels.batch.slices import Desk
+from torqued.kernels.batch.stacked_quantities import EMPTY
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.self_test import SAMPLE, SampleSizes
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.dynamics.frames import HYBRID
-from torqued.kernels.dynamics.quantities import WANTS, quantities
+from torqued.kernels.dynamics.quantities import WANTS, bits_of, quantities, shapes
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.wide import WIDTH
 
 #: All that `evaluate` can do.
 EVERYTHING = sum(WANTS.values())
@@ -63,7 +67,15 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     point_space = contact_space(n, 6, False)
     COMPILED.contact_terms(work, q, v, points, point_space)
     states = np.zeros(2, np.int64)
-    return {
+    loops = robot.contacts.set_of([Loop(*feet, "hinge")], q, v).loops
+    search = robot._poses._laid_out([Target(np.eye(4), feet[0])], True)[1:]
+    search[2].best[:] = q
+    counts = np.zeros(2, np.int64)
+    return batch_calls(robot, rng) | {
+        "loop_terms": call(work, loops, results=(new(5, n), new(5), new(5), new(5))),
+        "reach_targets": Call((work, *search[:2], q[None], 5, 1e-6, search[2], counts, np.inf), ()),
+        "refine_targets": Call((work, *search[:2], 5, 1e-6, search[2], counts), ()),
+        "target_errors": call(work, *search, results=(new(1, 6),)),
         "mass_matrix": call(work, q, results=(new(n, n),)),
         "mass_matrix_rate": call(work, q, v, results=(new(n, n),)),
         "coriolis_matrix": call(work, q, v, results=(new(n, n), new(n, n), new(n, n))),
@@ -150,6 +162,12 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "symmetric_eigenvalues": Call((M.copy(), np.empty_like(M)), ()),
         "cholesky_solve": Call((L, w.copy()), ()),
         "christoffel": Call((work, q, np.zeros((n, n, n))), ()),
+        "inverse_dynamics_second_derivatives": Call(
+            (work, scratch, q, v, a, *np.zeros((4, n, n, n))), ()
+        ),
+        "geometric_derivatives": call(
+            *(work, q, v, a, frames, np.zeros(3, np.int64)), results=(new(n, 18),)
+        ),
         "contact_acceleration_derivatives": call(
             work, q, v, a, contacts, results=(new(9, n), new(9, n))
         ),
@@ -162,3 +180,43 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         ),
         "evaluate": Call((work, q, v, EVERYTHING, frames, HYBRID, out), ()),
     }
+
+
+#: A chunk, and one that overlaps it.
+STATES = WIDTH + 3
+
+
+def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
+    """Those for many states."""
+    n, N = robot.nv, STATES
+    desk = Desk(robot)
+    work = desk.wide.handle
+    desks.append(desk)
+    Q, V = (np.array(x) for x in zip(*(robot.random_state(rng) for _ in range(N)), strict=True))
+    A, W = rng.normal(size=(2, N, n))
+    frames = robot.frame_table.records(robot.frame_names[:3])
+    wrenches = rng.normal(size=(N, 3, 6))
+    names = [name for name in WANTS if name != "Gamma"]
+    sizes = shapes(bits_of(names), n, 3)
+    out = {name: np.full((N, *sizes[name]), np.nan) for name in names}
+
+    def call(*arguments: Any, results: tuple[Array, ...]) -> Call:
+        return Call((*arguments, 0, N, *results), results)
+
+    def new(*shape: int) -> Array:
+        return np.full((N, *shape), np.nan)
+
+    return {
+        "batch_inverse_dynamics": call(work, Q, V, A, frames, wrenches, results=(new(n),)),
+        "batch_forward_dynamics": call(work, Q, V, A, frames, wrenches, results=(new(n),)),
+        "batch_solve_mass": call(work, Q, rng.normal(size=(N, 2, n)), results=(new(2, n),)),
+        "batch_product": call(work, CORIOLIS, Q, V, W, results=(new(n),)),
+        "batch_frame_motions": call(work, Q, V, A, frames, HYBRID, results=(new(3, 6), new(3, 6))),
+        "batch_quantities": Call(
+            (work, Q, V, bits_of(names), frames, HYBRID, 0, N, EMPTY._replace(**out)), ()
+        ),
+    }
+
+
+#: Keeps the memory that calls work in.
+desks: list[Desk] = []

@@ -13,7 +13,7 @@ import numpy as np
 from cases import random_case
 from kernel_calls import example_robot
 
-from torqued.kernels import Robot
+from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.charts import CHARTS
 from torqued.kernels.contacts.solvers import SOLVERS
 from torqued.kernels.contacts.types import Contact
@@ -23,6 +23,8 @@ from torqued.kernels.model.description import Array
 
 #: What else `Robot` has: ways to load, names and properties.
 NOT_COMPUTED = {
+    "actuation",
+    "batch",
     "carrying",
     "chart",
     "copy",
@@ -44,6 +46,8 @@ NOT_COMPUTED = {
     "quaternions",
     "random_state",
     "results_of",
+    "set_inertia",
+    "set_joint_frame",
     "warnings",
     "with_friction",
 }
@@ -79,6 +83,13 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
         "forward_dynamics_derivatives-forced": lambda: robot.forward_dynamics_derivatives(
             q, v, tau, f_ext
         ),
+        "inverse_dynamics_second_derivatives": lambda: numbers_of(
+            robot.inverse_dynamics_second_derivatives(q, v, a),
+            *("dtau_dqdq", "dtau_dvdv", "dtau_dqdv", "dM_dq"),
+        ),
+        "geometric_derivatives": lambda: robot.geometric_derivatives(q, v, a),
+        "frame_geometric_jacobian": lambda: robot.frame_geometric_jacobian(q, tip),
+        "mass_matrix_derivatives": lambda: robot.mass_matrix_derivatives(q),
         "inverse_dynamics_rates": lambda: robot.inverse_dynamics_rates(q, v, a, w, tau),
         "linearize": lambda: np.hstack(robot.linearize(q, v, tau)),
         "linearize-sampled": lambda: np.hstack(robot.linearize(q, v, tau, 1e-3)),
@@ -116,6 +127,26 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     calls["friction_dynamics"] = lambda: numbers_of(
         robot.friction_dynamics(q, v, tau, contacts, 1e-3), "a", "force"
     )
+    held = [*contacts, Loop(tip, middle, "slider", axis=(1.0, 2.0, 3.0))]
+    calls["contact_dynamics-loop"] = lambda: numbers_of(
+        robot.contact_dynamics(q, v, tau, contacts, f_ext=f_ext), "a", "force"
+    )
+    calls["constraint_terms"] = lambda: numbers_of(
+        robot.constraint_terms(q, v, held), "G", "gamma", "velocity", "position"
+    )
+    calls["assemble"] = lambda: numbers_of(
+        robot.assemble(q, [Loop(tip, middle, held=("x",))], v, iterations=3), "v"
+    )
+    calls["constrained_inverse_dynamics"] = lambda: numbers_of(
+        robot.constrained_inverse_dynamics(q, v, a, contacts), "tau", "a"
+    )
+    reachable = Target(robot.frame_pose(other, tip, point)[:3, 3], tip, "position", point)
+    calls["inverse_kinematics"] = lambda: numbers_of(
+        robot.inverse_kinematics([reachable], q, iterations=3, restarts=0), "q", "errors"
+    )
+    calls["zero_moment_point"] = lambda: robot.zero_moment_point(q, v, a)
+    calls["frame_to_world"] = lambda: robot.frame_to_world(q, tip, point)
+    calls["world_to_frame"] = lambda: robot.world_to_frame(q, tip, point)
     calls["impact"] = lambda: numbers_of(robot.impact(q, v, contacts, 0.5), "v", "impulse")
     chart = robot.chart("quaternion")
     redundant = chart.from_native(q), chart.velocity_from_native(q, v)

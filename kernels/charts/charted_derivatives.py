@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.contacts.types import Contact, ContactDerivatives
 from torqued.kernels.derivatives.linearization import linearized, require_one
+from torqued.kernels.derivatives.results import SecondDerivatives
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite
@@ -34,6 +36,20 @@ class ChartedDerivatives:
 
     robot: Robot
     chart: Chart
+
+    def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
+        """The native q and A, where A does not change."""
+        if not self.chart.constant:
+            allowed = "'native', or coordinates that only reorder velocities"
+            raise InputError(
+                f"coordinates: {what} need a higher derivative of A than {self.chart.name!r} has; "
+                f"allowed: {allowed}",
+                "coordinates",
+                self.chart.name,
+                allowed,
+            )
+        native = self.chart.to_native(q)
+        return native, self.chart.A(native)
 
     @finite
     def inverse_dynamics_derivatives(
@@ -55,6 +71,25 @@ class ChartedDerivatives:
         turned = columns([chart.A_rate(native, e_k) @ v for e_k in units], len(A))
         by_v = A.T @ (dv @ A + M @ (A_rate + turned))
         return by_q, by_v
+
+    @finite
+    def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
+        """Where A does not change: others would need its third derivative."""
+        native, A = self._at_constant("second derivatives of τ", q)
+        velocity, acceleration = (A @ numbers(*x, (self.chart.nv,)) for x in (("v", v), ("a", a)))
+        found = self.robot.inverse_dynamics_second_derivatives(native, velocity, acceleration)
+        natively = (found.dtau_dqdq, found.dtau_dvdv, found.dtau_dqdv, found.dM_dq)
+        return SecondDerivatives(*(np.einsum("abc,aj,bk,cl->jkl", x, A, A, A) for x in natively))
+
+    @finite
+    def mass_matrix_derivatives(self, q: Any) -> Array:
+        """Of M̄ = Aᵀ M A."""
+        native = self.chart.to_native(q)
+        A, slopes, M = self.chart.A(native), self._slopes(native), self.robot.mass_matrix(native)
+        along = np.einsum("abc,aj,bk,cl->jkl", self.robot.mass_matrix_derivatives(native), A, A, A)
+        turning = np.einsum("aj,ab,lbk->jkl", A, M, slopes)
+        total: Array = along + turning + turning.transpose(1, 0, 2)
+        return total
 
     @finite
     def forward_dynamics_derivatives(
@@ -151,21 +186,21 @@ class ChartedDerivatives:
         return np.array(found).reshape(len(found), self.chart.nv, len(A))
 
     def _differences(self, q: Array, f: Callable[[Array], Array]) -> Array:
-        """∂f/∂q̄, a column per direction, by central differences that are extrapolated."""
-        found = []
-        for direction in self.chart.A(q).T:
-            table = []
-            for level in range(LEVELS):
-                h = STEP / 2**level
-                ahead = f(self.robot.integrate(q, direction, h))
-                table.append((ahead - f(self.robot.integrate(q, direction, -h))) / (2.0 * h))
-            for order in range(1, LEVELS):
-                weight = 4.0**order
-                table = [
-                    (weight * fine - coarse) / (weight - 1.0) for coarse, fine in pairwise(table)
-                ]
-            found.append(table[0])
+        """∂f/∂q̄, a column per direction."""
+        found = [self._difference(q, direction, f) for direction in self.chart.A(q).T]
         return columns(found, len(f(q)))
+
+    def _difference(self, q: Array, direction: Array, f: Callable[[Array], Array]) -> Array:
+        """The derivative of f along native velocities, by central differences, extrapolated."""
+        table = []
+        for level in range(LEVELS):
+            h = STEP / 2**level
+            ahead = f(self.robot.integrate(q, direction, h))
+            table.append((ahead - f(self.robot.integrate(q, direction, -h))) / (2.0 * h))
+        for order in range(1, LEVELS):
+            weight = 4.0**order
+            table = [(weight * fine - coarse) / (weight - 1.0) for coarse, fine in pairwise(table)]
+        return np.asarray(table[0], dtype=np.float64)
 
 
 def columns(found: list[Array], height: int) -> Array:

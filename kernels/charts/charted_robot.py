@@ -7,13 +7,12 @@ common frame (twists, poses, momenta, wrenches) is the same in every chart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
+from torqued.kernels.charts.charted_constraints import ChartedConstraints
 from torqued.kernels.charts.charted_derivatives import ChartedDerivatives
 from torqued.kernels.charts.charted_simulation import ChartedSimulation
 from torqued.kernels.charts.redundant import RedundantBase, redundant_base
@@ -22,12 +21,6 @@ from torqued.kernels.charts.transformations import (
     coriolis,
     needed_natively,
     transformed,
-)
-from torqued.kernels.contacts.types import (
-    Contact,
-    ContactSolution,
-    FrictionSolution,
-    ImpactSolution,
 )
 from torqued.kernels.input_checks import names_of, number, numbers
 from torqued.kernels.model.description import Array
@@ -38,7 +31,7 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 
-class ChartedRobot(ChartedDerivatives, ChartedSimulation):
+class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     """`robot` in the coordinates of `chart`."""
 
     def __init__(self, robot: Robot, chart: Chart) -> None:
@@ -97,7 +90,9 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         return self._quantity("g", q)
 
     @finite
-    def bias(self, q: Any, v: Any) -> Array:
+    def bias(self, q: Any, v: Any, f_ext: Wrenches | None = None) -> Array:
+        if f_ext is not None:
+            return self.inverse_dynamics(q, v, np.zeros(self.nv), f_ext)
         return self._quantity("bias", q, v)
 
     def _quantity(self, word: str, q: Any, v: Any = None) -> Array:
@@ -127,51 +122,6 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         q, n = self.chart.to_native(q), self.chart.nv
         inverse = self.chart.A_inverse(q)
         return inverse @ self.robot.solve_mass(q, inverse.T @ numbers("b", b, (n,), (n, -1)))
-
-    @finite
-    def contact_dynamics(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str = "range_space"
-    ) -> ContactSolution:
-        """Forces are the same in every chart; Ḡ = G A and γ̄ = γ − G Ȧ v̄."""
-        q, A = self._at(q)
-        v = self._velocity("v", v)
-        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
-        natively = self.robot.contact_dynamics(q, A @ v, torque, contacts, solver)
-        return replace(
-            natively,
-            a=self._acceleration(q, A @ v, natively.a),
-            G=natively.G @ A,
-            gamma=natively.gamma - natively.G @ self.chart.A_rate(q, v) @ v,
-            M=A.T @ natively.M @ A,
-        )
-
-    @finite
-    def friction_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        contacts: Sequence[Contact],
-        dt: float,
-        iterations: int = 1000,
-        tolerance: float = 1e-9,
-        start: Any = None,
-    ) -> FrictionSolution:
-        q, A = self._at(q)
-        velocity = A @ self._velocity("v", v)
-        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
-        natively = self.robot.friction_dynamics(
-            q, velocity, torque, contacts, dt, iterations, tolerance, start
-        )
-        return replace(natively, a=self._acceleration(q, velocity, natively.a))
-
-    @finite
-    def impact(
-        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float = 0.0
-    ) -> ImpactSolution:
-        q, A = self._at(q)
-        natively = self.robot.impact(q, A @ self._velocity("v", v), contacts, restitution)
-        return replace(natively, v=self.chart.A_inverse(q) @ natively.v)
 
     def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array:
         """ā = A⁺ ν̇ + (A⁺)˙ ν at native q, ν, ν̇."""
@@ -275,6 +225,28 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         return self.robot.frame_pose(self.chart.to_native(q), frame, point)
 
     @finite
+    def frame_to_world(self, q: Any, frame: str, points: Any) -> Array:
+        return self.robot.frame_to_world(self.chart.to_native(q), frame, points)
+
+    @finite
+    def world_to_frame(self, q: Any, frame: str, points: Any) -> Array:
+        return self.robot.world_to_frame(self.chart.to_native(q), frame, points)
+
+    @finite
+    def zero_moment_point(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        normal: Any = (0.0, 0.0, 1.0),
+        point: Any = (0.0, 0.0, 0.0),
+    ) -> Array:
+        q, A = self._at(q)
+        v = self._velocity("v", v)
+        acceleration = A @ self._velocity("a", a) + self.chart.A_rate(q, v) @ v
+        return self.robot.zero_moment_point(q, A @ v, acceleration, normal, point)
+
+    @finite
     def frame_jacobian(
         self, q: Any, frame: str, representation: str = "hybrid", point: Any = None
     ) -> Array:
@@ -339,17 +311,23 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         representation: str = "hybrid",
         point: Any = None,
     ) -> Array:
-        q, A = self._at_constant("jerks of frames", q)
-        v, a, jerk = (A @ self._velocity(*x) for x in (("v", v), ("a", a), ("jerk", jerk)))
-        return self.robot.frame_jerk(q, v, a, jerk, frame, representation, point)
+        at = self._motion(q, self._velocity("v", v))
+        a, jerk = self._velocity("a", a), self._velocity("jerk", jerk)
+        rates = self._rates(at, a, jerk)
+        return self.robot.frame_jerk(at.q, at.native_v, *rates, frame, representation, point)
 
     @finite
     def frame_jacobian_second_rate(
         self, q: Any, v: Any, a: Any, frame: str, representation: str = "hybrid", point: Any = None
     ) -> Array:
-        q, A = self._at_constant("second rates of Jacobians", q)
-        v, a = A @ self._velocity("v", v), A @ self._velocity("a", a)
-        return self.robot.frame_jacobian_second_rate(q, v, a, frame, representation, point) @ A
+        """J̈ A + 2 J̇ Ȧ + J Ä."""
+        at, where = self._motion(q, self._velocity("v", v)), (frame, representation, point)
+        a = self._velocity("a", a)
+        native_a = at.A @ a + at.A_rate @ at.moving
+        second = self.robot.frame_jacobian_second_rate(at.q, at.native_v, native_a, *where)
+        rate = self.robot.frame_jacobian_rate(at.q, at.native_v, *where)
+        J = self.robot.frame_jacobian(at.q, *where)
+        return second @ at.A + 2.0 * rate @ at.A_rate + J @ self._second_rate(at, a)
 
     @finite
     def frame_hessian(
@@ -376,35 +354,44 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation):
         representation: str = "hybrid",
     ) -> dict[str, dict[str, Array]]:
         """J̄ = J A with its rates; motions are those of the native ν, ν̇, ν̈."""
-        if order == 3 and not self.chart.constant:
-            self._at_constant("kinematics of order 3", q)
         at = self._motion(q, v)
         A, rest = at.A, np.zeros(self.chart.nv)
         a = rest if a is None else self._velocity("a", a)
         jerk = rest if jerk is None else self._velocity("jerk", jerk)
-        native_a = A @ a + at.A_rate @ at.moving
+        native_jerk = None
+        if order == 3:
+            native_a, native_jerk = self._rates(at, a, jerk)
+        else:
+            native_a = A @ a + at.A_rate @ at.moving
         found = self.robot.kinematics(
-            at.q, at.native_v, native_a, A @ jerk, frames, order, representation
+            at.q, at.native_v, native_a, native_jerk, frames, order, representation
         )
-        J = found.get("J", {})
-        for word in ("J", "Jdot", "Jddot"):
-            for frame, rows in found.get(word, {}).items():
-                turning = J[frame] @ at.A_rate if word == "Jdot" else 0.0
-                found[word] = found[word] | {frame: rows @ A + turning}
-        return found
+        J, Jdot = found.get("J", {}), found.get("Jdot", {})
+        changed: dict[str, dict[str, Array]] = {"J": {}, "Jdot": {}, "Jddot": {}}
+        for frame, rows in J.items():
+            changed["J"][frame] = rows @ A
+        for frame, rows in Jdot.items():
+            changed["Jdot"][frame] = rows @ A + J[frame] @ at.A_rate
+        for frame, rows in found.get("Jddot", {}).items():
+            turning = 2.0 * Jdot[frame] @ at.A_rate + J[frame] @ self._second_rate(at, a)
+            changed["Jddot"][frame] = rows @ A + turning
+        return found | {word: rows for word, rows in changed.items() if rows}
 
-    def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
-        """The native q and A, where A does not change."""
-        if not self.chart.constant:
-            allowed = "'native', or coordinates that only reorder velocities"
-            raise InputError(
-                f"coordinates: {what} need the second rate of A, which {self.chart.name!r} does "
-                f"not have here; allowed: {allowed}",
-                "coordinates",
-                self.chart.name,
-                allowed,
-            )
-        return self._at(q)
+    def _rates(self, at: Motion, a: Array, jerk: Array) -> tuple[Array, Array]:
+        """ν̇ = A ā + Ȧ v̄ and ν̈ = A q⃛ + 2 Ȧ ā + Ä v̄."""
+        second = at.A @ jerk + 2.0 * at.A_rate @ a + self._second_rate(at, a) @ at.moving
+        return at.A @ a + at.A_rate @ at.moving, second
+
+    def _second_rate(self, at: Motion, a: Array) -> Array:
+        """Ä while the chart's velocity is v̄ and its rate ā."""
+        moving = at.moving
+        direction = at.A @ moving
+        size = float(np.abs(direction).max(initial=0.0))
+        if self.chart.constant or size == 0.0:
+            return self.chart.A_rate(at.q, a)
+        # Differences have steps that suit a velocity of 1 rad/s or m/s.
+        turning = self._difference(at.q, direction / size, lambda q: self.chart.A_rate(q, moving))
+        return self.chart.A_rate(at.q, a) + size * turning
 
     @finite
     def center_of_mass(self, q: Any) -> Array:

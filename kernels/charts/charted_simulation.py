@@ -60,8 +60,8 @@ class ChartedSimulation:
         if tau is None or hasattr(tau, "torque"):
             return tau
         chart = self.chart
-        given = None if callable(tau) else numbers("tau", tau, (chart.nv,), (-1, chart.nv))
         steps, step = step_count(seconds, dt)
+        given = None if callable(tau) else numbers("tau", tau, (chart.nv,), (steps, chart.nv))
 
         def natively(t: float, q: Array, v: Array) -> Array:
             if given is None:

@@ -18,14 +18,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from torqued.kernels.batch import algorithms, evaluation  # noqa: F401  (registers their entries)
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
 from torqued.kernels.compilation.self_test import require_numba
+from torqued.kernels.constraints import loops  # noqa: F401  (registers its entries)
 from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
 from torqued.kernels.derivatives import (  # noqa: F401  (registers their entries)
     contacts,
     forward,
+    geometry,
     inverse,
     rates,
+    second_order,
 )
 from torqued.kernels.dynamics import (  # noqa: F401  (importing a module registers its entries)
     articulated,
@@ -43,6 +47,7 @@ from torqued.kernels.dynamics import (  # noqa: F401  (importing a module regist
     tracking,
 )
 from torqued.kernels.integration import group_arrays  # noqa: F401  (registers its entries)
+from torqued.kernels.inverse_kinematics import solver  # noqa: F401  (registers its entries)
 from torqued.kernels.primitives import array_checks, dense, eigenvalues  # noqa: F401  (registers entries)
 from torqued.kernels.screws import hessian, newton_euler  # noqa: F401  (registers their entries)
 from torqued.kernels.screws import rates as screw_rates  # noqa: F401  (registers its entries)

@@ -22,7 +22,6 @@ from torqued.kernels.contacts.friction_newton import polish
 from torqued.kernels.contacts.friction_rows import (
     normal_row,
     put_into_cone,
-    residual,
     row_velocity,
     sweep,
 )
@@ -43,15 +42,28 @@ NOT_CONVERGED = 8
 #: What a contact does over the step.
 SEPARATES, STICKS, SLIDES = 0, 1, 2
 
+#: Velocities below this fraction of the largest one without impulses are rounding.
+ROUNDING = 1e-14
+
 #: Sweeps before the first Newton steps, and how many of these follow at most.
 SWEEPS, NEWTON_STEPS = 10, 10
 
 
 @kernel
-def classify(contact, space, still):
+def carries(contact, space, error):
+    """Whether a contact presses: by more than its error, and more than it moves away.
+
+    Impulses count by the velocities that they cause, m/s: what rounding leaves of one is none.
+    """
+    p, n = space.force, normal_row(contact)
+    return space.K[n, n] * p[n] > max(error, row_velocity(space, p, n))
+
+
+@kernel
+def classify(contact, space, error, still):
     """Whether a contact separates, sticks or slides; slower than `still` is no motion."""
     p, n = space.force, normal_row(contact)
-    if p[n] <= 0.0:
+    if not carries(contact, space, error):
         return SEPARATES
     if contact.kind == NORMAL:
         return SLIDES
@@ -59,6 +71,15 @@ def classify(contact, space, still):
         return STICKS
     speed = math.hypot(row_velocity(space, p, n - 2), row_velocity(space, p, n - 1))
     return SLIDES if speed > still else STICKS
+
+
+@kernel
+def drop_rounding(contact, space, error):
+    """No impulse where a contact lifts off but for the error of the solution."""
+    p, n = space.force, normal_row(contact)
+    if space.K[n, n] * p[n] <= error < row_velocity(space, p, n):
+        for r in range(contact.row, n + 1):
+            p[r] = 0.0
 
 
 @kernel
@@ -70,6 +91,15 @@ def fill_free_velocities(space, dt, free):
         for c in range(n):
             acceleration += space.Z[r, c] * free[c]
         space.rhs[r] = space.velocity[r] + dt * acceleration
+
+
+@kernel
+def fastest(space):
+    """The largest velocity that a contact would have without impulses."""
+    largest = 0.0
+    for r in range(len(space.rhs)):
+        largest = max(largest, abs(space.rhs[r]))
+    return largest
 
 
 @kernel
@@ -91,18 +121,17 @@ def put_within_reach(space):
 
 @kernel
 def iterate(contacts, space, tolerance, iterations):
-    """Improve the impulses in `force`. Returns residual and iterations."""
+    """Improve the impulses in `force`. Returns the error, m/s, and iterations."""
     p = space.force
-    error = residual(contacts, space, p)
-    done, batch = 0, SWEEPS
+    error, done = polish(contacts, space, p, tolerance, 0)
+    batch = SWEEPS
     while error > tolerance and done < iterations:
         for _ in range(min(batch, iterations - done)):
             done += 1
             if sweep(contacts, space, p) <= tolerance:
                 break
-        error = residual(contacts, space, p)
         steps = min(NEWTON_STEPS, iterations - done)
-        error, used = polish(contacts, space, p, error, tolerance, steps)
+        error, used = polish(contacts, space, p, tolerance, steps)
         done += used
         batch *= 2
     return error, done
@@ -143,8 +172,11 @@ def friction_solve(
     for k in range(len(contacts)):
         put_into_cone(contacts[k], space.force)
     convergence[0], convergence[1] = iterate(contacts, space, tolerance, iterations)
+    error = max(convergence[0], ROUNDING * fastest(space))
     for k in range(len(contacts)):
-        states[k] = classify(contacts[k], space, 10.0 * max(tolerance, convergence[0]))
+        drop_rounding(contacts[k], space, error)
+    for k in range(len(contacts)):
+        states[k] = classify(contacts[k], space, error, 10.0 * max(tolerance, error))
     for r in range(m):
         space.force[r] /= dt
         for c in range(n):

@@ -90,32 +90,54 @@ def linearize_tangents(contact, space, p, A, step):
 
 
 @kernel
-def polish(contacts, space, p, error, tolerance, steps):
+def newton_step(contacts, space, p):
+    """The step from p into space.x, and the largest change of any contact's velocity by it, m/s.
+
+    Near a solution that change is how far p is off: each contact's own error may be small where
+    those of all of them together are not. Returns a status, too.
+    """
+    m = len(p)
+    A, step = space.B, space.x[:m]
+    for k in range(len(contacts)):
+        linearize_normal(contacts[k], space, p, A, step)
+        if contacts[k].kind != NORMAL:
+            linearize_tangents(contacts[k], space, p, A, step)
+    status = lu_solve(A, step)
+    change = 0.0
+    if status == OK:
+        for r in range(m):
+            w = 0.0
+            for s in range(m):
+                w += space.K[r, s] * step[s]
+            change = max(change, abs(w))
+    return status, change
+
+
+@kernel
+def polish(contacts, space, p, tolerance, steps):
     """At most `steps` Newton steps from p, of which the best is kept. Returns error and steps.
 
     On the way errors may grow: a step that changes what contacts do often makes them worse
     before the next one makes them good.
     """
     m = len(p)
-    A, step, trial = space.B, space.x[:m], space.trial
+    step, trial = space.x[:m], space.trial
     for r in range(m):
         trial[r] = p[r]
-    done = 0
-    while done < steps and error > tolerance:
+    own = residual(contacts, space, trial)
+    best, done = math.inf, 0
+    while True:
+        status, change = newton_step(contacts, space, trial)
+        error = max(own, change) if status == OK else own
+        if error < best:
+            best = error
+            for r in range(m):
+                p[r] = trial[r]
+        if status != OK or done == steps or best <= tolerance:
+            return best, done
         done += 1
-        for k in range(len(contacts)):
-            linearize_normal(contacts[k], space, trial, A, step)
-            if contacts[k].kind != NORMAL:
-                linearize_tangents(contacts[k], space, trial, A, step)
-        if lu_solve(A, step) != OK:
-            break
         for r in range(m):
             trial[r] += step[r]
         for k in range(len(contacts)):
             put_into_cone(contacts[k], trial)
-        new_error = residual(contacts, space, trial)
-        if new_error < error:
-            error = new_error
-            for r in range(m):
-                p[r] = trial[r]
-    return error, done
+        own = residual(contacts, space, trial)

@@ -268,28 +268,36 @@ def reflect(Q, n, k, x):
 
 @kernel
 def solve_null_space(tau, space):
-    """a in the basis [range of Gᵀ, null space of G] of a QR of Gᵀ, then λ. Returns a status."""
+    """a in the basis [range of Gᵀ, null space of G] of a QR of Gᵀ, then λ. Returns a status.
+
+    Right angles between velocities in different units mean nothing: all are first scaled by the
+    roots of their inertias, so that the result does not depend on the unit of length.
+    """
     m, n = space.G.shape
     Q, x = space.kkt, space.x
-    if m > n:
+    if m > n or n == 0:
         return SINGULAR
+    scales = space.L[0]  # which is filled later
     for c in range(n):
+        if not space.M[c, c] > 0.0:
+            return SINGULAR
+        scales[c] = 1.0 / math.sqrt(space.M[c, c])
         for r in range(m):
-            Q[c, r] = space.G[r, c]
+            Q[c, r] = space.G[r, c] * scales[c]
     if householder(Q, n, m) != OK:
         return SINGULAR
     # M in the new basis, in columns m … m + n of the scratch: H = Qᵀ M Q, one reflector at a time.
     H = Q[:n, m : m + n]
     for i in range(n):
         for j in range(n):
-            H[i, j] = space.M[i, j]
+            H[i, j] = space.M[i, j] * (scales[i] * scales[j])
     for k in range(m):
         for j in range(n):
             reflect(Q, n, k, H[j])
         for j in range(n):
             reflect(Q, n, k, H[:, j])
     for c in range(n):
-        x[c] = tau[c] - space.bias[c]
+        x[c] = (tau[c] - space.bias[c]) * scales[c]
     for k in range(m):
         reflect(Q, n, k, x)
     # Along the contacts: Rᵀ y = γ. Beside them: H_zz z = x_z − H_zy y.
@@ -318,4 +326,6 @@ def solve_null_space(tau, space):
         space.force[r] = total / Q[r, r]
     for k in range(m - 1, -1, -1):
         reflect(Q, n, k, a)
+    for c in range(n):
+        a[c] *= scales[c]
     return OK

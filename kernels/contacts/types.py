@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +75,8 @@ class ContactForce:
     pulls: bool  # the normal force is negative: a surface cannot do that, a loop closure can
     slips: bool  # the force leaves the friction cone
     tips: bool  # the centre of pressure leaves the surface
+    rotation: Array  # (3, 3) of the contact's frame in the world
+    position: Array  # (3,) m, where the contact is in the world
 
     @property
     def feasible(self) -> bool:
@@ -85,6 +88,29 @@ class ContactForce:
         """[moment; force] at the contact in world axes."""
         return np.concatenate([self.axes @ self.moment, self.axes @ self.force])
 
+    @property
+    def own_wrench(self) -> Array:
+        """The same in the axes of the contact's frame, as a sensor there measures it."""
+        turn = self.rotation.T @ self.axes
+        return np.concatenate([turn @ self.moment, turn @ self.force])
+
+
+def center_of_pressure(
+    contacts: Sequence[ContactForce], normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0)
+) -> Array:
+    """Where on a plane (through `point`, with `normal`) the forces of contacts together have no
+    moment along it, (3,) in the world; NaN where they do not press."""
+    n, o = np.asarray(normal, np.float64), np.asarray(point, np.float64)
+    n = n / np.linalg.norm(n)
+    force, moment = np.zeros(3), np.zeros(3)
+    for contact in contacts:
+        force += contact.wrench[3:]
+        moment += contact.wrench[:3] + np.cross(contact.position - o, contact.wrench[3:])
+    along = float(n @ force)
+    if along == 0.0:
+        return np.full(3, np.nan)
+    return np.asarray(o + np.cross(n, moment) / along)
+
 
 @dataclass(frozen=True)
 class ContactSolution:
@@ -92,13 +118,21 @@ class ContactSolution:
 
     a: Array  # (nv,) accelerations
     force: Array  # (m,) all rows
-    contacts: tuple[ContactForce, ...]
+    contacts: tuple[Any, ...]  # a `ContactForce` per contact, a `LoopForce` per loop
     G: Array  # (m, nv) contact Jacobian
     gamma: Array  # (m,) G a = γ
     M: Array  # (nv, nv)
     inverse_inertia: Array  # (m, m) K = G M⁻¹ Gᵀ
     rank_deficient: bool  # contacts are redundant; forces are those of minimum norm
     conflicting: bool  # no acceleration satisfies all contacts; the nearest was taken
+    rows: tuple[slice, ...]  # of `force`, per constraint that was given
+
+    def center_of_pressure(
+        self, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0)
+    ) -> Array:
+        """Of all contacts with the world together, on a plane; `center_of_pressure`."""
+        ground = [c for c in self.contacts if isinstance(c, ContactForce) and not c.contact.other]
+        return center_of_pressure(ground, normal, point)
 
     @property
     def kkt(self) -> Array:
@@ -125,7 +159,7 @@ class FrictionSolution:
 
     a: Array  # (nv,) mean accelerations over the step
     force: Array  # (m,) all rows; also the start for the next step
-    contacts: tuple[ContactForce, ...]
+    contacts: tuple[Any, ...]  # a `ContactForce` per contact
     states: tuple[str, ...]  # "separates", "sticks" or "slides", per contact
     residual: float  # m/s, the largest velocity by which a contact is off
     iterations: int  # sweeps and Newton steps
@@ -138,6 +172,6 @@ class ImpactSolution:
 
     v: Array  # (nv,) velocities after it
     impulse: Array  # (m,) all rows
-    energy_lost: float  # J, never negative
+    energy_lost: float  # J; never negative but for velocities that were asked for
     rank_deficient: bool
     conflicting: bool

@@ -29,6 +29,7 @@ from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
+from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.control.stability import (
     DEFAULT_DELAY,
     Stability,
@@ -86,6 +87,9 @@ class Controller:
         self.motions = joint_motions(prepared.references) if given is None else given
         self.references = self._not_given(prepared.references)
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
+        self.measured: dict[str, Shape] = (  # what a state has beside q and v, and has to have
+            dict.fromkeys(MEASURED, (robot.nv,)) if len(prepared.springs) else {}
+        )
         self.payload = Payload(robot.model, fields.get("payload"))
         self.friction, self.integral = self._disturbances(fields)
         wanted = fields.get("observer")
@@ -104,7 +108,7 @@ class Controller:
             robot.nv_free,
             torques=robot.nv if self.law.is_torque else 0,
             unactuated=6 if robot.model.base == "floating" else 0,
-            state=robot.nq + robot.nv + references,
+            state=self.first_reference + references,
             gains=len(packed),
             memory=len(prepared.memory),
             out=sum(math.prod(shape) for shape in self.outputs.values()),
@@ -119,6 +123,7 @@ class Controller:
             bodies=len(robot.model.bodies),
             friction=len(self.friction.viscous),
             bias=len(self.integral.limit),
+            springs=len(prepared.springs),
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
@@ -196,6 +201,9 @@ class Controller:
         data.sharpness[:] = friction.sharpness
         data.sticking[:] = friction.coulomb  # at rest, as far as anyone knows
         data.bias_limit[:] = self.integral.limit
+        springs = self.prepared.springs
+        data.stiffness[:], data.motor_inertia[:] = springs.stiffness, springs.motor_inertia
+        data.spring_damping[:] = springs.damping
 
     def _fill_record(self) -> None:
         record, prepared = self.record[0], self.prepared
@@ -212,9 +220,15 @@ class Controller:
         record.reference_velocity = self._place_of("v_ref")
         record.friction_share, record.bias_rate = self.friction.share, self.integral.rate
 
+    @property
+    def first_reference(self) -> int:
+        """Where references begin in the state: behind q, v and what else is measured."""
+        measured = sum(math.prod(shape) for shape in self.measured.values())
+        return self.robot.nq + self.robot.nv + measured
+
     def _place_of(self, reference: str) -> int:
         """Where a reference begins in the state; -1 where the law has no such."""
-        start = self.robot.nq + self.robot.nv
+        start = self.first_reference
         for name, value in self.references.items():
             if name == reference:
                 return start
@@ -261,9 +275,11 @@ class Controller:
     def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
 
-        What was never given a reference holds the state of the first call; references that are not
-        given again keep their values. `elapsed` s since the last call is for laws that learn and
-        for the observer. Nothing but the law and the limits of torques: `step` has the rest.
+        What a law measures beside q and v (`measured`: motor_q, motor_v) has to come with every
+        call, by name as references do. What was never given a reference holds the state of the
+        first call; references that are not given again keep their values. `elapsed` s since the
+        last call is for laws that learn and for the observer. Nothing but the law and the limits of
+        torques: `step` has the rest.
         """
         status = self.evaluate(q, v, elapsed, references)
         return self._result(status)
@@ -299,18 +315,25 @@ class Controller:
     def take_state(
         self, q: Any, v: Any, elapsed: float = 0.0, references: Mapping[str, Any] = EMPTY
     ) -> None:
-        """Check a state and lay it out for compiled code."""
+        """Check a state and lay it out for compiled code; what it has beside q and v is named as
+        references are."""
         robot, data = self.robot, self.data
         for name in references:
-            if name not in self.references:
+            if name not in self.references and name not in self.measured:
                 listed = ", ".join(self.references) or "none"
                 message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
                 raise InputError(message, f"references.{name}")
-        q = robot.tree.own_q(q)
+        state = [robot.tree.own_q(q), numbers("v", v, (robot.nv,))]
+        for name, shape in self.measured.items():
+            if references.get(name) is None:
+                message = f"{name}: missing, law {self.name!r} needs it with every state"
+                raise InputError(message, name, None, str(shape))
+            state.append(numbers(name, references[name], shape))
         for name, value in references.items():
-            shape = self.references[name].shape
-            self.references[name] = numbers(f"references.{name}", value, shape)
-        np.concatenate([q, numbers("v", v, (robot.nv,))], out=data.state[: robot.nq + robot.nv])
+            if name in self.references:
+                shape = self.references[name].shape
+                self.references[name] = numbers(f"references.{name}", value, shape)
+        np.concatenate(state, out=data.state[: self.first_reference])
         if self.references:
             np.concatenate([part.ravel() for part in self.references.values()], out=data.command)
         self.record[0].elapsed = number("elapsed", elapsed)

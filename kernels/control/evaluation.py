@@ -56,6 +56,7 @@ def evaluate(handle, control, data):
     """
     sizes = sizes_of(control)
     keep_memory(control, data)
+    data.unmodelled[:] = 0.0
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
@@ -65,7 +66,7 @@ def evaluate(handle, control, data):
         if not math.isfinite(data.out[k]):
             status |= NONFINITE
     if status & NONFINITE:
-        data.out[:] = 0.0
+        data.out[:] = data.unmodelled[:] = 0.0
     if status & (NONFINITE | SOLVER):
         restore_memory(control, data)
     return status

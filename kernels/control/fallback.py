@@ -5,6 +5,9 @@
     gravity   gravity is compensated, motion is damped
     zero      nothing
 
+Where there are springs between motors and links, position and speed are those of motors, which
+torques act on directly: what brakes a motor takes energy away however its link swings.
+
 On a fixed base the torque for that v̇ is the inverse dynamics: it suits any pose and any arm. A
 floating base stands on contacts that this knows nothing of: there the newest torque of the law is
 kept, and joints are held about where they were with what their inertia allows.
@@ -19,8 +22,8 @@ from torqued.kernels.control.law import (
     expand_v,
     joint_error,
     project,
-    velocity,
 )
+from torqued.kernels.control.springs import motor_position, motor_velocity
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import place
 from torqued.kernels.dynamics.rnea import (
@@ -55,13 +58,13 @@ def brake_or_hold(session, sizes, data, dt):
     if session.holding != 0 or session.fallback == GRAVITY:
         return
     session.braked += dt
-    v = velocity(sizes, data)
+    v = motor_velocity(sizes, data)
     if session.fallback == BRAKE and session.braked < LONGEST_BRAKING:
         for k in range(sizes.unactuated, sizes.nv):
             if abs(v[k]) > AT_REST * data.speed[k]:
                 return
     session.holding = 1
-    copy(data.state[: sizes.nq], data.hold_at)
+    copy(motor_position(sizes, data), data.hold_at)
 
 
 @kernel
@@ -71,10 +74,10 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     if session.fallback == ZERO:
         return
     brake_or_hold(session, sizes, data, dt)
-    e, a, v = data.rows[0], data.rows[1], velocity(sizes, data)
+    e, a, v = data.rows[0], data.rows[1], motor_velocity(sizes, data)
     expand_state(sizes, data)
     if session.holding != 0:
-        joint_error(work, sizes, data, data.hold_at, e)
+        drive_error(work, sizes, data, e)
     else:
         e[:] = 0.0
     if sizes.unactuated > 0:
@@ -91,6 +94,19 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     collect_forces(work, data.tau_free)
     add_armature(work, data.a_free, data.tau_free)
     project(data, data.tau_free, tau)
+    for k in range(sizes.springs):
+        tau[k] += data.motor_inertia[k] * a[k]
+
+
+@kernel
+def drive_error(work, sizes, data, e):
+    """How far what torques act on is from where it is held; needs expand_state."""
+    if sizes.springs == 0:
+        joint_error(work, sizes, data, data.hold_at, e)
+        return
+    at = motor_position(sizes, data)
+    for k in range(sizes.nv):
+        e[k] = at[k] - data.hold_at[k]
 
 
 @kernel

@@ -15,6 +15,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.control.law import Array
 from torqued.kernels.control.mass_inverse import configurations, mass_inverse
+from torqued.kernels.control.slow_modes import slowed
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -33,9 +34,20 @@ class FrameMobility:
 
     most: tuple[float, float]  # largest eigenvalue of the two blocks in any configuration
     typical: tuple[float, float]  # median of the smallest one that is not zero
+    turning: Array  # (N, 3, 3) of rotations in the frame's own axes, in all configurations
     directions: tuple[int, int, int]  # that it can turn, move and do both in, at most
     force: float  # N, that no joint needs more than its effort for, whichever way it points
     moment: float  # N m
+
+    def rotational_stiffness(self, rate: float, most: float) -> Array:
+        """(3, 3) N m/rad in the frame's axes that turns it no faster than `rate`, rad/s.
+
+        Most wrists end in a joint that weighs far less than what is before it, about an axis that
+        the frame keeps: a stiffness that is the same about all axes would be that of the lightest.
+        """
+        _, axes = np.linalg.eigh(self.turning.mean(axis=0))
+        k = slowed(axes.T @ self.turning @ axes, np.full(3, most), rate**2)
+        return np.asarray(axes * k @ axes.T)
 
     def rows(self, first: int, count: int) -> int:
         """Directions that the frame can move in among these rows of its twist."""
@@ -58,6 +70,7 @@ def frame_mobility(robot: Robot, frame: str, point: Any = None) -> FrameMobility
 
 def measure(robot: Robot, frame: str, point: Any) -> FrameMobility:
     blocks: tuple[list[Any], list[Any]] = ([], [])
+    turning: list[Array] = []
     counts, lightest = np.zeros(3, int), np.full(2, np.inf)
     effort = np.where(robot.limits.effort > 0.0, robot.limits.effort, np.inf)
     for q in configurations(robot, SAMPLES):
@@ -65,6 +78,8 @@ def measure(robot: Robot, frame: str, point: Any) -> FrameMobility:
         A = J @ mass_inverse(robot, q) @ J.T
         if not np.isfinite(A).all():
             raise InputError("point: too far away from its frame", "point", None, "metres")
+        R = robot.frame_pose(q, frame)[:3, :3]
+        turning.append(R.T @ A[ROTATION, ROTATION] @ R)
         parts = [np.linalg.eigvalsh(A[rows, rows]) for rows in (ROTATION, TRANSLATION)]
         for block, values in zip(blocks, parts, strict=True):
             block.append(values)
@@ -81,6 +96,7 @@ def measure(robot: Robot, frame: str, point: Any) -> FrameMobility:
     return FrameMobility(
         most=(float(found[0].max()), float(found[1].max())),
         typical=(smallest(found[0]), smallest(found[1])),
+        turning=np.array(turning),
         directions=(int(counts[0]), int(counts[1]), int(counts[2])),
         force=float(lightest[0]),
         moment=float(lightest[1]),

@@ -4,8 +4,15 @@
 
 Laws that have a reference velocity add F(v_ref), which the robot's own friction −F(v) makes
 −(F(v) − F(v_ref)): F grows with v, so that this never gives energy to v − v_ref. It is a feed-
-forward and cannot chatter. Laws without one add a share below one of F(v): what is left of the
-robot's friction still brakes. The observer takes F(v) for the robot's own and not for a contact.
+forward and cannot chatter. Laws without one add most of the friction at the measured velocity,
+
+    R(v) = share · viscous v + coulomb (t − t within ± (1 − share)),    t = tanh(v / smoothing)
+
+all but a share of the viscous and the first part of the Coulomb friction. So F − R grows with v as
+F does, and brakes; and near rest R has no slope but the viscous one: noise is not compensated, and
+a robot with less friction than was told is not set in motion by it. `impedance` moves its frame by
+joint velocities w: it adds F(w) − R(w) besides, so that F − R brakes v − w. The observer takes F(v)
+for the robot's own and not for a contact.
 """
 
 from __future__ import annotations
@@ -33,6 +40,9 @@ MOST_MEASURED = 0.95
 #: Speeds within which Coulomb friction changes its sign: of the velocity limit, and at most.
 SMOOTHING_SHARE, MOST_SMOOTHING = 0.01, 0.05
 LEAST_SMOOTHING = 1e-4
+#: rad/s, at least by default for a measured velocity: encoders have noise of about 1 mrad/s, and
+#: four times that is then within the part of Coulomb friction that is left alone.
+LEAST_MEASURED = 0.02
 
 
 class Friction:
@@ -52,7 +62,7 @@ class Friction:
         viscous, coulomb = own_friction(robot.model)
         self.viscous = per_joint(robot, fields, "viscous", viscous)
         self.coulomb = per_joint(robot, fields, "coulomb", coulomb)
-        smoothing = per_joint(robot, fields, "smoothing", default_smoothing(robot))
+        smoothing = per_joint(robot, fields, "smoothing", default_smoothing(robot, by_reference))
         if (smoothing < LEAST_SMOOTHING).any():
             wanted, least = f"{LEAST_SMOOTHING:g} rad/s or more", float(smoothing.min())
             name = "friction.smoothing"
@@ -105,12 +115,13 @@ def per_joint(robot: Robot, fields: Mapping[str, Any], name: str, default: Array
     return np.broadcast_to(values, (robot.nv,)).copy()
 
 
-def default_smoothing(robot: Robot) -> Array:
-    """rad/s, m/s: a hundredth of a joint's speed, and no more than a slow motion."""
+def default_smoothing(robot: Robot, by_reference: bool) -> Array:
+    """rad/s, m/s: a hundredth of a joint's speed, at most a slow motion, no less than noise."""
     fastest = robot.limits.velocity
     usable = np.isfinite(fastest) & (fastest > 0.0)
     share = SMOOTHING_SHARE * np.where(usable, fastest, np.inf)
-    return np.clip(share, 10.0 * LEAST_SMOOTHING, MOST_SMOOTHING)
+    least = 10.0 * LEAST_SMOOTHING if by_reference else LEAST_MEASURED
+    return np.clip(share, least, MOST_SMOOTHING)
 
 
 def share_of(fields: Mapping[str, Any], by_reference: bool) -> float:
@@ -135,8 +146,10 @@ def friction_at(data, k, v):
 
 @kernel
 def add_torque(control, sizes, data, k, tau):
-    """Add to the torque of joint k, and to the power that the law's balance has from outside."""
+    """Add what forces that the tree does not have take away again to the torque of joint k, and to
+    the power that the law's balance has from outside."""
     data.out[k] += tau
+    data.unmodelled[k] += tau
     if control.accounts:
         data.out[sizes.nv + 2] += tau * data.out[sizes.nv + 3 + k]
 
@@ -146,10 +159,24 @@ def compensate_friction(control, sizes, data):
     """Add what it takes to overcome friction to the law's torque."""
     if len(data.viscous) == 0:
         return
-    start = control.reference_velocity if control.reference_velocity >= 0 else sizes.nq
+    share = control.friction_share
     for k in range(sizes.unactuated, sizes.torques):
-        tau = control.friction_share * friction_at(data, k, data.state[start + k])
+        if control.reference_velocity >= 0:
+            tau = share * friction_at(data, k, data.state[control.reference_velocity + k])
+        else:
+            v = data.state[sizes.nq + k]
+            tau = measured_part(data, k, share, v)
+            if control.accounts:  # the port's velocity is v − w
+                w = v - data.out[sizes.nv + 3 + k]
+                tau += friction_at(data, k, w) - measured_part(data, k, share, w)
         add_torque(control, sizes, data, k, tau)
+
+
+@kernel
+def measured_part(data, k, share, v):
+    """R(v) of joint k: what is compensated of the friction at a measured velocity."""
+    t, left = math.tanh(data.sharpness[k] * v), 1.0 - share
+    return share * data.viscous[k] * v + data.coulomb[k] * (t - min(max(t, -left), left))
 
 
 @kernel

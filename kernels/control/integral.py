@@ -103,4 +103,5 @@ def compensate_bias(control, sizes, data):
         if control.status & FREEZING == 0 and math.isfinite(residual[k]):
             b = data.bias[k] + step * (residual[k] - data.bias[k])
             data.bias[k] = min(max(b, -data.bias_limit[k]), data.bias_limit[k])
-        add_torque(control, sizes, data, k, -data.bias[k])
+        if sizes.springs == 0:  # a law of springs counts it among the torques on links
+            add_torque(control, sizes, data, k, -data.bias[k])

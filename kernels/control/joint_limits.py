@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
 from torqued.kernels.control.references.motions import Array
+from torqued.kernels.control.references.pace import LOAD_SHARE
 from torqued.kernels.input_checks import numbers
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ SPEED_TIME, ACCELERATION_TIME = 0.2, 0.05
 EFFORT_SHARE = 0.5
 #: Angular and linear speed of frames, rad/s and m/s.
 FRAME_SPEEDS = (2.5, 1.0)
-NAMES = ("velocity", "acceleration", "jerk", "angular", "linear")
+NAMES = ("velocity", "acceleration", "jerk", "load", "angular", "linear")
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
     """Limits of references: the robot's, or `reference_limits`, a map of some of them; false for
     none on what is given, as of a program that has limits of its own.
 
-    velocity, acceleration, jerk: number or (nv,); angular (rad/s) and linear (m/s): speeds of
-    frames.
+    velocity, acceleration, jerk: number or (nv,); load: share of the efforts that weight may take
+    in poses that are moved to; angular (rad/s) and linear (m/s): speeds of frames.
     """
     own = joint_limits(robot)
     data.lower[:], data.upper[:] = own.lower, own.upper
@@ -139,6 +140,7 @@ def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
         data.jerk[:] = data.acceleration / ACCELERATION_TIME
     if "jerk" in limits:
         data.jerk[:] = of("jerk", 0.0, (), (n,))
+    data.load_share[:] = of("load", LOAD_SHARE, ())
     angular, linear = of("angular", FRAME_SPEEDS[0], ()), of("linear", FRAME_SPEEDS[1], ())
     rate = 1.0 / SPEED_TIME
     data.frame_limits[:] = angular, linear, rate, rate / ACCELERATION_TIME

@@ -20,7 +20,8 @@ from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import Motion
-from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, first_reference, sizes_of
+from torqued.kernels.control.springs import RIGID, Springs
 from torqued.kernels.dynamics.manifold import fill_difference
 from torqued.kernels.dynamics.mimic import (
     expand,
@@ -61,8 +62,11 @@ class Prepared:
     iteration_time: float = 0.0  # ns that one takes, estimated
     law_memory: int = 0  # address of memory that the law alone uses
     owner: Any = None  # who keeps that memory alive
+    axes: str = ""  # of a frame that are controlled: all, position, orientation; "": no frame is
     #: Which references belong together; those are held until they are given. None: those of joints.
     motions: tuple[Motion, ...] | None = None
+    #: Between motors and links, of laws that measure both: states have the motors' as well.
+    springs: Springs = RIGID
 
 
 @dataclass(frozen=True)
@@ -77,11 +81,22 @@ class Law:
     #: What it is at rest, δτ = −K δq − D δv: K and D (N, nv, nv) at N poses, from gains and all
     #: fields; stability.py judges by it.
     linearization: Callable[[Robot, Gains, Fields, Poses], tuple[Array, Array]] | None = None
+    #: In its place for robots that are more than M: the largest eigenvalue (N,) of the sampled loop
+    #: at N poses, with a period and a delay in s.
+    radii: Callable[[Robot, Gains, Fields, Poses, float, float], Array] | None = None
+    #: Where that is done, for laws of robots that stand on contacts: configurations, and M along
+    #: the directions that contacts leave free, as K and D are. None: all poses, all joints.
+    stances: Callable[[Robot, Fields], Poses] | None = None
     #: Gains that make the law slower or faster: 1 for those in proportion to rates (damping), 2
-    #: for those to their squares (stiffness).
+    #: for those to their squares (stiffness). "*.damping": of any task, contact or posture.
     scaling: Mapping[str, int] = field(default_factory=dict)
     #: Gains that another gain, once given, makes void: by the name of that one.
     replaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def power(self, gain: str) -> int:
+        """How a gain scales with rates."""
+        word = "*." + gain.rpartition(".")[2]
+        return self.scaling.get(gain, self.scaling.get(word, 0) if "." in gain else 0)
 
 
 def power_outputs(robot: Robot) -> dict[str, Shape]:
@@ -121,19 +136,19 @@ def open_control(handle, address):
 
 @kernel
 def q_ref(sizes, data):
-    start = sizes.nq + sizes.nv
+    start = first_reference(sizes)
     return data.state[start : start + sizes.nq]
 
 
 @kernel
 def v_ref(sizes, data):
-    start = 2 * sizes.nq + sizes.nv
+    start = first_reference(sizes) + sizes.nq
     return data.state[start : start + sizes.nv]
 
 
 @kernel
 def a_ref(sizes, data):
-    start = 2 * sizes.nq + 2 * sizes.nv
+    start = first_reference(sizes) + sizes.nq + sizes.nv
     return data.state[start : start + sizes.nv]
 
 

@@ -3,10 +3,11 @@
     r = K_o (p − ∫ (τ − F + Cᵀ v − g + r) dt − p_0)        p = M v
 
 r follows the external torque like a first-order filter with the rate K_o; F is friction, as far as
-it is known (friction.py). It needs C only as Cᵀ v,
-in O(N), and no accelerations. A contact is detected where a joint's |r| exceeds its threshold, and
-ends where all are below their release. On a serial arm a force on a link is felt by the joints
-before it and by no other: the last joint that feels it moves the touched link.
+it is known (friction.py). Through springs a link feels their torque in place of τ − F, which is
+measured (springs.py). It needs C only as Cᵀ v, in O(N), and no accelerations. A contact is detected
+where a joint's |r| exceeds its threshold, and ends where all are below their release. On a serial
+arm a force on a link is felt by the joints before it and by no other: the last joint that feels it
+moves the touched link.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.friction import own_torque, unknown_torque
 from torqued.kernels.control.law import (
     Array,
@@ -28,6 +30,7 @@ from torqued.kernels.control.law import (
     project,
     row,
 )
+from torqued.kernels.control.springs import spring_torque
 from torqued.kernels.control.typical_inertia import configurations
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.momentum import fill_momentum
@@ -106,6 +109,15 @@ def observer_outputs(robot: Robot) -> dict[str, Shape]:
     return {"external": (robot.nv,), "contact": (), "link": ()}
 
 
+@kernel
+def joint_torque(sizes, data, k):
+    """What acts on the link of joint k: the torque that was sent last, less what friction took; or
+    the spring's, behind all friction of its motor."""
+    if sizes.springs > 0:
+        return spring_torque(sizes, data, k)
+    return data.last[k] + own_torque(sizes, data, k)
+
+
 @law
 def observe(handle, address):
     """Update the observer with this tick's state and the torque that was sent last."""
@@ -126,7 +138,7 @@ def observe(handle, address):
         copy(p, integral)
     touched, felt, last = False, False, -1
     for k in range(n):
-        known = data.last[k] + rate[k] + own_torque(sizes, data, k)
+        known = joint_torque(sizes, data, k) + rate[k]
         integral[k] += control[0].elapsed * (known + residual[k])
         residual[k] = gain[k] * (p[k] - integral[k])
         size = abs(residual[k]) - unknown_torque(sizes, data, k, gain[k], control[0].elapsed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -30,14 +31,17 @@ class Poses:
     """N configurations of a robot and their mass matrices."""
 
     q: Array  # (N, nq)
-    M: Array  # (N, nv, nv)
+    M: Array  # (N, nv, nv), or (N, n, n) along the directions `free`
+    free: Array | None = None  # (N, nv, n) in which a robot on contacts can move; None: all
+    rows: Array | None = None  # (N, 3 points, nv) of its contacts' points, world axes
 
     def __len__(self) -> int:
         return len(self.q)
 
     def only(self, k: int) -> Poses:
         """The k-th one."""
-        return Poses(self.q[k : k + 1], self.M[k : k + 1])
+        free, rows = (None if x is None else x[k : k + 1] for x in (self.free, self.rows))
+        return Poses(self.q[k : k + 1], self.M[k : k + 1], free, rows)
 
 
 _KNOWN: WeakKeyDictionary[Robot, Poses] = WeakKeyDictionary()
@@ -90,7 +94,7 @@ def coupled_groups(*matrices: Array) -> list[NDArray[np.int64]]:
     n = matrices[0].shape[-1]
     linked = np.zeros((n, n), bool)
     for matrix in matrices:
-        linked |= (matrix.reshape(-1, n, n) != 0.0).any(axis=0)
+        linked |= (matrix != 0.0).reshape(math.prod(matrix.shape[:-2]), n, n).any(axis=0)
     linked |= linked.T
     groups, left = [], list(range(n))
     while left:

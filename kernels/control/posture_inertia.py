@@ -9,6 +9,7 @@ import numpy as np
 
 from torqued.kernels.control.law import Array
 from torqued.kernels.control.mass_inverse import configurations, mass_inverse
+from torqued.kernels.control.slow_modes import slowed
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 SAMPLES = 24
 #: How many times lighter than each joint by itself joints may be together, at most.
 SPREAD = 8.0
-#: Steps of the search.
-STEPS = 24
 
 _KNOWN: WeakKeyDictionary[Robot, Array] = WeakKeyDictionary()
 
@@ -42,15 +41,6 @@ def measure(robot: Robot) -> Array:
     poses = configurations(robot, SAMPLES)
     inverse = np.array([mass_inverse(robot, q)[first:, first:] for q in poses])
     typical = np.mean([np.diag(robot.mass_matrix(q))[first:] for q in poses], axis=0)
-    mobility = np.diagonal(inverse, axis1=1, axis2=2).max(axis=0)
-    k = np.minimum(typical, SPREAD / mobility)
-    for _ in range(STEPS):
-        root = np.sqrt(k)
-        values, vectors = np.linalg.eigh(root[:, None] * inverse * root)
-        excess = np.log(np.maximum(values[:, -1] / SPREAD, 1.0))
-        if excess.max(initial=0.0) < 0.05:
-            break
-        k *= np.exp(-(vectors[:, :, -1] ** 2 * excess[:, None]).max(axis=0))
     found = np.zeros(robot.nv)
-    found[first:] = k
+    found[first:] = slowed(inverse, typical, SPREAD)
     return found

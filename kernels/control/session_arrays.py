@@ -34,12 +34,15 @@ class Sizes(NamedTuple):
     bodies: int
     friction: int  # nv, or 0 where it is not compensated
     bias: int  # nv, or 0 without integral action
+    springs: int  # nv, or 0 where motors move joints without springs between
 
 
 class SessionArrays(NamedTuple):
     """What a law reads and writes."""
 
-    state: Floats = array(float, "state")  # q, v and the references in effect
+    state: Floats = array(
+        float, "state"
+    )  # q, v, with springs motor_q, motor_v; references in effect
     gains: Floats = array(float, "gains")  # as the law wants them
     target: Floats = array(float, "gains")  # where they are going
     wanted: Floats = array(float, "gains")  # where they are to go next: Python's, until it says so
@@ -56,7 +59,7 @@ class SessionArrays(NamedTuple):
     a_free: Floats = array(float, "nv_free")  # reference acceleration
     s_free: Floats = array(float, "nv_free")  # error
     tau_free: Floats = array(float, "nv_free")
-    rows: Floats = array(float, 8, "nv")  # scratch of laws
+    rows: Floats = array(float, 10, "nv")  # scratch of laws
     square: Floats = array(float, 5, "nv_free", "nv_free")  # scratch of laws that form matrices
     observer: Floats = array(float, "observer")  # its gains and memory; empty without one
     kept: Floats = array(float, "kept")  # what is remembered, as it was before this tick
@@ -86,6 +89,7 @@ class SessionArrays(NamedTuple):
     acceleration: Floats = array(float, "nv")
     jerk: Floats = array(float, "nv")
     least_inertia: Floats = array(float, "nv")
+    load_share: Floats = array(float, 1)  # of efforts, in poses that references go to; pace.py
     # what comes after the law
     planes: Records = array(PLANE, "planes")
     wall_row: Floats = array(float, "walls", "nv")  # walls.py
@@ -95,7 +99,9 @@ class SessionArrays(NamedTuple):
     wall_high: Floats = array(float, "walls")
     wall_now: Floats = array(float, "walls")
     wall_push: Floats = array(float, "walls")
+    wall_excess: Floats = array(float, 2, "nv")  # towards upper and lower ends
     wall_jacobian: Floats = array(float, 6, "nv_free")
+    unmodelled: Floats = array(float, "torques")  # of `out`, against friction and bias
     smooth: Floats = array(float, "torques")  # low-passed
     swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
@@ -110,6 +116,10 @@ class SessionArrays(NamedTuple):
     sticking: Floats = array(float, "friction")  # N m that may hide in friction, filtered
     bias: Floats = array(float, "bias")  # N m, estimated; integral.py
     bias_limit: Floats = array(float, "bias")
+    # springs between motors and links; springs.py
+    stiffness: Floats = array(float, "springs")  # N m/rad
+    motor_inertia: Floats = array(float, "springs")  # kg m², as the link sees it
+    spring_damping: Floats = array(float, "springs")  # N m s/rad, beside the spring
 
 
 SESSION = Layout(SessionArrays, Sizes)
@@ -120,6 +130,12 @@ _open, _open_sizes = SESSION.open, SESSION.open_sizes
 def sizes_of(control):
     """The sizes of a controller, from its record."""
     return _open_sizes(control.data)
+
+
+@kernel
+def first_reference(sizes):
+    """Where references begin in a state."""
+    return sizes.nq + sizes.nv + 2 * sizes.springs
 
 
 @kernel

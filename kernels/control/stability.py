@@ -41,7 +41,7 @@ LARGE = 40
 SUSPECTS = 6
 #: Squarings for that power.
 SQUARINGS = 9
-#: 1/s² and 1/s: beyond these nothing is computed but that it is unstable.
+#: Gains, and 1/s² and 1/s: beyond these nothing is computed but that it is unstable.
 HUGE = 1e15
 #: Smallest factor that is tried, and how finely one is searched for.
 LEAST, FINENESS = 1e-3, 0.02
@@ -74,7 +74,7 @@ def check_gains(
 
     `period` s of the loop, `delay` s from a state to its torque.
     """
-    if law.linearization is None:
+    if law.linearization is None and law.radii is None:
         return None
     known = _CHECKED.setdefault(robot, {})
     key = digest(law, gains, fields, period, delay)
@@ -96,20 +96,28 @@ def require_stable(
     found = check_gains(robot, law, gains, fields, period, delay)
     if found is None or found.stable:
         return gains, found
-    if fields.get("gains"):
-        raise refusal(robot, law, found, delay)
-    if found.factor == 0.0:
-        raise refusal(robot, law, found, delay)
+    if named_gains(fields) or found.factor == 0.0:
+        raise refusal(law, gains, found, delay)
     return scaled(law, gains, found.factor), found
 
 
-def refusal(robot: Robot, law: Law, found: Stability, delay: float) -> InputError:
+def named_gains(fields: Fields) -> bool:
+    """Whether a user chose gains: as such, or with a task."""
+    tasks = [task for task in fields.get("tasks") or () if isinstance(task, Mapping)]
+    return bool(fields.get("gains")) or any("stiffness" in t or "damping" in t for t in tasks)
+
+
+def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputError:
     pose = ", ".join(f"{x:.3g}" for x in found.pose)
     powers = ", ".join(
-        f"{name} × {found.factor**power:.3g}" for name, power in law.scaling.items() if power
+        f"{name} × {found.factor ** law.power(name):.3g}"
+        for name, value in gains.items()
+        if law.power(name) and np.any(value)
     )
     if found.factor == 0.0:
         powers = f"nothing down to rates × {LEAST:g}"
+        if not law.scaling:
+            powers = "less delay, or gains nearer to what the robot does by itself"
     return InputError(
         f"gains are unstable with a delay of {1e3 * delay:g} ms: at q = [{pose}] errors grow by "
         f"{-found.margin:.3g}/s; stable: {powers}",
@@ -130,7 +138,7 @@ def checked_delay(value: float) -> float:
 
 def scaled(law: Law, gains: Gains, factor: float) -> Gains:
     """Gains for the same motion, slower by a factor: rates by it, stiffness by its square."""
-    return {name: factor ** law.scaling.get(name, 0) * value for name, value in gains.items()}
+    return {name: factor ** law.power(name) * value for name, value in gains.items()}
 
 
 def digest(law: Law, gains: Gains, fields: Mapping[str, Any], period: float, delay: float) -> str:
@@ -147,11 +155,11 @@ def checked(
     robot: Robot, law: Law, gains: Gains, fields: Fields, period: float, delay: float
 ) -> Stability:
     """The check itself."""
-    poses = poses_of(robot)
+    poses = poses_of(robot) if law.stances is None else law.stances(robot, fields)
     radius, worst = worst_radius(law, robot, gains, fields, poses, period, delay)
     margin, factor = -math.log(max(radius, 1e-300)) / period, 1.0
     first = worst
-    while radius > 1.0 + ROUNDING and factor > LEAST:
+    while radius > 1.0 + ROUNDING and factor > LEAST and law.scaling:
         factor = stable_factor(law, robot, gains, fields, poses.only(worst), period, delay, factor)
         slower = scaled(law, gains, factor)
         radius, worst = worst_radius(law, robot, slower, fields, poses, period, delay)
@@ -184,9 +192,15 @@ def worst_radius(
     law: Law, robot: Robot, gains: Gains, fields: Fields, poses: Poses, period: float, delay: float
 ) -> tuple[float, int]:
     """The largest size of an eigenvalue over poses, and where it is."""
-    assert law.linearization is not None
-    K, D = law.linearization(robot, gains, fields, poses)
-    radii = spectral_radii(poses.M, K, D, period, delay)
+    scaled = [np.abs(value).max(initial=0.0) for name, value in gains.items() if law.power(name)]
+    if max(scaled, default=0.0) > HUGE:
+        return math.inf, 0
+    if law.radii is not None:
+        radii = law.radii(robot, gains, fields, poses, period, delay)
+    else:
+        assert law.linearization is not None
+        K, D = law.linearization(robot, gains, fields, poses)
+        radii = spectral_radii(poses.M, K, D, period, delay)
     worst = int(np.argmax(radii))
     return float(radii[worst]), worst
 

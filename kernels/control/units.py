@@ -7,9 +7,11 @@ from __future__ import annotations
 
 _UNITS = {
     "": ("violated", "iterations", "link", "active", "contact", "orientation", "pose"),
-    "rad": ("q", "q_ref", "posture", "posture.position"),
-    "rad/s": ("v", "v_ref", "port", "posture.velocity", "base.velocity"),
+    "rad": ("q", "q_ref", "motor_q", "posture", "posture.position"),
+    "rad/s": ("v", "v_ref", "motor_v", "port", "posture.velocity", "base.velocity"),
     "rad/s²": ("a", "a_ref", "posture.acceleration"),
+    "rad/s³": ("jerk_ref",),
+    "rad/s⁴": ("snap_ref",),
     "N m": ("tau", "g", "bias", "external"),
     "J": ("storage", "energy"),
     "W": ("dissipation", "reference_power"),

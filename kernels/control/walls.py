@@ -3,15 +3,20 @@
 Towards a wall at the distance d a joint may move with the speed v(d) from which it can still be
 braked. Near it, torques are changed by as little as holds
 
-    acceleration ≤ RATE (v(d) − speed)
+    acceleration ≤ RATE (v(d) − speed) − b,     db/dt = RATE²/4 (speed − v(d)),   b ≥ 0
 
-for the torques of the law and the robot as it is. With the rows R of all walls that are near,
+for the torques of the law and the robot as it is; b is what a model that is wrong, or someone who
+pushes, makes a joint too fast by: without it a joint would creep through its end. With the rows R
+of all walls that are near,
 
     a_R = R a + A λ,   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
 
 and λ the pushes that bring a_R within its bounds, found row by row. What walls take from the robot
 they keep in a store, and they never give back more than is in there: together with any passive law
 they are passive.
+
+Between motors and links with springs, M q̈ + B θ̈ = τ − C v − g: walls go by the mean acceleration
+of links and motors, with M + B in place of M, and by the speed of motors, which torques act on.
 """
 
 from __future__ import annotations
@@ -25,22 +30,27 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.common.status import WALL
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import expand_state, inner, project, velocity
+from torqued.kernels.control.law import expand_state, inner, project, project_square, square
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.limiter import approach
+from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
+from torqued.kernels.dynamics.composite import composite_inertias
+from torqued.kernels.dynamics.crba import fill_mass_matrix
 from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, frame_placement
 from torqued.kernels.dynamics.kinematics import drift, place
-from torqued.kernels.dynamics.rnea import body_forces, rest_acceleration
+from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
 from torqued.kernels.input_checks import numbers
+from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 from torqued.kernels.primitives.spatial import add, dot
 from torqued.kernels.primitives.tuples import load3
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: 1/s: how fast a speed that is too large is taken away, and how fast a wall is come up to.
-RATE, NEAR_RATE = 60.0, 20.0
+#: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
+#: which a faster one would swing on; and how fast a wall is come up to.
+RATE, SPRING_RATE, NEAR_RATE = 150.0, 60.0, 20.0
 #: Share of the speed limit at which a joint outside of its limits is let back.
 RETURN_SPEED = 0.1
 #: A wall is looked at where its bound of acceleration is below so many times the usual one.
@@ -63,32 +73,44 @@ def allowed_speed(d, most, braking, may_return):
 
 
 @kernel
-def bound(d, speed, most, braking, may_return):
+def bound(d, speed, most, braking, may_return, rate):
     """The largest acceleration towards a wall."""
-    return RATE * (allowed_speed(d, most, braking, may_return) - speed)
+    return rate * (allowed_speed(d, most, braking, may_return) - speed)
 
 
 @kernel
-def joint_bounds(data, k, q, v, store):
+def learned_bound(data, side, k, usual, dt):
+    """The same of a joint, less what it was too fast by for some time."""
+    b = data.wall_excess[side, k] - 0.25 * RATE * usual * dt
+    b = data.wall_excess[side, k] = min(max(b, 0.0), AHEAD * data.acceleration[k])
+    return usual - b
+
+
+@kernel
+def joint_bounds(data, k, q, v, store, has_springs, dt):
     """Smallest and largest acceleration of a joint."""
+    rate = SPRING_RATE if has_springs else RATE
     most, braking = data.speed[k], data.acceleration[k]
     may_return = store > 0.5 * data.least_inertia[k] * (RETURN_SPEED * most) ** 2
-    up = bound(data.upper[k] - q, v, most, braking, may_return)
-    down = bound(q - data.lower[k], -v, most, braking, may_return)
+    up = bound(data.upper[k] - q, v, most, braking, may_return, rate)
+    down = bound(q - data.lower[k], -v, most, braking, may_return, rate)
+    if not has_springs:  # behind one, what a motor lacks would be learned too late
+        up, down = learned_bound(data, 0, k, up, dt), learned_bound(data, 1, k, down, dt)
     if down < -up:  # between walls that contradict each other: brake
-        return -RATE * v, -RATE * v
+        return -rate * v, -rate * v
     return -down, up
 
 
 @kernel
-def near_joints(control, sizes, data, v):
+def near_joints(control, sizes, data, v, dt):
     """Rows of joints that may have to be held, and their bounds. Returns how many."""
     count = 0
     for k in range(sizes.unactuated, sizes.nv):
         i = data.coordinate[k]
         if i < 0 or control.has_walls == 0:
             continue
-        low, high = joint_bounds(data, k, data.state[i], v[k], control.wall_energy)
+        store, has_springs = control.wall_energy, sizes.springs > 0
+        low, high = joint_bounds(data, k, data.state[i], v[k], store, has_springs, dt)
         ahead = AHEAD * data.acceleration[k]
         if low > -ahead or high < ahead:
             data.wall_row[count] = 0.0
@@ -101,7 +123,7 @@ def near_joints(control, sizes, data, v):
 @kernel
 def near_planes(work, control, sizes, data, count):
     """The same of frames before planes, behind the first `count` rows; needs place."""
-    v = velocity(sizes, data)
+    v = motor_velocity(sizes, data)
     for j in range(len(data.planes)):
         plane, J = data.planes[j], data.wall_jacobian
         n = (plane.normal[0], plane.normal[1], plane.normal[2])
@@ -114,7 +136,8 @@ def near_planes(work, control, sizes, data, count):
         project(data, data.s_free, row)
         most = data.frame_limits[1]
         may_return = control.wall_energy > FRAME_RETURN
-        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return)
+        rate = SPRING_RATE if sizes.springs > 0 else RATE
+        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return, rate)
         if high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
             count += 1
@@ -128,7 +151,9 @@ def answer_rows(work, sizes, data, count, exact):
         x, row = data.wall_answer[i], data.wall_row[i]
         for k in range(sizes.nv):
             x[k] = row[k] if exact else row[k] / data.least_inertia[k]
-        if exact:
+        if exact and sizes.springs > 0:
+            cholesky_solve(square(sizes, data, 1, sizes.nv), x)
+        elif exact:
             solve_in_place(work, x)
     for i in range(count):
         for j in range(count):
@@ -160,10 +185,28 @@ def find_pushes(data, count):
 
 
 @kernel
+def solve_with_motors(work, sizes, data, tau, a):
+    """(M + B) a = τ − C v − g; needs body_forces. Leaves the factor of M + B. Returns a status."""
+    collect_forces(work, data.tau_free)
+    project(data, data.tau_free, a)
+    composite_inertias(work)
+    M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, sizes.nv)
+    fill_mass_matrix(work, M_free)
+    project_square(data, M_free, M)
+    for k in range(sizes.nv):
+        a[k] = tau[k] - a[k]
+        M[k, k] += data.motor_inertia[k]
+    status = cholesky(M)
+    if status == OK:
+        cholesky_solve(M, a)
+    return status
+
+
+@kernel
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
-    v = velocity(sizes, data)
-    count = near_joints(control, sizes, data, v)
+    v = motor_velocity(sizes, data)
+    count = near_joints(control, sizes, data, v, dt)
     if count == 0 and len(data.planes) == 0:
         return 0
     expand_state(sizes, data)
@@ -172,13 +215,20 @@ def hold_walls(work, control, sizes, data, dt):
     if count == 0:
         return 0
     # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
-    exact = sizes.unactuated == 0 and sizes.nv == sizes.nv_free
+    exact = sizes.springs > 0 or (sizes.unactuated == 0 and sizes.nv == sizes.nv_free)
     a = data.rows[7]
     a[:] = 0.0
     if exact:
         drift(work, data.v_free, rest_acceleration(work))
         body_forces(work)
-        exact = solve_motion(work, data.out[: sizes.nv], a) == OK
+        # Friction takes what is there to overcome it, whatever the tree's equations say.
+        net = data.rows[6]
+        for k in range(sizes.nv):
+            net[k] = data.out[k] - data.unmodelled[k]
+        if sizes.springs > 0:
+            exact = solve_with_motors(work, sizes, data, net, a) == OK
+        else:
+            exact = solve_motion(work, net, a) == OK
     answer_rows(work, sizes, data, count, exact)
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0

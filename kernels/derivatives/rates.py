@@ -104,6 +104,12 @@ def inverse_dynamics_rates(handle, scratch, q, v, a, jerk, snap, tau, tau_dot, t
     """τ, τ̇ and τ̈ of the motion with these rates."""
     work, space = open_work(handle), open_space(scratch)
     place(work, q)
+    fill_rates(work, space, v, a, jerk, snap, tau, tau_dot, tau_ddot)
+
+
+@kernel
+def fill_rates(work, space, v, a, jerk, snap, tau, tau_dot, tau_ddot):
+    """The same; needs place."""
     carry_rates(work, space, v, a, jerk, snap)
     rest = rest_acceleration(work)
     for i in range(len(work.bodies)):

@@ -26,8 +26,38 @@ DERIVATIVE_PATH = np.dtype(
         ("rate", "f8", (6, LANES)),  # Ṡ + Ψ̇
         ("second", "f8", (6, LANES)),  # Ψ̈
         ("spin", "f8", (3, LANES)),  # the angular part of Ψ̇
+        ("slide", "f8", (3, LANES)),  # the linear part of Ψ̇; second order only
         ("column", "i8", (LANES,)),
         ("out", "f8", (6, LANES)),  # results per column, before they are scattered
+    ],
+    align=True,
+)
+
+#: What second derivatives need of a column c and the columns x of a path block (second_order.py,
+#: pair_vectors.py), [angular; linear] where there are six.
+PAIR = np.dtype(
+    [
+        ("B", "f8", (6, LANES)),  # B(S_c) S_x
+        ("h", "f8", (3, LANES)),  # −B(S_c)ᵀ S_x
+        ("turn", "f8", (3, LANES)),  # 2 (ω_x × B^Cᵀ S_c − B(S_c)ᵀ Ψ̇_x)
+        ("slope", "f8", (3, LANES)),  # 2 Ḃ_cᵀ S_x
+        ("q", "f8", (6, LANES)),  # K_c Ψ̈_x + 2 Ḃ_c Ψ̇_x + S_x ×* G_c
+        ("v", "f8", (6, LANES)),  # K_c (Ṡ_x + Ψ̇_x) + 2 Ḃ_c S_x
+        ("force", "f8", (6, LANES)),  # 2 B(S_c) Ψ̇_x + S_x ×* H_c
+    ],
+    align=True,
+)
+
+#: Results of columns c, x and four columns y, before they are scattered: of which torque, and what
+#: it is differentiated by.
+TRIPLE = np.dtype(
+    [
+        (name, "f8", (LANES,))
+        for name in (
+            *("c_qq", "x_qq", "y_qq"),  # by the positions of the other two
+            *("c_qx_vy", "c_qy_vx", "x_qc_vy", "y_qc_vx", "y_qx_vc"),
+            *("c_vv", "y_vv"),  # half of those by the velocities of the other two
+        )
     ],
     align=True,
 )
@@ -51,6 +81,8 @@ class DerivativeSpace(NamedTuple):
     related_count: Indices = array(int, "strips")
     # Scratch. Matrices are in padded rows.
     path: Records = array(DERIVATIVE_PATH, "blocks")
+    pairs: Records = array(PAIR, "blocks")  # of one column with its path; second order
+    triple: Records = array(TRIPLE, 1)  # second order
     force_factor: Floats = array(float, "bodies", 12)  # of wrenches on a subtree; external_factors
     gain: Floats = array(float, "bodies", 6)  # what a adds to a body's acceleration; forward
     push: Floats = array(float, "bodies", 6)  # Σ I^C S a of the columns below a body; forward

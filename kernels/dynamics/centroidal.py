@@ -37,7 +37,7 @@ def kinetic_energy(work, v):
         twist = load6(state.v)
         energy += 0.5 * dot6(twist, inertia_times(world_inertia(body, state), twist))
         for k in range(body.columns):
-            energy += 0.5 * body.armature[k] * v[body.column + k] ** 2
+            energy += 0.5 * body.armature[k] * v[body.column + k] * v[body.column + k]
     return energy
 
 

@@ -45,7 +45,12 @@ def carry(work, w):
 @entry(WORK, VECTOR, VECTOR, VECTOR)
 def mass_product(handle, q, w, out):
     """out = M(q) w."""
-    work = open_work(handle)
+    fill_mass_product(open_work(handle), q, w, out)
+
+
+@kernel
+def fill_mass_product(work, q, w, out):
+    """The same for kernels."""
     place(work, q)
     carry(work, w)
     for i in range(len(work.bodies)):
@@ -60,7 +65,12 @@ def mass_product(handle, q, w, out):
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
 def coriolis_product(handle, q, v, w, out):
     """out = C(q, v) w with the Christoffel-consistent C."""
-    work = open_work(handle)
+    fill_coriolis_product(open_work(handle), q, v, w, out)
+
+
+@kernel
+def fill_coriolis_product(work, q, v, w, out):
+    """The same for kernels."""
     place(work, q)
     move(work, v)
     carry(work, w)
@@ -85,7 +95,12 @@ def coriolis_product(handle, q, v, w, out):
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
 def coriolis_transposed_product(handle, q, v, w, out):
     """out = C(q, v)ᵀ w; with w = v it is the term that a momentum observer needs."""
-    work = open_work(handle)
+    fill_coriolis_transposed_product(open_work(handle), q, v, w, out)
+
+
+@kernel
+def fill_coriolis_transposed_product(work, q, v, w, out):
+    """The same for kernels."""
     place(work, q)
     move(work, v)
     carry(work, w)

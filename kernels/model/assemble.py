@@ -26,8 +26,18 @@ from torqued.kernels.primitives import layout
 
 X, Y, Z = np.eye(3)
 
-#: Name of the joint that a floating base adds above the root link.
-ROOT_JOINT = "root_joint"
+#: Name of the joint that a floating base adds above the root link, and where a joint of the robot
+#: has that name already.
+ROOT_JOINT, OTHER_ROOT_JOINT = "root_joint", "floating_root_joint"
+
+
+def root_joint_name(description: Description) -> str:
+    """What the joint of a floating base is called: as no other joint."""
+    taken = {joint.name for joint in description.joints}
+    name = ROOT_JOINT if ROOT_JOINT not in taken else OTHER_ROOT_JOINT
+    while name in taken:
+        name += "_"
+    return name
 
 
 def axis_frame(axis: Array) -> Array:
@@ -87,7 +97,8 @@ class _Assembler:
         self.waiting: list[tuple[Joint, int, Pose, int] | range] = []
         self.base_joints = int(base == "floating")
         if base == "floating":
-            self.enter(Joint(ROOT_JOINT, "floating", "", self.root), -1, Pose(), 0)
+            name = root_joint_name(description)
+            self.enter(Joint(name, "floating", "", self.root), -1, Pose(), 0)
         else:
             self.attach(self.root, -1, Pose(), 0)
         while self.waiting:

@@ -9,6 +9,7 @@ import numpy as np
 from torqued.kernels.model.checks_mass import LARGEST, in_range
 from torqued.kernels.model.checks_tree import cycles
 from torqued.kernels.model.description import (
+    COMPOUND,
     JOINT_SIZES,
     SINGLE_DOF,
     USES_AXIS,
@@ -40,8 +41,8 @@ def check_placement(joint: Joint, findings: Findings) -> None:
 def check_joint(joint: Joint, findings: Findings) -> None:
     """Type, axis, pitch, limits and losses."""
     where = f"joint {joint.name!r}"
-    if joint.type not in JOINT_SIZES:
-        allowed = ", ".join(JOINT_SIZES)
+    if joint.type not in JOINT_SIZES and joint.type not in COMPOUND:
+        allowed = ", ".join([*JOINT_SIZES, *sorted(COMPOUND)])
         findings.fault(where, f"type {quoted(joint.type)} is unknown; allowed: {allowed}")
     if joint.type in USES_AXIS:
         _check_axis(joint, findings)

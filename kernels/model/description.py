@@ -41,6 +41,14 @@ SINGLE_DOF = frozenset({"revolute", "continuous", "prismatic", "helical"})
 USES_AXIS = SINGLE_DOF | {"planar"}
 
 
+#: Joint types that `compound.py` takes apart into a chain of simple ones: turns about `axis` and
+#: about the axis of one motion; a slide along `axis` and a turn about it; the motions in a row.
+COMPOUND = frozenset({"universal", "cylindrical", "generic"})
+
+#: What they may be made of.
+MOTIONS = ("revolute", "continuous", "prismatic")
+
+
 def _identity() -> Array:
     return np.eye(3)
 
@@ -110,6 +118,8 @@ class Joint:
     friction: float = 0.0
     armature: float = 0.0  # rotor inertia reflected to the joint, kg m^2 (or kg)
     mimic: Mimic | None = None
+    #: Of `COMPOUND` types only: kind and axis (3,) of each motion.
+    motions: tuple[tuple[str, Array], ...] = ()
 
 
 @dataclass(frozen=True)

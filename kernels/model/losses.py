@@ -16,7 +16,6 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.input_checks import known_name, nonnegative, shown
-from torqued.kernels.model.assemble import ROOT_JOINT
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Model
 
@@ -42,7 +41,8 @@ def with_friction(model: Model, given: Any) -> Model:
 
 def _by_joint(model: Model, key: str, value: Any, old: Array) -> Array:
     new = old.copy()
-    joints = {joint.name: joint for joint in model.joints if joint.name != ROOT_JOINT}
+    own = model.joints[1:] if model.base == "floating" else model.joints
+    joints = {joint.name: joint for joint in own}
     if not isinstance(value, Mapping):
         value = dict.fromkeys(joints, nonnegative(f"friction.{key}", value))
     for name, number in value.items():

@@ -1,7 +1,8 @@
 """URDF files into a `Description`.
 
 The standard joint types are read as the URDF specification says. torqued adds to the format:
-the other types of `description.JOINT_SIZES`, `<pitch value="metres per radian"/>` for helical
+the other types of `description.JOINT_SIZES` and of `description.COMPOUND` with `<motion
+type="revolute" xyz="…"/>` for their motions, `<pitch value="metres per radian"/>` for helical
 joints, `armature` in `<dynamics>`, and `inf` in `<limit>`.
 
 Whatever a file gets wrong in its syntax comes in one `ModelError`; whether the robot it describes
@@ -20,6 +21,7 @@ import numpy as np
 
 from torqued.common.errors import ModelError
 from torqued.kernels.model.description import (
+    COMPOUND,
     JOINT_SIZES,
     USES_AXIS,
     Array,
@@ -42,7 +44,7 @@ KNOWN_TAGS = {
     "link": {"inertial", "visual", "collision"},
     "link/inertial": {"origin", "mass", "inertia"},
     "joint": {"origin", "parent", "child", "axis", "limit", "dynamics", "mimic", "pitch"}
-    | {"calibration", "safety_controller"},
+    | {"calibration", "safety_controller", "motion"},
 }
 
 #: A file with few digits gives an axis length that is one within this; beyond, it gets a warning.
@@ -95,7 +97,11 @@ def _inertia(link: Node) -> Inertia:
     else:
         faults = len(link.findings.faults)
         ixx, iyy, izz = (moments.number(name) for name in ("ixx", "iyy", "izz"))
-        ixy, ixz, iyz = (moments.number(name, default=0.0) for name in ("ixy", "ixz", "iyz"))
+        products = ("ixy", "ixz", "iyz")
+        ixy, ixz, iyz = (moments.number(name, default=0.0) for name in products)
+        absent = [name for name in products if not moments.has(name)]
+        if absent:
+            moments.warn(f"{', '.join(absent)} missing, taken for 0")
         if len(link.findings.faults) == faults:  # else no inertia at all stands in
             rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     pose = _pose(inertial)
@@ -125,8 +131,9 @@ def _pose(node: Node) -> Pose:
 
 def _joint(node: Node) -> Joint:
     kind = node.text("type") or "fixed"  # which stands in for none
-    if kind.strip() and kind not in JOINT_SIZES:
-        node.fault(f"type {quoted(kind)} is unknown; allowed: {', '.join(JOINT_SIZES)}")
+    if kind.strip() and kind not in JOINT_SIZES and kind not in COMPOUND:
+        allowed = ", ".join([*JOINT_SIZES, *sorted(COMPOUND)])
+        node.fault(f"type {quoted(kind)} is unknown; allowed: {allowed}")
     dynamics = node.child("dynamics")
     damping, friction, armature = (
         dynamics.number(name, default=0.0) if dynamics else 0.0
@@ -145,14 +152,26 @@ def _joint(node: Node) -> Joint:
         friction=friction,
         armature=armature,
         mimic=_mimic(node),
+        motions=_motions(node, kind),
     )
+
+
+def _motions(joint: Node, kind: str) -> tuple[tuple[str, Array], ...]:
+    motions = [
+        (motion.text("type"), np.array(motion.numbers("xyz", (1.0, 0.0, 0.0))))
+        for motion in joint.children("motion")
+    ]
+    if motions and kind not in COMPOUND:
+        joint.warn(f"<motion> is ignored on a {kind} joint")
+        return ()
+    return tuple(motions)
 
 
 def _axis(joint: Node, kind: str) -> Array:
     default = (1.0, 0.0, 0.0)
     element = joint.child("axis")
     axis = element.numbers("xyz", default) if element else default
-    if kind not in USES_AXIS:
+    if kind not in USES_AXIS | COMPOUND:
         return np.array(default)  # files in circulation give fixed joints the axis 0 0 0
     length = math.hypot(*axis)
     if length == 0.0 or abs(length - 1.0) <= 1e-15:  # zero is for `checks.py` to refuse

@@ -21,7 +21,7 @@ code alike: another array is one more line, and the order of the lines means not
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
@@ -93,8 +93,14 @@ class Layout(Generic[ArraysT, SizesT]):
     open_sizes    address → the sizes
     """
 
-    def __init__(self, arrays: type[ArraysT], sizes: type[SizesT]) -> None:
-        self._arrays, self._sizes = arrays, sizes
+    def __init__(
+        self,
+        arrays: type[ArraysT],
+        sizes: type[SizesT],
+        element: Callable[[np.dtype[Any]], Any] = from_dtype,
+    ) -> None:
+        """`element` tells what compiled code takes the elements of an array for."""
+        self._arrays, self._sizes, self._element = arrays, sizes, element
         self.declared: dict[str, Declared] = _declarations(arrays, _fields(sizes))
         #: The word that holds an array's address; those after it hold its lengths.
         self._words: dict[str, int] = {}
@@ -171,7 +177,8 @@ class Layout(Generic[ArraysT, SizesT]):
     def _compiled_open(self) -> Any:
         declared, words = self.declared, self._words
         kinds = [
-            types.Array(from_dtype(item.dtype), len(item.dims), "C") for item in declared.values()
+            types.Array(self._element(item.dtype), len(item.dims), "C")
+            for item in declared.values()
         ]
         result = types.BaseTuple.from_types(kinds, self._arrays)
 

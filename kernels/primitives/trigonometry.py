@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import math
 
+from numba.extending import overload
+
 from torqued.kernels.compilation.jit import exact_kernel
+from torqued.kernels.primitives.wide import WIDE, WIDTH, in_quadrant, lane, with_lane
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = (1.5707963267341256, 6.07710050359346e-11, 2.912732056093356e-20)
@@ -41,18 +44,9 @@ def polynomial(c, y):
     return (c[0] + c[1] * y) + z * ((c[2] + c[3] * y) + z * (c[4] + c[5] * y))
 
 
-@exact_kernel
-def cos_sin(x):
-    """(cos x, sin x). Compiled without reordering: the reduction lives on its order."""
-    if not abs(x) < LARGEST:
-        return math.cos(x), math.sin(x)
-    turns = x * TWO_OVER_PI + ROUNDING
-    k = turns - ROUNDING
-    r = ((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2]
-    y = r * r
-    s = r + r * y * polynomial(SINE, y)
-    c = (1.0 - 0.5 * y) + y * y * polynomial(COSINE, y)
-    quadrant = int(k)
+def by_quadrant(turns, c, s):
+    """(cos, sin) of an angle from those of what is left of it after so many quarter turns."""
+    quadrant = int(turns - ROUNDING)
     if quadrant & 1:
         c, s = s, c
     if (quadrant + 1) & 2:
@@ -60,3 +54,55 @@ def cos_sin(x):
     if quadrant & 2:
         s = -s
     return c, s
+
+
+def _quadrant_of_lanes(turns, c, s):
+    return in_quadrant(turns, c, s)
+
+
+@overload(by_quadrant, jit_options={"error_model": "numpy", "forceinline": True})
+def _by_quadrant(turns, c, s):
+    return _quadrant_of_lanes if turns == WIDE else by_quadrant
+
+
+@exact_kernel
+def by_reduction(x):
+    """(cos x, sin x) for |x| < LARGEST. Without reordering: the reduction lives on its order."""
+    turns = x * TWO_OVER_PI + ROUNDING
+    k = turns - ROUNDING
+    r = ((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2]
+    y = r * r
+    s = r + r * y * polynomial(SINE, y)
+    c = (1.0 - 0.5 * y) + y * y * polynomial(COSINE, y)
+    return by_quadrant(turns, c, s)
+
+
+def by_library(x):
+    """(cos x, sin x) where the reduction does not reach."""
+    return math.cos(x), math.sin(x)
+
+
+def _each_lane(x):
+    """Lane after lane, since what a state's neighbours are must not change its result."""
+    c, s = x, x
+    for k in range(WIDTH):
+        angle = lane(x, k)
+        if abs(angle) < LARGEST:
+            cosine, sine = by_reduction(angle)
+        else:
+            cosine, sine = math.cos(angle), math.sin(angle)
+        c, s = with_lane(c, k, cosine), with_lane(s, k, sine)
+    return c, s
+
+
+@overload(by_library, jit_options={"error_model": "numpy"})
+def _by_library(x):
+    return _each_lane if x == WIDE else by_library
+
+
+@exact_kernel
+def cos_sin(x):
+    """(cos x, sin x)."""
+    if not abs(x) < LARGEST:
+        return by_library(x)
+    return by_reduction(x)

@@ -83,8 +83,10 @@ def opposite(frames: FrameTable, name: str, contact: Contact) -> Place:
     return Place(other.body, other.R @ R, other.p + other.R @ p)
 
 
-def require_cone(name: str, contact: Contact) -> None:
+def require_cone(name: str, contact: Any) -> None:
     """The contact is of a kind that can slide, with the friction that this needs."""
+    if not isinstance(contact, Contact):
+        raise InputError(f"{name}: {shown(contact)}, expected a Contact", name, None, "a Contact")
     if contact.kind not in ("point", "normal"):
         raise InputError(
             f"{name}: kind {contact.kind!r} cannot have friction cones, allowed: "

@@ -1,4 +1,4 @@
-"""Dynamics with contacts, natively: held frames, friction, impacts."""
+"""Dynamics with contacts and other constraints, natively: held frames, friction, impacts."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.constraints.loops import loop_records
+from torqued.kernels.constraints.types import Loop, LoopForce
 from torqued.kernels.contacts.solvers import (
     CONFLICTING,
     RANK_DEFICIENT,
@@ -17,7 +19,6 @@ from torqued.kernels.contacts.solvers import (
     contact_space,
 )
 from torqued.kernels.contacts.types import (
-    KINDS,
     Contact,
     ContactForce,
     ContactSolution,
@@ -25,9 +26,17 @@ from torqued.kernels.contacts.types import (
     ImpactSolution,
 )
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
+from torqued.kernels.dynamics.frames import HYBRID
 from torqued.kernels.input_checks import choice, nonnegative, number, numbers, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.workspace import Workspace, unbranched
+from torqued.kernels.robot.constraint_set import (
+    Constraint,
+    ConstraintSet,
+    constraint_set,
+    held_rows,
+    loop_axes,
+)
 from torqued.kernels.robot.contact_inputs import checked_contacts, require_cone
 from torqued.kernels.robot.frame_table import FrameTable
 from torqued.kernels.robot.frames import Frames
@@ -50,24 +59,25 @@ class Contacts:
         self._unbranched: Workspace | None = None  # made when contacts of a mimic robot need it
 
     def contact_dynamics(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact], solver: str
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Constraint], solver: str, f_ext: Any
     ) -> ContactSolution:
         choice("solver", solver, SOLVERS)
-        contacts, records = checked_contacts(self._table, contacts)
+        held = self.set_of(contacts, q, v)
         torque = self._tree.own_v("tau", tau)
-        space = self.terms(q, v, records, dense=solver != "range_space")
+        space = self.set_terms(q, v, held, solver != "range_space", f_ext)[0]
         status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
         self._require_solved(status)
         return ContactSolution(
             a=space.a,
             force=space.force,
-            contacts=self._forces(q, contacts, records, space),
+            contacts=self._forces(q, held, space),
             G=space.G,
             gamma=space.gamma,
             M=space.M,
             inverse_inertia=space.K,
             rank_deficient=bool(status & RANK_DEFICIENT),
             conflicting=bool(status & CONFLICTING),
+            rows=held.rows,
         )
 
     def friction_dynamics(
@@ -80,6 +90,7 @@ class Contacts:
         iterations: int,
         tolerance: float,
         start: Any,
+        f_ext: Any,
     ) -> FrictionSolution:
         step = number("dt", dt)
         if step <= 0.0:
@@ -88,14 +99,15 @@ class Contacts:
         most = whole_number("iterations", iterations, 1, MOST_ITERATIONS)
         tolerance = nonnegative("tolerance", tolerance)
         torque = self._tree.own_v("tau", tau)
-        contacts, records = checked_contacts(self._table, contacts)
-        for k, contact in enumerate(contacts):
+        held = self.set_of(contacts, q, v)
+        for k, contact in enumerate(held.given):
             require_cone(f"contacts[{k}]", contact)
+        records = held.contacts
         records.unilateral = 1
-        space = self.terms(q, v, records, dense=False)
+        space = self.set_terms(q, v, held, False, f_ext)[0]
         if start is not None:
             space.force[:] = numbers("start", start, space.force.shape)
-        states, convergence = np.zeros(len(contacts), np.int64), np.zeros(2)
+        states, convergence = np.zeros(len(records), np.int64), np.zeros(2)
         status = COMPILED.friction_solve(
             self._factor_handle(),
             torque,
@@ -112,7 +124,7 @@ class Contacts:
         return FrictionSolution(
             a=space.a,
             force=space.force,
-            contacts=self._forces(q, contacts, records, space),
+            contacts=self._forces(q, held, space),
             states=tuple(STATES[state] for state in states),
             residual=float(convergence[0]),
             iterations=int(convergence[1]),
@@ -120,23 +132,29 @@ class Contacts:
         )
 
     def impact(
-        self, q: Any, v: Any, contacts: Sequence[Contact], restitution: float
+        self, q: Any, v: Any, contacts: Sequence[Constraint], restitution: float, after: Any
     ) -> ImpactSolution:
         e = number("restitution", restitution)
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution is {e}, allowed: 0 to 1", "restitution", e, "0 to 1")
-        _, records = checked_contacts(self._table, contacts)
+        held = self.set_of(contacts, q, v)
         before = self._tree.own_v("v", v)
-        space = self.terms(q, v, records, dense=False)
+        space = self.set_terms(q, v, held, False, None)[0]
+        was = space.velocity.copy()
+        if after is not None:
+            if e != 0.0:
+                message = "after: not together with a restitution, expected one of the two"
+                raise InputError(message, "after")
+            space.velocity[:] -= numbers("after", after, (held.count,))
         status = COMPILED.impact_solve(self._factor_handle(), before, e, space)
         self._require_solved(status)
         with np.errstate(over="ignore", invalid="ignore"):  # told of the result
             # Work of the impulse over the mean of the velocities before and after.
-            lost = -0.5 * space.force @ (space.velocity + space.G @ space.a)
+            lost = float(-0.5 * space.force @ (was + space.G @ space.a))
         return ImpactSolution(
             v=space.a,
             impulse=space.force,
-            energy_lost=max(0.0, float(lost)),
+            energy_lost=max(0.0, lost) if after is None else lost,
             rank_deficient=bool(status & RANK_DEFICIENT),
             conflicting=bool(status & CONFLICTING),
         )
@@ -145,19 +163,66 @@ class Contacts:
         """What kernels take for contacts, checked."""
         return checked_contacts(self._table, contacts)[1]
 
+    def set_of(self, constraints: Any, q: Any, v: Any, name: str = "contacts") -> ConstraintSet:
+        """What kernels take for constraints of any kind, checked."""
+        tree = self._tree
+        return constraint_set(self._table, constraints, tree.own_q(q), tree.own_v("v", v), name)
+
     def terms(self, q: Any, v: Any, records: Any, dense: bool) -> ContactSpace:
-        """M, bias, G, G v and γ in the robot's own coordinates."""
-        tree, rows = self._tree, int(records.kind.sum())
+        """M, bias, G, G v and γ of contacts alone, in the robot's own coordinates."""
+        none: tuple[Any, ...] = ()
+        rows = int(records.kind.sum())
+        held = ConstraintSet(none, records, loop_records(0), none, none, rows)
+        return self.set_terms(q, v, held, dense)[0]
+
+    def set_terms(
+        self, q: Any, v: Any, held: ConstraintSet, dense: bool, f_ext: Any = None
+    ) -> tuple[ContactSpace, Array]:
+        """M, bias, G, G v and γ in the robot's own coordinates, and position errors of all rows
+        but those of contacts. What acts from outside counts in the bias."""
+        tree = self._tree
         free_q, free_v = tree.q(q), tree.v("v", v)
-        space = contact_space(tree.nv_free, rows, dense)
-        COMPILED.contact_terms(tree.handle, free_q, free_v, records, space)
-        if not tree.follows:
-            return space
+        space, position = contact_space(tree.nv_free, held.count, dense), np.zeros(held.count)
+        COMPILED.contact_terms(tree.handle, free_q, free_v, held.contacts, space)
+        if len(held.loops):
+            arrays = (space.G, space.velocity, space.gamma, position)
+            COMPILED.loop_terms(tree.handle, held.loops, *arrays)
+        if f_ext is not None:
+            self._add_wrenches(free_q, f_ext, space.bias)
+        if tree.follows:
+            space = self._own(space, held.count, dense)
+        for rows, own in held.own:
+            space.G[rows] = own.G
+            space.velocity[rows] = own.G @ tree.own_v("v", v)
+            space.gamma[rows] = (
+                own.gamma - own.damping * space.velocity[rows] - own.stiffness * own.position
+            )
+            position[rows] = own.position
+        return space, position
+
+    def contact_gamma(self, q: Any, v: Any, held: ConstraintSet) -> Array:
+        """γ of the contacts among constraints, (m,); zero for all other rows."""
+        tree = self._tree
+        space = contact_space(tree.nv_free, held.count, False)
+        handle, free_q, free_v = tree.handle, tree.q(q), tree.v("v", v)
+        COMPILED.contact_terms(handle, free_q, free_v, held.contacts, space)
+        return space.gamma
+
+    def _add_wrenches(self, free_q: Array, f_ext: Any, bias: Array) -> None:
+        """bias −= Σ Jᵀ f."""
+        frames, wrenches = self._table.wrenches(f_ext)
+        J = np.empty((len(frames), 6, len(bias)))
+        COMPILED.frame_jacobians(self._tree.handle, free_q, frames, HYBRID, J)
+        bias -= np.einsum("krc,kr->c", J, wrenches)
+
+    def _own(self, free: ContactSpace, rows: int, dense: bool) -> ContactSpace:
+        """The same in the coordinates of joints that others follow."""
+        tree = self._tree
         own = contact_space(tree.nv, rows, dense)
-        own.M[:] = tree.projected("matrix", space.M)
-        own.bias[:] = tree.projected("vector", space.bias)
-        own.G[:] = tree.projected("rows", space.G)
-        own.velocity[:], own.gamma[:] = space.velocity, space.gamma
+        own.M[:] = tree.projected("matrix", free.M)
+        own.bias[:] = tree.projected("vector", free.bias)
+        own.G[:] = tree.projected("rows", free.G)
+        own.velocity[:], own.gamma[:] = free.velocity, free.gamma
         return own
 
     def _factor_handle(self) -> int:
@@ -169,24 +234,38 @@ class Contacts:
         return self._unbranched.handle
 
     def _forces(
-        self, q: Any, contacts: Sequence[Contact], records: Any, space: ContactSpace
-    ) -> tuple[ContactForce, ...]:
-        """Each contact's force along its axes, with a verdict."""
-        out, row = [], 0
-        for contact, axes in zip(contacts, records.axes.reshape(-1, 3, 3).copy(), strict=True):
-            rows = slice(row, row + KINDS[contact.kind])
-            row = rows.stop
-            force, moment = split_rows(contact.kind, space.force[rows])
-            with np.errstate(over="ignore", invalid="ignore"):  # told of the result
-                pulls, slips, tips = self._verdict(q, contact, axes, force, moment)
+        self, q: Any, held: ConstraintSet, space: ContactSpace
+    ) -> tuple[ContactForce | LoopForce, ...]:
+        """The force of each contact along its axes, with a verdict, and of each loop."""
+        out: list[ContactForce | LoopForce] = []
+        axes = iter(held.contacts.axes.reshape(-1, 3, 3).copy())
+        for item, rows in zip(held.given, held.rows, strict=True):
             redundant = bool((space.redundancy[rows] > REDUNDANT).any())
-            out.append(ContactForce(contact, force, moment, axes, redundant, pulls, slips, tips))
+            if isinstance(item, Loop):
+                out.append(self._loop_force(q, item, space.force[rows], redundant))
+            if not isinstance(item, Contact):
+                continue
+            pose = self._frames.pose(q, item.frame, item.point)
+            E, R = next(axes), pose[:3, :3]
+            force, moment = split_rows(item.kind, space.force[rows])
+            with np.errstate(over="ignore", invalid="ignore"):  # told of the result
+                pulls, slips, tips = self._verdict(item, R, E, force, moment)
+            verdict = (redundant, pulls, slips, tips)
+            out.append(ContactForce(item, force, moment, E, *verdict, R, pose[:3, 3].copy()))
         return tuple(out)
 
+    def _loop_force(self, q: Any, loop: Loop, rows: Array, redundant: bool) -> LoopForce:
+        along = np.zeros(6)
+        along[held_rows("", loop) > 0] = rows
+        R = np.eye(3) if loop.other is None else self._frames.pose(q, loop.other)[:3, :3]
+        axes = R @ loop_axes("", loop.axis)
+        return LoopForce(loop, along[3:], along[:3], axes, redundant)
+
+    @staticmethod
     def _verdict(
-        self, q: Any, contact: Contact, axes: Array, force: Array, moment: Array
+        contact: Contact, R: Array, axes: Array, force: Array, moment: Array
     ) -> tuple[bool, bool, bool]:
-        """Whether a contact pulls, slips and tips."""
+        """Whether a contact pulls, slips and tips; R is the rotation of its frame."""
         slack = 1e-9 * (1.0 + float(np.abs(force).max()))
         normal = max(0.0, float(force[2]))
         # What holds two bodies together holds both ways, unless it is said to be a surface.
@@ -198,7 +277,6 @@ class Contacts:
         if contact.kind == "frame" and contact.half_size is not None:
             # Normal force times centre of pressure, x = −m_y / f_z and y = m_x / f_z, in the
             # frame's own axes.
-            R = self._frames.pose(q, contact.frame)[:3, :3]
             lever = R.T @ axes @ np.array([-moment[1], moment[0], 0.0])
             reach = normal * np.asarray(contact.half_size, dtype=np.float64)
             tips = bool((np.abs(lever[:2]) > reach + slack).any())

@@ -16,6 +16,7 @@ from torqued.common.errors import NumericalError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.types import Contact, ContactDerivatives
 from torqued.kernels.derivatives.linearization import linearized, require_one
+from torqued.kernels.derivatives.results import SecondDerivatives
 from torqued.kernels.derivatives.space import DerivativeSpace, SpaceSizes, derivative_space
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.arrays import Memory
@@ -64,6 +65,21 @@ class Derivatives:
             tree.projected("matrix", dv),
         )
 
+    def second_order(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
+        """Of τ; the kernel leaves those alone that are zero for every q."""
+        tree, n = self._tree, self._tree.nv_free
+        q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
+        found = [np.zeros((n, n, n)) for _ in range(4)]
+        COMPILED.inverse_dynamics_second_derivatives(
+            tree.handle, self.space.address, q, v, a, *found
+        )
+        return SecondDerivatives(*(tree.projected("tensor", x) for x in found))
+
+    def mass_matrix(self, q: Any) -> Array:
+        """∂M/∂q, which depends on neither velocities nor accelerations."""
+        rest = np.zeros(self._tree.nv)
+        return self.second_order(q, rest, rest).dM_dq
+
     def forward_dynamics(
         self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None
     ) -> tuple[Array, Array, Array]:
@@ -107,7 +123,7 @@ class Derivatives:
         Forces of constant λ are wrenches in world axes, as contacts' axes are the world's.
         """
         tree, n = self._tree, self._tree.nv
-        solution = self._contacts.contact_dynamics(q, v, tau, given, "range_space")
+        solution = self._contacts.contact_dynamics(q, v, tau, given, "range_space", None)
         if solution.rank_deficient or solution.conflicting:
             what = "redundant" if solution.rank_deficient else "in conflict"
             raise NumericalError(

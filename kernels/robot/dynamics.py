@@ -66,11 +66,12 @@ class Dynamics:
         COMPILED.gravity(tree.handle, tree.q(q), g)
         return tree.projected("vector", g)
 
-    def bias(self, q: Any, v: Any) -> Array:
-        tree = self._tree
-        tau = np.empty(tree.nv_free)
-        COMPILED.bias(tree.handle, tree.q(q), tree.v("v", v), tau)
-        return tree.projected("vector", tau)
+    def bias(self, q: Any, v: Any, f_ext: Any = None) -> Array:
+        if f_ext is not None:
+            return self.inverse_dynamics(q, v, np.zeros(self._tree.nv), f_ext)
+        tree, out = self._tree, np.empty(self._tree.nv_free)
+        COMPILED.bias(tree.handle, tree.q(q), tree.v("v", v), out)
+        return tree.projected("vector", out)
 
     def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None) -> Array:
         tree = self._tree

@@ -84,7 +84,7 @@ class FrameTable:
         frames, wrenches = [], []
         for frame, value in f_ext.items():
             name = f"f_ext[{frame!r}]"
-            for item in value if _holds_wrench(value) else [value]:
+            for item in value if _is_several(value) else [value]:
                 if isinstance(item, Wrench):
                     moment = numbers(f"{name}.moment", item.moment, (3,))
                     force = numbers(f"{name}.force", item.force, (3,))
@@ -96,5 +96,8 @@ class FrameTable:
         return np.array(frames, layout.FRAME).view(np.recarray), np.array(wrenches).reshape(-1, 6)
 
 
-def _holds_wrench(value: Any) -> bool:
-    return isinstance(value, list | tuple) and any(isinstance(item, Wrench) for item in value)
+def _is_several(value: Any) -> bool:
+    """Whether a value is a list of wrenches, and not the numbers of one."""
+    return isinstance(value, list | tuple) and any(
+        isinstance(item, Wrench | np.ndarray | list | tuple) for item in value
+    )

@@ -13,9 +13,10 @@ from typing import Any, Self
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.input_checks import choice, numbers, shown
-from torqued.kernels.model.assemble import assemble
+from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
 from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
 from torqued.kernels.model.checks import check
+from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
 from torqued.kernels.model.loads import carrying, loads_of
@@ -250,10 +251,14 @@ def model_of(
     choice("base", base, BASES)
     choice("mimic", mimic, ("follow", "free"))
     fall = numbers("gravity", gravity, (3,))
+    description = taken_apart(description)
     description = with_armature(description, {} if armature is None else armature)
     if mimic == "free":
         joints = tuple(replace(joint, mimic=None) for joint in description.joints)
         description = replace(description, joints=joints)
+    if base == "floating" and (name := root_joint_name(description)) != ROOT_JOINT:
+        note = f"joint {ROOT_JOINT!r}: the floating base's joint is called {name!r} beside it"
+        description = replace(description, notes=(*description.notes, note))
     notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)

@@ -5,8 +5,10 @@
     M, C = robot.mass_matrix(q), robot.coriolis_matrix(q, v)
 
 A robot is composed of parts, a file each: `dynamics`, `frames`, `centroidal`, `contacts`,
-`configurations`, `control_terms`, `derivatives`. They compute natively, on a tree with checked
-states (`tree.py`) and frames by name (`frame_table.py`). `in_coordinates` gives the same methods
+`constraints`, `inverse_kinematics`, `configurations`, `control_terms`, `derivatives`. They compute
+natively, on a tree with checked states (`tree.py`) and frames by name (`frame_table.py`). Methods
+of several of them are declared in `constrained.py`, `posable.py`, `differentiable.py` and
+`simulated.py`. `in_coordinates` gives the same methods
 in another chart (charts/charted_robot.py), and `coordinates=` is short for that: result_checks.py
 wraps every method that computes for it.
 
@@ -16,25 +18,23 @@ the same model.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 
+from torqued.kernels.batch.batch import Batch
 from torqued.kernels.charts import Chart, Coordinates, RedundantBase, chart_of
 from torqued.kernels.charts.charted_robot import ChartedRobot
-from torqued.kernels.contacts.types import (
-    Contact,
-    ContactSolution,
-    FrictionSolution,
-    ImpactSolution,
-)
 from torqued.kernels.dynamics.evaluation_plan import EvaluationPlan
+from torqued.kernels.model.changes import with_inertia, with_joint_frame
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Dofs, Model
 from torqued.kernels.result_checks import in_any_coordinates
 from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.configurations import Configurations
+from torqued.kernels.robot.constrained import Constrained
+from torqued.kernels.robot.constraints import Constraints
 from torqued.kernels.robot.contacts import Contacts
 from torqued.kernels.robot.control_terms import ControlTerms
 from torqued.kernels.robot.derivatives import Derivatives
@@ -42,14 +42,19 @@ from torqued.kernels.robot.differentiable import Differentiable
 from torqued.kernels.robot.dynamics import Dynamics
 from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.frames import Frames
+from torqued.kernels.robot.geometry import Geometry
+from torqued.kernels.robot.inverse_kinematics import InverseKinematicsSolver
 from torqued.kernels.robot.loading import Loadable, equipped
+from torqued.kernels.robot.near_tree import near_tree
 from torqued.kernels.robot.pinocchio_names import PINOCCHIO_NAMES
+from torqued.kernels.robot.points import Points
+from torqued.kernels.robot.posable import Posable
 from torqued.kernels.robot.screws import Screws
 from torqued.kernels.robot.simulated import Simulated
 from torqued.kernels.robot.tree import FreeTree
 
 
-class Robot(Loadable, Differentiable, Simulated):
+class Robot(Loadable, Differentiable, Simulated, Constrained, Posable, Points):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 
     `point` (3,) is in a frame's own axes; the default is the frame's origin. `representation` is
@@ -62,13 +67,17 @@ class Robot(Loadable, Differentiable, Simulated):
         self.model = model
         self.tree = tree = FreeTree(model)
         self.frame_table = table = FrameTable(model)
-        self._dynamics = Dynamics(tree, table)
+        near = near_tree(tree)
+        self._dynamics = Dynamics(near, table)
         self._frames = Frames(tree, table)
-        self.contacts = Contacts(tree, table, self._frames)
+        self.contacts = Contacts(near, table, self._frames)
+        self._constraints = Constraints(near, self._dynamics, self.contacts)
+        self._poses = InverseKinematicsSolver(tree, table)
         self._centroidal = Centroidal(tree)
         self._configurations = Configurations(tree)
-        self._control = ControlTerms(tree)
-        self._derivatives = Derivatives(tree, table, self._dynamics, self.contacts)
+        self._control = ControlTerms(near)
+        self._derivatives = Derivatives(near, table, self._dynamics, self.contacts)
+        self._geometry = Geometry(tree, table)
         #: The equations of [M18] in closed form and in each representation, natively.
         self.screws = Screws(tree, table)
         self._charted: dict[str, ChartedRobot] = {}
@@ -81,6 +90,13 @@ class Robot(Loadable, Differentiable, Simulated):
         """The same robot with a workspace of its own, for another thread."""
         return type(self)(self.model)
 
+    def batch(
+        self, threads: int | None = None, progress: Callable[[int, int], None] | None = None
+    ) -> Batch:
+        """The same methods for many states, (N, …) arrays, in so many threads: by default one for
+        each core that this process may use. `progress(done, total)` is told now and then."""
+        return Batch(self, threads, progress)
+
     def carrying(self, loads: Any) -> Self:
         """This robot with a tool or a payload, or several, as part of its bodies.
 
@@ -92,6 +108,22 @@ class Robot(Loadable, Differentiable, Simulated):
         """This robot with measured friction, a map of `viscous` and `coulomb`: a number, or a map
         by joint; kernels/model/losses.py."""
         return type(self)(equipped(self.model, {}, friction))
+
+    def set_inertia(self, frame: str, mass: float, centre: Any = None, inertia: Any = None) -> None:
+        """Give the body that carries a frame another inertia, from now on; nothing is compiled.
+
+        The body is all links that are fixed together, in the frame's axes: mass in kg, `centre`
+        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/changes.py. Whoever has
+        taken the workspace's handle, or a copy of the robot, keeps the former one.
+        """
+        Robot.__init__(self, with_inertia(self.model, frame, mass, centre, inertia))
+
+    def set_joint_frame(self, joint: str, pose: Any, relative_to: str | None = None) -> None:
+        """Put a joint at another pose (4, 4) on the body that it hangs on, from now on.
+
+        The pose is relative to a frame of that body, by default the first of its links.
+        """
+        Robot.__init__(self, with_joint_frame(self.model, joint, pose, relative_to))
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {self.model.base} base, nq={self.nq}, nv={self.nv}>"
@@ -223,9 +255,16 @@ class Robot(Loadable, Differentiable, Simulated):
         return self._dynamics.gravity(q)
 
     @in_any_coordinates
-    def bias(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
-        """C(q, v) v + g(q), shape (nv,)."""
-        return self._dynamics.bias(q, v)
+    def bias(
+        self,
+        q: Any,
+        v: Any,
+        f_ext: Wrenches | None = None,
+        *,
+        coordinates: Coordinates = "native",
+    ) -> Array:
+        """C(q, v) v + g(q) − Σ Jᵀ f_ext, shape (nv,)."""
+        return self._dynamics.bias(q, v, f_ext)
 
     @in_any_coordinates
     def inverse_dynamics(
@@ -495,65 +534,6 @@ class Robot(Loadable, Differentiable, Simulated):
     def centroidal_bias(self, q: Any, v: Any, *, coordinates: Coordinates = "native") -> Array:
         """Ȧ_G v (6,): the rate of the centroidal momentum while v stays constant."""
         return self._centroidal.bias(q, v)
-
-    @in_any_coordinates
-    def contact_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        contacts: Sequence[Contact],
-        solver: str = "range_space",
-        *,
-        coordinates: Coordinates = "native",
-    ) -> ContactSolution:
-        """Accelerations and contact forces while frames are held ([F16] eq. 7).
-
-        Contacts pull as well as push; each force comes with a verdict. `solver` is
-        "range_space" (fastest), "direct" or "null_space".
-        """
-        return self.contacts.contact_dynamics(q, v, tau, contacts, solver)
-
-    @in_any_coordinates
-    def friction_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        contacts: Sequence[Contact],
-        dt: float,
-        iterations: int = 1000,
-        tolerance: float = 1e-9,
-        start: Any = None,
-        *,
-        coordinates: Coordinates = "native",
-    ) -> FrictionSolution:
-        """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
-
-        Contacts are of kind "point" (with `friction`) or "normal" (without). A surface is several
-        points. Iterations end when no contact is off by more than `tolerance`, m/s. `start` is
-        the force of a former solution, to begin from. Baumgarte gains act along normals only:
-        tangents may slide.
-        """
-        return self.contacts.friction_dynamics(
-            q, v, tau, contacts, dt, iterations, tolerance, start
-        )
-
-    @in_any_coordinates
-    def impact(
-        self,
-        q: Any,
-        v: Any,
-        contacts: Sequence[Contact],
-        restitution: float = 0.0,
-        *,
-        coordinates: Coordinates = "native",
-    ) -> ImpactSolution:
-        """Velocities after frames hit what holds them, G v⁺ = −e G v⁻ ([F16] eq. 10).
-
-        `restitution` e is between 0 (the frames stay) and 1 (no energy is lost).
-        """
-        return self.contacts.impact(q, v, contacts, restitution)
 
     @in_any_coordinates
     def tracking_torque(

@@ -3,7 +3,11 @@
 All arithmetic is exact: numbers of the model become fractions (rotations by way of quaternions, so
 that they stay rotations), and expressions are polynomials in cos q_k, sin q_k and q_k, kept free of
 sin² by sin² = 1 − cos². That form is unique, so that two ways are compared by plain equality.
-Everything is in one world-aligned frame, as in the compiled kernels (docs/KERNELS.md).
+
+Unlike in the compiled kernels there is no common frame: what a column k brings in is expressed in
+the axes of its own body. So an entry is made of the angles between its outermost and its innermost
+joint and of those behind them alone, where world axes would multiply out those before them, only
+for sin² = 1 − cos² to take them away again.
 """
 
 from __future__ import annotations
@@ -102,26 +106,48 @@ def exact_bodies(model: Model) -> list[Body]:
     return out
 
 
+def transposed(A: list[Vector]) -> list[Vector]:
+    return [list(row) for row in zip(*A, strict=True)]
+
+
 class Equations:
     """Of one robot: polynomials for M, Γ, C, g and τ."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, motion: bool = True) -> None:
+        """Without `motion` there are no symbols for v and a, which C and τ need: arithmetic is
+        faster the fewer symbols there are."""
         self.bodies = exact_bodies(model)
         self.n = n = len(self.bodies)
-        names = [f"{letter}{k}" for letter in "csqva" for k in range(n)]
+        letters = "csqva" if motion else "csq"
+        names = [f"{letter}{k}" for letter in letters for k in range(n)]
         self.ring, *generators = ring(names, QQ)
-        self.c, self.s, self.q, self.v, self.a = (generators[m * n : (m + 1) * n] for m in range(5))
-        self._circles = [s**2 + c**2 - 1 for c, s in zip(self.c, self.s, strict=True)]
+        symbols = [generators[m * n : (m + 1) * n] for m in range(len(letters))]
+        nothing: list[Vector] = [[], []]
+        self.c, self.s, self.q, self.v, self.a = (symbols + nothing)[:5]
         self.gravity = [self.ring(exact(x)) for x in model.world["gravity"][0]]
         self._place()
         self._add_up()
 
     def short(self, x: Poly) -> Poly:
-        """Without sin², the one form of it."""
-        for s, circle in zip(self.s, self._circles, strict=True):
-            if x.degree(s) > 1:
-                x = x.rem(circle)
-        return x
+        """Without sin², the one form of it: term by term s^e = s^(e−2) − s^(e−2) c²."""
+        n = self.n
+        long = [powers for powers in x if max(powers[n : 2 * n]) > 1]
+        if not long:
+            return x
+        out = dict(x)
+        while long:
+            powers = long.pop()
+            factor = out.pop(powers, 0)
+            k = next(k for k in range(n) if powers[n + k] > 1)
+            lower = list(powers)
+            lower[n + k] -= 2
+            for sign in (1, -1):
+                term = tuple(lower)
+                out[term] = out.get(term, 0) + sign * factor
+                if max(term[n : 2 * n]) > 1:
+                    long.append(term)
+                lower[k] += 2
+        return self.ring.from_dict(out)
 
     def sum(self, terms: Sequence[Poly]) -> Poly:
         total = self.ring(0)
@@ -153,55 +179,76 @@ class Equations:
         return [self.short(a * factor) for a in x]
 
     def _place(self) -> None:
-        """Poses and motion columns S = (ω, u) of all bodies in the world's frame."""
+        """Of every body, its pose in its parent's axes and its motion column S = (ω, u) in its
+        own, where it is constant."""
         one, zero = self.ring(1), self.ring(0)
-        identity = [[one if r == k else zero for k in range(3)] for r in range(3)]
+        z, nothing = [zero, zero, one], [zero] * 3
         self.R: list[list[Vector]] = []
         self.p: list[Vector] = []
         self.S: list[tuple[Vector, Vector]] = []
         for i, body in enumerate(self.bodies):
-            above = body.parent
-            R, p = (self.R[above], self.p[above]) if above >= 0 else (identity, [zero] * 3)
-            p = self.plus(p, self.times(R, [self.ring(x) for x in body.p]))
-            R = self.product(R, [[self.ring(x) for x in row] for row in body.R])
-            z = [row[2] for row in R]
-            nothing = [zero] * 3
+            R = [[self.ring(x) for x in row] for row in body.R]
+            p = [self.ring(x) for x in body.p]
+            axis = [row[2] for row in R]
             if body.kind in (REVOLUTE, HELICAL):
                 c, s = self.c[i], self.s[i]
                 R = self.product(R, [[c, -s, zero], [s, c, zero], [zero, zero, one]])
-                u = self.cross(p, z)
+                self.S.append((z, nothing))
                 if body.kind == HELICAL:
-                    p = self.plus(p, self.scaled(z, body.pitch * self.q[i]))
-                    u = self.plus(u, self.scaled(z, self.ring(body.pitch)))
-                self.S.append((z, u))
+                    p = self.plus(p, self.scaled(axis, body.pitch * self.q[i]))
+                    self.S[i] = (z, self.scaled(z, self.ring(body.pitch)))
             elif body.kind == PRISMATIC:
-                p = self.plus(p, self.scaled(z, self.q[i]))
+                p = self.plus(p, self.scaled(axis, self.q[i]))
                 self.S.append((nothing, z))
             self.R.append(R)
             self.p.append(p)
 
     def _add_up(self) -> None:
-        """Composite inertias (m, h, Ī) about the world's origin, [EW21] eq. 15."""
-        inertias = []
-        for i, body in enumerate(self.bodies):
-            R = self.R[i]
-            c = self.plus(self.p[i], self.times(R, [self.ring(x) for x in body.com]))
-            turned = self.product(R, [[self.ring(x) for x in row] for row in body.inertia])
-            turned = self.product(turned, [list(row) for row in zip(*R, strict=True)])
-            h = self.scaled(c, self.ring(body.mass))
-            ch = self.dot(c, h)
-            about = [
-                [self.short(turned[r][k] - c[r] * h[k] + (ch if r == k else 0)) for k in range(3)]
-                for r in range(3)
-            ]
-            inertias.append((self.ring(body.mass), h, about))
+        """Composite inertias (m, h, Ī) about the bodies' origins in their axes, [EW21] eq. 15."""
+        self.inertias: list[tuple[Poly, Vector, list[Vector]]] = []
+        for body in self.bodies:
+            m, c = self.ring(body.mass), [self.ring(x) for x in body.com]
+            own = [[self.ring(x) for x in row] for row in body.inertia]
+            self.inertias.append((m, self.scaled(c, m), self._shifted(own, [m * 0] * 3, m, c)))
         for i in reversed(range(self.n)):
             above = self.bodies[i].parent
             if above >= 0:
-                (m, h, about), (m_i, h_i, about_i) = inertias[above], inertias[i]
-                rows = [self.plus(x, y) for x, y in zip(about, about_i, strict=True)]
-                inertias[above] = (m + m_i, self.plus(h, h_i), rows)
-        self.inertias = inertias
+                (m, h, about), R, p = self.inertias[i], self.R[i], self.p[i]
+                h = self.times(R, h)
+                turned = self.product(self.product(R, about), transposed(R))
+                more = self._shifted(turned, h, m, p)
+                M, H, About = self.inertias[above]
+                rows = [self.plus(x, y) for x, y in zip(About, more, strict=True)]
+                carried = self.plus(h, self.scaled(p, m))
+                self.inertias[above] = (M + m, self.plus(H, carried), rows)
+
+    def _shifted(self, about: list[Vector], h: Vector, m: Poly, p: Vector) -> list[Vector]:
+        """Ī about a point from which the origin is at p, by parallel axes:
+
+        Ī + (2 h·p + m p·p) 1 − h pᵀ − p hᵀ − m p pᵀ.
+        """
+        k = self.plus(self.scaled(p, m), h)
+        whole = self.short(self.dot(h, p) + self.dot(k, p))
+        return [
+            [
+                self.short(about[r][c] - h[r] * p[c] - p[r] * k[c] + (whole if r == c else 0))
+                for c in range(3)
+            ]
+            for r in range(3)
+        ]
+
+    def columns(self, k: int) -> list[tuple[int, Vector, Vector]]:
+        """All columns j of the path of k, from k on inwards, as (j, ω, u) in the axes of k."""
+        one, zero = self.ring(1), self.ring(0)
+        A = [[one if r == c else zero for c in range(3)] for r in range(3)]  # from j's axes to k's
+        arm = [zero] * 3  # from j to k
+        out = []
+        for j in self.path(k):
+            w, u = (self.times(A, x) for x in self.S[j])
+            out.append((j, w, self.plus(u, self.cross(w, arm))))
+            A = self.product(A, transposed(self.R[j]))
+            arm = self.plus(arm, self.times(A, self.p[j]))
+        return out
 
     def path(self, i: int) -> list[int]:
         """From a body up to the root."""
@@ -223,8 +270,7 @@ class Equations:
         M = [[self.ring(0)] * self.n for _ in range(self.n)]
         for k in range(self.n):
             moment, force = self._force(k)
-            for j in self.path(k):
-                w, u = self.S[j]
+            for j, w, u in self.columns(k):
                 M[j][k] = M[k][j] = self.dot(w + u, moment + force)
             M[k][k] = M[k][k] + self.ring(self.bodies[k].armature)
         return M
@@ -235,24 +281,17 @@ class Equations:
         Gamma = [[[self.ring(0)] * n for _ in range(n)] for _ in range(n)]
         for k in range(n):
             T, momentum = self._factor(k)
-            path = self.path(k)
-            for place, j in enumerate(path):
-                w_j, u_j = self.S[j]
-                turned = self.times(T, w_j)
-                pushed = self.cross(w_j, momentum)
-                T_transposed = [list(row) for row in zip(*T, strict=True)]
-                for i in path[place:]:
-                    w, u = self.S[i]
-                    first = self.dot(w + u, turned + pushed)  # S_iᵀ B̃ S_j
-                    Gamma[i][j][k] = Gamma[i][k][j] = first
-                    if i != j:
-                        back = self.plus(self.times(T_transposed, w_j), self.cross(momentum, u_j))
-                        second = self.dot(w, back)  # S_iᵀ B̃ᵀ S_j
-                        Gamma[j][i][k] = Gamma[j][k][i] = second
+            columns = self.columns(k)
+            for place, (j, w_j, u_j) in enumerate(columns):
+                ahead = self.times(T, w_j) + self.cross(w_j, momentum)  # B̃ S_j
+                back = self.plus(self.times(transposed(T), w_j), self.cross(momentum, u_j))
+                for i, w, u in columns[place:]:
+                    Gamma[i][j][k] = Gamma[i][k][j] = self.dot(w + u, ahead)
+                    if j != k:
+                        second = self.dot(w, back)  # S_iᵀ B̃ᵀ S_j, zero for k itself
+                        if i != j:
+                            Gamma[j][i][k] = Gamma[j][k][i] = second
                         Gamma[k][i][j] = Gamma[k][j][i] = -second
-                    elif j != k:
-                        back = self.plus(self.times(T_transposed, w_j), self.cross(momentum, u_j))
-                        Gamma[k][j][j] = -self.dot(w, back)
         return Gamma
 
     def _factor(self, k: int) -> tuple[list[Vector], Vector]:
@@ -291,12 +330,15 @@ class Equations:
 
     def gravity_torque(self) -> Vector:
         """g_k = −S_kᵀ of the weight of everything that k carries."""
-        g = []
+        g: Vector = []
+        falling: list[Vector] = []  # gravity in the axes of every body
         for k in range(self.n):
+            above = self.bodies[k].parent
+            outside = falling[above] if above >= 0 else self.gravity
+            falling.append(self.times(transposed(self.R[k]), outside))
             m, h, _ = self.inertias[k]
             w, u = self.S[k]
-            weight = self.scaled(self.gravity, m)
-            g.append(-self.dot(w + u, self.cross(h, self.gravity) + weight))
+            g.append(-self.dot(w + u, self.cross(h, falling[k]) + self.scaled(falling[k], m)))
         return g
 
     def quantity(self, name: str) -> Any:

@@ -76,7 +76,7 @@ def put_numbers(client: Client, fields: dict[str, Any]) -> None:
 
 
 #: Fields with a number per coordinate, and with one per degree of freedom.
-POSITIONS, RATES = ("q",), ("v", "a", "jerk", "tau", "w", "b")
+POSITIONS, RATES = ("q",), ("v", "a", "jerk", "snap", "tau", "w", "b")
 OWN = {"--json": 1} | dict.fromkeys(
     ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
 )

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from torqued.kernels.compilation.entries import CompileSummary
     from torqued.server.config import Config
     from torqued.server.daemon import Daemon
+    from torqued.server.observation.flight import FlightRecorder
+    from torqued.server.transport.endpoints import Endpoints
     from torqued.server.transport.sockets import TcpTransport
 
 HELP = "serve a robot's dynamics and control to other processes"
@@ -74,6 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lock-memory", action="store_true", default=None, help="keep all memory in RAM"
     )
     parser.add_argument("--cpu", metavar="K", help="processor to pin the loop to")
+    parser.add_argument(
+        "--spin", metavar="S", help="seconds to watch the clock before each tick (default: 0)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,18 +87,22 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.cli.compile import compile_with_progress
     from torqued.server.config import load_config
     from torqued.server.daemon import Daemon, Stopped
+    from torqued.server.logs import set_up_log
     from torqued.server.notify import notify
     from torqued.server.transport.endpoints import Endpoints
     from torqued.server.worker.source import Source
 
     given = options(args)
     config = load_config(args.config, given)
-    set_up_log(config.log_level)
-    console = Console(highlight=False, soft_wrap=True)
+    set_up_log(config.log_level, config.log_format)
+    # What is printed for a person would be no JSON between lines that are.
+    as_json = config.log_format == "json"
+    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
     robot = config.robot.load()
+    endpoints = Endpoints(config.socket_folder, config.socket_name(robot), config.group)
     daemon = Daemon(
         robot,
-        Endpoints(config.socket_folder, config.socket_name(robot), config.group),
+        endpoints,
         rate=config.rate,
         safety=config.safety,
         priority=config.priority,
@@ -102,19 +111,23 @@ def run(args: argparse.Namespace) -> int:
         source=Source.of(args.config, given, config),
         tcp=tcp_transport(config),
         limits=config.limits,
+        ring_size=config.ring_size,
+        flight=flight_recorder(config, endpoints),
+        spin=config.spin,
     )
     daemon.stop_on_signals()
 
     def leave(number: int) -> int:
         """While kernels are compiled there is nobody to wait for: only files to take away."""
+        daemon.observation.close()
         daemon.endpoints.remove()
-        print("stopped before it was ready", flush=True)
+        tell(console, "stopped before it was ready")
         return 0
 
     try:
         summary = compile_with_progress(console, daemon.prepare, leave)
     except Stopped:
-        console.print("stopped before it was ready")
+        tell(console, "stopped before it was ready")
         return 0
     introduce(console, daemon, config, summary)
     notify("READY=1")
@@ -125,7 +138,7 @@ def run(args: argparse.Namespace) -> int:
         daemon.run()
     finally:
         notify("STOPPING=1")
-    console.print("stopped")
+    tell(console, "stopped")
     return 0
 
 
@@ -167,10 +180,35 @@ def tcp_transport(config: Config) -> TcpTransport | None:
     return CurveTransport(config.listen, config.session_ports, folder.server(), folder.allowed)
 
 
+def flight_recorder(config: Config, endpoints: Endpoints) -> FlightRecorder | None:
+    """The recorder beside the daemon that the configuration asks for."""
+    from torqued.server.observation.flight import FlightRecorder, default_folder
+
+    if not config.record:
+        return None
+    import mcap  # noqa: F401  (missed here, where the user sees it, and not in its process)
+
+    out = (config.record_folder or default_folder(endpoints.name)).absolute()
+    return FlightRecorder(endpoints.name, endpoints.folder, out, config.record_minutes)
+
+
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
     """What a person wants to know of a daemon that has become ready."""
-    from torqued.kernels.compilation.jit import PROCESSOR
     from torqued.server.loop.realtime import what_to_add
+
+    granted = daemon.servo.wait_for_settings()
+    known = facts(daemon, config, summary) | (granted or {"realtime": "not asked for"})
+    remedies = what_to_add(granted, config.priority, config.cpu)
+    for name, what in known.items():
+        console.print(f"{name:<10} {what}", markup=False)
+    for remedy in remedies:
+        console.print(f"{'to add':<10} {remedy}", markup=False)
+    tell(console, "ready; Ctrl-C or SIGTERM stops it", **known, to_add=list(remedies))
+
+
+def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, str]:
+    """What is served, where, and with which kernels."""
+    from torqued.kernels.compilation.jit import PROCESSOR
 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
@@ -187,17 +225,21 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
     }
-    granted = daemon.servo.wait_for_settings()
-    lines |= granted or {"realtime": "not asked for"}
-    for name, what in lines.items():
-        console.print(f"{name:<10} {what}", markup=False)
-    for remedy in what_to_add(granted, config.priority, config.cpu):
-        console.print(f"{'to add':<10} {remedy}", markup=False)
-    console.print("ready; Ctrl-C or SIGTERM stops it")
+    if daemon.observation.why_not:
+        lines["ring"] = f"none: {daemon.observation.why_not}"
+    if daemon.flight:
+        lines["recorder"] = f"the last {config.record_minutes:g} minutes, in {daemon.flight.out}"
+    return lines
 
 
-def set_up_log(level: str) -> None:
+def tell(console: Console, message: str, **fields: Any) -> None:
+    """Say where the daemon's life has got to: on the console, or in a log for programs."""
     import logging
 
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("torqued").setLevel(level)
+    from torqued.server.logs import written_as
+
+    if written_as() == "json":
+        event = message.split(";")[0].replace(" ", "_")
+        logging.getLogger("torqued").info(message, extra={"event": event, **fields})
+    else:
+        console.print(message)

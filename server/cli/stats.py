@@ -29,6 +29,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def alarms(stats: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Reports of recorders that have an alarm; older daemons know of none."""
+    recorders = stats.get("observation", {}).get("recorders", [])
+    return [recorder for recorder in recorders if recorder["alarm"]]
+
+
 def view(stats: Mapping[str, Any]) -> str:
     """Statistics as text, for `stats` and `top`."""
     servo, worker, job = stats["servo"], stats["worker"], stats["worker"]["job"]
@@ -41,6 +47,7 @@ def view(stats: Mapping[str, Any]) -> str:
         f"worker: {worker['state']}, {worker['queued']} jobs waiting, {worker['done']} done, "
         f"{worker['failed']} failed, died {worker['deaths']} times{working}",
     ]
+    lines += [f"recorder {r['process']}: {r['alarm']}" for r in alarms(stats)]
     if not stats["ready"]:
         lines.append(progress(stats["kernels"]))
     times = [["µs", "p50", "p99", "max", "count"]]

@@ -11,6 +11,7 @@ DEFAULT = "live"
 EXPERIMENTS: dict[str, str] = {
     "live": "daemon, simulated robot and controller as processes, in real time (the default)",
     "tracking": "every law on a fast trajectory, its account of energy, and an unknown load",
+    "elastic": "springs between motors and links: elastic beside passivity, and disturbed",
     "push": "pushes found, and the pushed link named, without a force sensor",
     "wall": "pressing on a stiff wall: which stiffness and delay leave the contact stable",
     "humanoid": "one session from two feet to one foot to hand and foot; pushes until it falls",

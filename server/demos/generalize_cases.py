@@ -118,7 +118,7 @@ class Case:
         described = describe(row)
         plain = load(described, row.base)
         self.effort: Array = like.effort if like else useful_effort(plain)
-        viscous, coulomb = losses(condition, plain.limits.effort)
+        viscous, coulomb = losses(condition, self.effort)
         first = plain.nv - len(plain.joint_names) if row.base == "fixed" else 6
         names = list(plain.joint_names)[-(plain.nv - first) :]
         told = with_losses(described, viscous[first:], coulomb[first:], names)
@@ -163,7 +163,9 @@ class Case:
         known = bool(self.condition.viscous) and "friction" in COMMON
         if known:
             options["friction"] = self.losses
-        return Controller(self.robot, law, **options), known
+        controller = Controller(self.robot, law, **options)
+        controller.stabilize(PERIOD, ROUGH.delay * PERIOD)  # as opening a session does
+        return controller, known
 
     def outcome(self, law: str, run: str) -> Outcome:
         return Outcome(self.row.label, self.row.kind, law, self.condition.name, run)

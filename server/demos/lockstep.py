@@ -32,6 +32,8 @@ LAW_ALONE: Mapping[str, Any] = {
     "delay": 0.0,
 }
 
+#: q, v and what else a session takes.
+Measured = tuple[Array, Array, Mapping[str, Any]]
 #: By column name, a row per step.
 Log = dict[str, Array]
 
@@ -48,6 +50,9 @@ class Loop:
     events: Callable[[Plant, float], None] = lambda plant, t: None
     #: What of the robot is recorded beside its state, after each step.
     measure: Callable[[Plant], Mapping[str, Any]] = lambda plant: {"force": plant.contact_force()}
+    #: What is measured of the robot, with a source of noise: q, v and what else the session takes.
+    #: By default what it is, with `noise` on v.
+    sense: Callable[[Any, np.random.Generator], Measured] | None = None
     #: Steps by which torques come late, beyond the step that they take anyway.
     delay: int = 0
     #: rad/s, standard deviation of measured velocities.
@@ -65,9 +70,14 @@ class Loop:
         t = self.plant.time
         self.events(self.plant, t)
         q, v = self.plant.q, self.plant.v
-        measured = v + self.noise * self._random.normal(size=len(v)) if self.noise else v
+        others: Mapping[str, Any] = {}
+        place, speed = q, v
+        if self.sense is not None:
+            place, speed, others = self.sense(self.plant, self._random)
+        elif self.noise:
+            speed = v + self.noise * self._random.normal(size=len(v))
         self.session.latest()  # repetitions that came since the last step
-        self._sequence = self.session.send(q, measured, at=t, **self.references(t))
+        self._sequence = self.session.send(place, speed, at=t, **others, **self.references(t))
         self._note(time=t, q=q, v=v, pushed=self.plant.push_torque())
 
     def receive(self) -> None:

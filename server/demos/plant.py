@@ -84,16 +84,14 @@ class Plant:
                 f"robot {description.name!r} has mimic joints; the simulation needs them locked"
             )
         self.chart = self.robot.chart("mujoco")
-        self.model = build(description, base, walls, touchers)
+        self.model = self._compile(specification(description, base, walls, touchers))
         self.model.opt.timestep = substep
         self.model.opt.integrator = INTEGRATORS[integrator]
         self.model.opt.gravity[:] = self.robot.gravity_vector
         self.data = mujoco.MjData(self.model)
         self._check_order()
         zero: Array = np.zeros(self.robot.nv)
-        armature = self.robot.limits.armature
-        # Rotor inertias are of joints: the free joint's part is zero, and its map does not matter.
-        self.model.dof_armature[:] = self.chart.torque_from_native(self.robot.neutral(), armature)
+        self._set_armature()
         self.pushes: list[Push] = []
         self._pushed = False
         # Joints of one coordinate each are the same in both; what has a quaternion is not.
@@ -101,10 +99,18 @@ class Plant:
         self.contact_torque = zero  # (nv,) of all contacts, its mean over the last step
         self.reset(self.robot.neutral(), zero)
 
+    def _compile(self, spec: Any) -> Any:
+        return spec.compile()
+
+    def _set_armature(self) -> None:
+        """Rotor inertias are of joints: the free joint's part is zero, and its map is no matter."""
+        armature, neutral = self.robot.limits.armature, self.robot.neutral()
+        self.model.dof_armature[:] = self.chart.torque_from_native(neutral, armature)
+
     def _check_order(self) -> None:
-        """MuJoCo's order of joints has to be the chart's."""
-        there = [self.model.joint(k).name for k in range(self.model.njnt)]
+        """MuJoCo's order of joints has to be the chart's; motors may follow."""
         own = list(self.chart.joint_names)
+        there = [self.model.joint(k).name for k in range(self.model.njnt)][: len(own)]
         if self.robot.model.base == "floating":
             there, own = there[1:], own[1:]
         if there != own:
@@ -221,7 +227,14 @@ def build(
     walls: tuple[Wall, ...] = (),
     touchers: tuple[Toucher, ...] = (),
 ) -> Any:
-    """MuJoCo's model of a description: inertias and joints as they are, meshes left out."""
+    """MuJoCo's model of a description."""
+    return specification(description, base, walls, touchers).compile()
+
+
+def specification(
+    description: Description, base: str, walls: tuple[Wall, ...], touchers: tuple[Toucher, ...]
+) -> Any:
+    """What that is compiled from: inertias and joints as they are, meshes left out."""
     plain = lossless(description)
     names = {link.name: body_name(link.name) for link in plain.links}
     plain = replace(
@@ -240,7 +253,7 @@ def build(
         add_wall(spec, wall)
     for toucher in touchers:
         add_toucher(spec, toucher)
-    return spec.compile()
+    return spec
 
 
 #: Walls touch touchers and nothing else does: a bit each.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import comb
 
 import numpy as np
 
@@ -46,6 +47,29 @@ class Sines:
             s_rate * x + s * x_rate,
             s_bend * x + 2.0 * s_rate * x_rate + s * x_bend,
         )
+
+
+#: From 0 to 1 with four derivatives that are zero at both ends, by powers of x from x⁹ down.
+SMOOTH = np.array([70.0, -315.0, 540.0, -420.0, 126.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+
+
+@dataclass(frozen=True)
+class SmoothSines(Sines):
+    """The same with jerk and snap: what motors behind springs need to know."""
+
+    def rates(self, t: float) -> tuple[Array, Array, Array, Array, Array]:
+        """Position, velocity, acceleration, jerk and snap (nv,)."""
+        w, x = 2.0 * np.pi * self.frequency, min(t / self.start, 1.0)
+        swings = [self.amplitude * w**k * np.sin(w * t + 0.5 * np.pi * k) for k in range(5)]
+        growth, scale = [], SMOOTH
+        for k in range(5):
+            growth.append(np.polyval(scale, x) / self.start**k)
+            scale = np.polyder(scale)
+        out = [
+            sum((comb(n, k) * growth[k] * swings[n - k] for k in range(n + 1)), np.zeros(1))
+            for n in range(5)
+        ]
+        return self.center + out[0], out[1], out[2], out[3], out[4]
 
 
 def panda_sines(center: Array, scale: float = 1.0) -> Sines:

@@ -48,7 +48,8 @@ def measured_cost(controller: Controller, enough: float = math.inf) -> float:
     for k in range(STATES):
         q, v = robot.random_state(rng)
         v = 0.0 * v if k == 0 else v
-        controller.take_state(q, v)
+        at_rest = dict(zip(controller.measured, (q, v), strict=False))  # springs that are not wound
+        controller.take_state(q, v, 0.0, at_rest)
         least = _seconds(controller)
         for _ in range(1, TIMES if least <= enough else FEWER_TIMES):
             least = min(least, _seconds(controller))

@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 def least_seconds(controller: Controller, target: Array) -> float:
     """s, of the movement to a target (NaN: not given) from the references in effect."""
     data, robot = controller.data, controller.robot
-    now = data.state[robot.nq + robot.nv :]
+    now = data.state[controller.first_reference :]
     least = 0.0
     for motion in data.motions:
         if motion.kind == JOINTS:

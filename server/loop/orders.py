@@ -145,7 +145,7 @@ class Orders:
         controller, record = session.controller, self._record(session)
         robot, state = controller.robot, controller.data.state.copy()
         left = float(controller.record[0].move_seconds - controller.record[0].move_time)
-        references, at = {}, robot.nq + robot.nv
+        references, at = {}, controller.first_reference
         for name, value in controller.references.items():
             references[name] = state[at : at + value.size].reshape(value.shape)
             at += value.size

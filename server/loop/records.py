@@ -31,6 +31,9 @@ LOOP = np.dtype(
         ("longest", "i8"),  # ns, longest compute time of a tick so far
         ("deadline", "i8"),  # ns, of this tick
         ("time", "i8"),  # ns, when this tick began
+        ("ring", "u8"),  # address of the ring that ticks are written to; 0: there is none
+        ("spin", "i8"),  # ns before a deadline that the loop watches the clock instead of sleeping
+        ("spun", "i8"),  # ns that it has done so
         ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
@@ -44,6 +47,7 @@ LOOP = np.dtype(
 SESSION = np.dtype(
     [
         ("state", "i8"),  # FREE … CLOSED
+        ("number", "i8"),  # how clients name it
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
         # the connection
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
@@ -58,6 +62,21 @@ SESSION = np.dtype(
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),
         ("last_sent", "i8"),  # 1: the last frame of the session has been handed to ZeroMQ
+        # shared memory in place of a socket; client/page_layout.py
+        ("page", "u8"),  # address of the page, 0: the session has a socket
+        ("page_states", "i8"),  # byte where the slots of states begin
+        ("page_state_slot", "i8"),  # bytes of one of them
+        ("page_outputs", "i8"),  # the same for outputs
+        ("page_output_slot", "i8"),
+        ("page_taken", "i8"),  # count of states when they were last looked at
+        ("page_sent", "i8"),  # outputs written so far
+        # states that are answered as they arrive, by a thread of the session's own; arrivals.py
+        ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
+        ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody
+        ("served", "i8"),  # ns, when it was last served, by whomever
+        ("arrived", "i8"),  # ns, when a state was last answered on arrival
+        ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
+        ("spun", "i8"),  # ns that it has done so
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
         ("seen", "i8"),  # the largest that came, used or refused
@@ -112,6 +131,7 @@ SESSION = np.dtype(
         ("window_sum", "i8"),  # of all of them
         ("ticks", "i8"),  # since the first state
         ("status", "i8"),  # bits of the newest output
+        ("recorded", "i8"),  # ticks that were written into the ring
     ],
     align=True,
 )

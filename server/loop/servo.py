@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import zmq
+from numpy.typing import NDArray
 
 from torqued.client import errors
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
-from torqued.common.status import status_names
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
@@ -24,6 +24,7 @@ from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
+from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
     check_budget,
@@ -33,13 +34,17 @@ from torqued.server.loop.budget import (
     time_left,
 )
 from torqued.server.loop.last_frames import LastFrames
+from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
+from torqued.server.loop.links import end_memory_link, fill_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
-from torqued.server.loop.records import MOST_SESSIONS, WINDOW
+from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_frames import frame_buffer, frame_layout
+from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
+from torqued.server.loop.statistics import describe_sessions, loop_statistics
+from torqued.server.observation.observation import Observation
 
 #: s over which changed gains come into effect, and the longest that may be asked for.
 DEFAULT_RAMP = 0.1
@@ -60,18 +65,27 @@ class Servo:
         rate: float,
         safety: Safety,
         most_per_client: int = MOST_SESSIONS,
+        observation: Observation | None = None,
+        spin: float = 0.0,
     ) -> None:
         self.robot = robot.copy()  # what sessions are prepared with, in the requests' thread
         self.context = context
         self.safety = safety
         self.most_per_client = most_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
+        self.observation = observation or Observation()
+        self.shared.loop["ring"] = self.observation.address
+        self.spin = spin  # s, before a deadline; and before a session in memory sleeps
+        self.shared.loop["spin"] = round(1e9 * self.spin)
+        self._ages = np.zeros(records.BINS, np.int64)  # of states answered on arrival, so far
         self.sessions: dict[int, Session] = {}  # by number
         self.last_frames = LastFrames()
         self.orders = Orders(self)
         self.thread: threading.Thread | None = None
         #: Asks for realtime settings, in the loop's own thread; and what was granted.
         self.settings: Callable[[], dict[str, str]] = dict
+        #: The same for threads that answer states as they arrive.
+        self.arrival_settings: Callable[[], object] = dict
         self.granted: dict[str, str] = {}
         self._asked = threading.Event()
         self._left: int | None = None  # ns, when the loop was left to be entered again
@@ -110,7 +124,12 @@ class Servo:
         if self.thread is not None:
             self.thread.join()
         for session in self.sessions.values():
+            record = self.shared.sessions[session.slot]
+            if record.state == OPEN:  # no loop has run since it was opened
+                move(record, CLOSING)
             self._close_socket(session, linger)
+            self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
+        self.observation.closed(*self.sessions)
         self.sessions.clear()
         self.last_frames.finish()
 
@@ -135,9 +154,9 @@ class Servo:
 
     def open(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Open a session: a law with its gains and options, limits, an observer."""
-        settings = {
-            name: value for name, value in fields.items() if name not in ("law", *SESSION_OPTIONS)
-        }
+        others = ("law", *SESSION_OPTIONS, *LINK_OPTIONS)
+        settings = {name: value for name, value in fields.items() if name not in others}
+        link = chosen_link(fields, caller, self.spin)
         law = text(fields, "law", "")
         controller = Controller(self.robot, law, **settings)
         delay = float(numbers("delay", fields.get("delay", DEFAULT_DELAY), ()))
@@ -153,8 +172,15 @@ class Servo:
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
         self.last_frames.flush(at_once=True)  # gives back the ports of clients that have left
-        socket = session_socket(self.context, len(receive))
-        reached_by = caller.transport.bind_session(socket, number, caller)
+        socket = page = arrivals = None
+        if link.transport == MEMORY:
+            page, reached_by = memory_link(owner, len(receive), len(send), caller)
+            if link.clock == STATE:
+                model, realtime = self.robot.model, self.arrival_settings
+                arrivals = ArrivalThread(model, self.shared, slot, page, realtime)
+        else:
+            socket = session_socket(self.context, len(receive))
+            reached_by = caller.transport.bind_session(socket, number, caller)
         session = Session(
             number=number,
             slot=slot,
@@ -162,6 +188,9 @@ class Servo:
             endpoint=reached_by["endpoint"],
             caller=caller,
             socket=socket,
+            page=page,
+            link=link,
+            arrivals=arrivals,
             controller=controller,
             safety=safety,
             delay=delay,
@@ -172,15 +201,18 @@ class Servo:
             send=send,
         )
         self.sessions[number] = session
+        self.observation.opened(number, described(session, settings))
         self._hand_over(session)
         return {
             "session": number,
+            **link._asdict(),
             **reached_by,
             "owner": owner,
             "law": controller.name,
             "gains": controller.gains,
             "payload": controller.payload.as_maps(),
             "friction": controller.friction.as_map(),
+            "axes": controller.prepared.axes,
             **frame_layout(controller, len(receive), len(send)),
             "period": self.period,
             "stale_after": safety.stale_after,
@@ -242,9 +274,10 @@ class Servo:
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
         record.sequence = record.seen = -1
+        record.number = session.number
         record.same_clock = int(session.caller.transport.same_clock)
         record.control = session.controller.record.ctypes.data
-        record.socket = session.socket.underlying
+        fill_link(record, session)
         record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
         record.route = session.route.ctypes.data
         record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
@@ -257,6 +290,8 @@ class Servo:
         record.fallback = KINDS[session.safety.fallback]
         record.blind = KINDS[session.safety.without_states]
         move(record, OPEN)
+        if session.arrivals is not None:
+            session.arrivals.start()
 
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
@@ -271,12 +306,15 @@ class Servo:
         session.controller.data.wanted[:] = pack(gains)
         record.wanted_ramp = max(1, round(over / self.period))
         record.tuning += 1  # from here on `wanted` is the loop's, until it answers
+        self.observation.changed(session.number, gains=gains)
         return {"session": session.number, "over": over, "gains": gains}
 
     def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change what an open session's robot carries, gradually over `over` seconds."""
         session = self.orders.commanded(fields, caller)
-        return change_payload(session, fields, self.period, self.runs)
+        reply = change_payload(session, fields, self.period, self.runs)
+        self.observation.changed(session.number, payload=reply["payload"])
+        return reply
 
     def runs(self) -> bool:
         """Whether the loop is there to answer."""
@@ -318,12 +356,23 @@ class Servo:
         while record.state != CLOSED and self.runs():
             time.sleep(1e-4)
         self._close_socket(session, LAST_FRAME)
+        self.observation.closed(session.number)
         del self.sessions[session.number]
         move(record, FREE)
         session.caller.transport.end_session(session.number)
 
     def _close_socket(self, session: Session, milliseconds: int) -> None:
-        """Close a session's socket; its last frame has that long to arrive."""
+        """Close a session's socket; its last frame has that long to arrive.
+
+        In shared memory it has arrived, and stays there for as long as the client likes.
+        """
+        if session.arrivals is not None:
+            session.arrivals.join()
+            self._ages += session.arrivals.ages
+        if session.page is not None:
+            end_memory_link(session.page, session.owner.tobytes(), session.caller)
+        if session.socket is None:
+            return
         sent = bool(self.shared.sessions[session.slot].last_sent)
         owner, frame = session.owner.tobytes(), session.send.tobytes()
         self.last_frames.add(session.socket, owner, frame, milliseconds, sent)
@@ -335,45 +384,16 @@ class Servo:
 
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
-        out = []
-        for session in list(self.sessions.values()):
-            record = self.shared.sessions[session.slot]
-            out.append(
-                {
-                    "session": session.number,
-                    "law": session.controller.name,
-                    "endpoint": session.endpoint,
-                    "client": session.caller.name,
-                    "cost_us": 1e6 * session.cost,
-                    "commander": session.commander.name if session.commander else "",
-                    "mode": self.orders.mode(session) if session.controller.law.is_torque else "",
-                    "success_rate": success_rate(record),
-                    "status": status_names(int(record.status)),
-                    "sequence": int(record.sequence),
-                    **{name: int(record[name]) for name in records.COUNTERS},
-                }
-            )
-        return out
+        return describe_sessions(self)
+
+    def ages_on_arrival(self) -> NDArray[np.int64]:
+        """Histogram of the ages of states that were answered on arrival."""
+        threads = [s.arrivals for s in list(self.sessions.values()) if s.arrivals is not None]
+        return sum((thread.ages for thread in threads), self._ages)
 
     def statistics(self) -> dict[str, Any]:
         """Ticks, misses and percentiles of lateness, compute time and age, µs."""
-        loop = self.shared.loop[0]
-        out: dict[str, Any] = {
-            "stopped": bool(loop.stopped),
-            "tick": int(loop.tick),
-            "missed": int(loop.missed),
-            "rate": 1e9 / float(loop.period),
-        }
-        for name in ("lateness", "compute", "age"):
-            histogram = np.array(loop[name])
-            out[name] = {
-                "p50_us": records.percentile(histogram, 0.5),
-                "p99_us": records.percentile(histogram, 0.99),
-                "count": int(histogram.sum()),
-            }
-        out["lateness"]["max_us"] = float(loop.latest) * 1e-3
-        out["compute"]["max_us"] = float(loop.longest) * 1e-3
-        return out
+        return loop_statistics(self.shared.loop[0], self.ages_on_arrival())
 
 
 def as_map(stability: Stability | None, delay: float) -> dict[str, Any]:
@@ -387,8 +407,3 @@ def as_map(stability: Stability | None, delay: float) -> dict[str, Any]:
         "pose": stability.pose,
         "reduced_by": stability.factor,
     }
-
-
-def success_rate(record: Any) -> float:
-    """Share of the last ticks that had a result."""
-    return float(record.window_sum) / max(1, min(int(record.ticks), WINDOW))

@@ -18,6 +18,7 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_STATES
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.workspace import pointer
+from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
 from torqued.server.loop.syscalls import has_more, now, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
@@ -82,6 +83,14 @@ def newest_state(session, control, data, loop):
     """Take the newest good state. Returns status bits."""
     status = 0
     control.elapsed = 0.0
+    if session.page != 0:
+        found = take_from_page(session)
+        if found == TORN:
+            session.bad_states += 1
+            status = INVALID
+        elif found == WHOLE:
+            status = take_state(session, control, data, loop)
+        return status | session.refusal
     session.parts = MOST_PARTS
     while session.parts > 0:
         kind, size = next_message(session, loop.more)

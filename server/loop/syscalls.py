@@ -6,6 +6,7 @@ numba's cache, which addresses taken with ctypes cannot.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import zmq  # loads libzmq
 from numba import types
 
+from torqued.client.futex import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.compilation.numba_internals import ToolchainError
 from torqued.kernels.primitives.workspace import pointer
@@ -50,11 +52,21 @@ _zmq_getsockopt: Any = types.ExternalFunction(
     "zmq_getsockopt", types.int32(types.voidptr, types.int32, types.voidptr, types.voidptr)
 )
 
+_syscall: Any = types.ExternalFunction(
+    "syscall",
+    types.int64(
+        *(types.int64, types.voidptr, types.int64, types.int64),
+        *(types.voidptr, types.voidptr, types.int64),
+    ),
+)
+
 CLOCK_MONOTONIC = 1
 CLOCK_THREAD_CPUTIME = 3
 TIMER_ABSTIME = 1
 DONTWAIT, SNDMORE, RCVMORE = 1, 2, 13
 SECOND = 1_000_000_000
+#: On a machine without such a number there are no sessions in shared memory.
+FUTEX_CALL = SYSTEM_CALLS.get(os.uname().machine, -1)
 
 
 @kernel
@@ -102,3 +114,23 @@ def send_to(socket, route, route_size, address, size):
     if _zmq_send(pointer(socket), pointer(route), np.uint64(route_size), DONTWAIT | SNDMORE) < 0:
         return np.int32(-1)
     return _zmq_send(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)
+
+
+@kernel
+def wake_sleeper(address):
+    """Wake who sleeps on the word at an address, in whatever process; how many were woken.
+
+    One at the most: a client may have thousands of threads sleep there, and to wake them all would
+    take the loop milliseconds.
+    """
+    nobody = pointer(np.uint64(0))
+    return _syscall(FUTEX_CALL, pointer(address), FUTEX_WAKE, 1, nobody, nobody, 0)
+
+
+@kernel
+def sleep_on(address, expected, nanoseconds, clock):
+    """Sleep while the word at an address is `expected`, so long at most; may return early."""
+    clock[0] = nanoseconds // SECOND
+    clock[1] = nanoseconds % SECOND
+    limit, nobody = pointer(clock.ctypes.data), pointer(np.uint64(0))
+    _syscall(FUTEX_CALL, pointer(address), FUTEX_WAIT, np.int64(expected), limit, nobody, 0)

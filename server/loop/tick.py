@@ -4,6 +4,8 @@
     state_frames.py      kernels/control/evaluation.py
                          or, where that cannot be used, kernels/control/fallback.py
 
+and, once the torque is on its way, all of it into the ring (ring_writer.py).
+
 Deadlines are absolute. A tick that comes so late that the next deadline has passed skips the
 missed ones and counts them; it never runs ticks in a burst.
 """
@@ -27,7 +29,7 @@ from torqued.common.status import (
     STOPPED,
     WALL,
 )
-from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.control.evaluation import evaluate, guard
 from torqued.kernels.control.fallback import (
     GRAVITY,
@@ -35,8 +37,8 @@ from torqued.kernels.control.fallback import (
     fallback_torque,
     gravity_torque,
 )
-from torqued.kernels.control.law import copy, velocity
-from torqued.kernels.control.payload import put_on, ramp_load, take_off
+from torqued.kernels.control.law import copy
+from torqued.kernels.control.payload import ASKED, LEFT, TAKEN, put_on, ramp_load, take_off
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.follow import (
     FROM_ORDERS,
@@ -47,13 +49,17 @@ from torqued.kernels.control.references.follow import (
     move,
 )
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
+from torqued.server.loop.memory_frames import put_into_page
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
 from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED, WINDOW
+from torqued.server.loop.ring_writer import write_gains, write_load, write_loop, write_tick
 from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
 from torqued.server.loop.state_frames import age_of, newest_state
 from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_until
+from torqued.server.loop.turns import OF_LOOP, end_turn, has_turn, wait_for_turn
 
 #: Where the values of an output frame begin.
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
@@ -79,7 +85,7 @@ def control_of(session):
 
 @kernel
 def ramp_gains(session, data):
-    """Take over changed gains, and go one step of the way to them."""
+    """Take over changed gains, and go one step of the way to them. Whether they have changed."""
     if session.tuned != session.tuning:
         copy(data.wanted, data.target)
         session.ramp = session.wanted_ramp
@@ -88,6 +94,8 @@ def ramp_gains(session, data):
         for k in range(len(data.gains)):
             data.gains[k] += (data.target[k] - data.gains[k]) / session.ramp
         session.ramp -= 1
+        return True
+    return False
 
 
 @kernel
@@ -152,9 +160,10 @@ def fallback(work, session, sizes, data, has_state, time, dt):
             fall(session, time)
     other = data.rows[2]
     other[:] = 0.0
+    data.unmodelled[:] = 0.0
     if has_state and session.fallen != 0:
         fallback_torque(work, session, sizes, data, dt, other)
-        v = velocity(sizes, data)
+        v = motor_velocity(sizes, data)
         for k in range(sizes.unactuated, sizes.torques):
             other[k] -= session.damping * v[k]
     elif session.fallen != 0:
@@ -184,16 +193,21 @@ def compute(handle, loop, session, control, data):
     return status
 
 
-@kernel
-def serve(handle, loop, session):
+@routine
+def serve_session(handle, loop, session):
     """One tick of one session."""
     control = control_of(session)
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = loop.period * 1e-9
     status = newest_state(session, control, data, loop)
     take_order(loop, session, control, sizes, data)
-    ramp_gains(session, data)
+    if ramp_gains(session, data) or session.recorded == 0:
+        write_gains(loop, session, data)
+    left, taken = data.load_steps[LEFT], data.load_steps[TAKEN]
     ramp_load(data)
+    moved = data.load_steps[LEFT] != left or data.load_steps[TAKEN] != taken
+    if moved or session.recorded == 0:
+        write_load(loop, session, data)
     put_on(handle, data)  # for all that computes until it is taken off
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
@@ -234,7 +248,9 @@ def serve(handle, loop, session):
     take_off(handle, data)
     control.status = status
     count_success(session, usable)
-    send_output(loop, session, data, status, age, now(loop.clock) - begin)
+    spent = now(loop.clock) - begin
+    send_output(loop, session, data, status, age, spent)
+    write_tick(loop, session, control, data, status, usable, age, spent)
 
 
 @kernel
@@ -280,6 +296,10 @@ def send_output(loop, session, data, status, age, spent):
     session.status = status
     if session.sequence >= 0:
         count(loop.age, age)
+    if session.page != 0:
+        put_into_page(session)  # where nobody takes it, the next one takes its place
+        session.outputs += 1
+        return True
     sent = send_to(
         session.socket, session.owner, session.owner_size, session.send, session.send_size
     )
@@ -291,12 +311,61 @@ def send_output(loop, session, data, status, age, spent):
 
 
 @kernel
-def close(loop, session):
+def close_session(loop, session):
     """The last frame of a session: zero torque."""
-    data = arrays_of(control_of(session))
+    control = control_of(session)
+    data = arrays_of(control)
     data.out[:] = 0.0
     session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
+    write_tick(loop, session, control, data, FALLBACK | LAST, False, 0, 0)
     session.state = CLOSED
+
+
+@kernel
+def sleep_and_spin(loop):
+    """Sleep until the deadline; the last part of that time is spent watching the clock."""
+    sleep_until(loop.deadline - loop.spin, loop.clock)
+    if loop.spin > 0:
+        begin = now(loop.clock)
+        time = begin
+        while time < loop.deadline:
+            time = now(loop.clock)
+        loop.spun += time - begin
+
+
+@kernel
+def serve(handle, loop, session):
+    """What a tick does for an open session."""
+    if session.on_arrival == 0:
+        serve_session(handle, loop, session)
+    elif wants_watch(loop, session) and has_turn(session, OF_LOOP):
+        serve_session(handle, loop, session)
+        session.served = loop.time
+        end_turn(session)
+
+
+@kernel
+def close(loop, session):
+    """What a tick does for a session that is to end; once more at the next, where it is served."""
+    if has_turn(session, OF_LOOP):
+        close_session(loop, session)
+        end_turn(session)
+
+
+@kernel
+def wants_watch(loop, session):
+    """Whether the loop has to act for a session whose states are answered as they arrive.
+
+    It does where none has come for too long or at all, and where something was ordered.
+    """
+    if session.sequence < 0 or loop.time - session.arrived > session.stale_after:
+        return True
+    if session.order_taken != session.order_number or session.tuned != session.tuning:
+        return True
+    load = arrays_of(control_of(session)).load_steps
+    if load[TAKEN] != load[ASKED] or 0 < session.lease < loop.time:
+        return True
+    return loop.stopped != 0 or session.halt != 0
 
 
 @entry(WORK, SHARED)
@@ -311,22 +380,27 @@ def run_servo(handle, shared):
             skipped = (time - loop.deadline) // loop.period
             loop.missed += skipped
             loop.deadline += skipped * loop.period
-        sleep_until(loop.deadline, loop.clock)
+        sleep_and_spin(loop)
         loop.time = now(loop.clock)
         loop.latest = max(loop.latest, loop.time - loop.deadline)
         count(loop.lateness, loop.time - loop.deadline)
+        served = 0
         for k in range(len(shared.sessions)):
             session = shared.sessions[k]
             if session.state == OPEN:
                 serve(handle, loop, session)
+                served += 1
             elif session.state == CLOSING:
                 close(loop, session)
         spent = now(loop.clock) - loop.time
         loop.longest = max(loop.longest, spent)
         count(loop.compute, spent)
+        write_loop(loop, spent, served)
         loop.tick += 1
     for k in range(len(shared.sessions)):
         session = shared.sessions[k]
         if session.state == OPEN or session.state == CLOSING:
             loop.time = now(loop.clock)
-            close(loop, session)
+            wait_for_turn(session, OF_LOOP, loop.clock)
+            close_session(loop, session)
+            end_turn(session)

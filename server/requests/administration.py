@@ -16,6 +16,7 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.errors import InputError
 from torqued.server.access.rights import Caller
+from torqued.server.requests.outcomes import as_maps
 from torqued.server.requests.replies import Deferred
 from torqued.server.worker.reload import Reload
 
@@ -35,7 +36,7 @@ CONVENTIONS = (
 
 
 def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    robot = daemon.robot
+    robot, loop = daemon.robot, daemon.servo.statistics()
     return {
         "name": robot.name,
         "base": robot.model.base,
@@ -51,9 +52,14 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "operations": list(daemon.request_dispatch.names),
         "endpoints": caller.transport.reached_by(),
         "rights": caller.right,
-        "rate": daemon.servo.statistics()["rate"],
+        "rate": loop["rate"],
+        "deadline": loop["deadline"],
         "realtime": daemon.servo.granted,
     }
+
+
+def attach(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    return daemon.page_requests.attach(fields, caller)
 
 
 def ping(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
@@ -72,19 +78,22 @@ def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 def statistics(daemon: Daemon) -> dict[str, Any]:
     """What `stats` replies and telemetry publishes."""
     dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
+    by_compiled_code = daemon.fast_path.answered + daemon.page_requests.answered
     return {
         **names(daemon),
         "ready": daemon.ready,
         "uptime": time.monotonic() - daemon.started,
-        "requests": daemon.request_dispatch.requests + daemon.fast_path.answered,
-        "refused": sum(dispatch.refused for dispatch in dispatchers),
-        "unsent": sum(outbox.unsent for outbox in daemon.outboxes.values()),
+        "requests": daemon.request_dispatch.requests + by_compiled_code,
+        "refused": sum(dispatch.outcomes.refused for dispatch in dispatchers),
+        "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers], by_compiled_code),
+        "unsent": sum(outbox.unsent for outbox in list(daemon.outboxes.values())),
         "memory": daemon.memory.statistics(),
         "servo": daemon.servo.statistics(),
         "sessions": daemon.servo.describe(),
         "realtime": daemon.servo.granted,
         "kernels": daemon.preparing,
         "worker": daemon.worker.statistics(),
+        "observation": daemon.observation.statistics(),
     }
 
 
@@ -119,6 +128,12 @@ def log_level(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         )
     log.setLevel(level)
     return {"level": level}
+
+
+def recorder(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
+    """How a recorder is doing; `stats` has it from now on."""
+    daemon.observation.recorders.take(fields["report"])
+    return {}
 
 
 def shutdown(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:

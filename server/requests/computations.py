@@ -12,9 +12,11 @@ from typing import Any
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import OPTIONS, Controller
+from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping, text, texts
 from torqued.server.requests.derivatives import derivatives
 from torqued.server.requests.fields import contacts, wrenches
+from torqued.server.requests.inverse_kinematics import inverse_kinematics
 
 __all__ = [
     "contact_dynamics",
@@ -26,6 +28,7 @@ __all__ = [
     "impact",
     "integrate",
     "inverse_dynamics",
+    "inverse_kinematics",
     "kinematics",
     "solve_mass",
 ]
@@ -102,6 +105,7 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
         fields["tau"],
         contacts(fields),
         solver=text(fields, "solver", "range_space"),
+        f_ext=wrenches(fields),
         coordinates=text(fields, "coordinates", "native"),
     )
     return {
@@ -126,6 +130,7 @@ def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
         fields["v"],
         contacts(fields),
         restitution,
+        fields.get("after"),
         coordinates=text(fields, "coordinates", "native"),
     )
     return asdict(solution)
@@ -143,4 +148,11 @@ def control(robot: Robot, fields: Fields) -> dict[str, Any]:
     if not controller.law.is_torque:
         raise InputError("law: a stream is no law; `dynamics` has its quantities", "law")
     references = mapping(fields, "references")
-    return vars(controller.torque(fields["q"], fields["v"], **references))
+    for name in MEASURED:
+        if name in references:
+            message = f"references.{name}: measured, expected as a field beside q and v"
+            raise InputError(message, f"references.{name}")
+        if name in fields and name not in controller.measured:
+            raise InputError(f"{name}: law {controller.name!r} measures no motors", name)
+    measured = {name: fields[name] for name in MEASURED if name in fields}
+    return vars(controller.torque(fields["q"], fields["v"], **references, **measured))

@@ -30,6 +30,27 @@ def of_inverse_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[
     return {"M": M, "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
 
 
+def second_order(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    q, v, a = fields["q"], fields["v"], fields["a"]
+    return asdict(robot.inverse_dynamics_second_derivatives(q, v, a, coordinates=coordinates))
+
+
+def rates(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    motion = (fields[key] for key in ("q", "v", "a", "jerk", "snap"))
+    found = robot.inverse_dynamics_rates(*motion)
+    return dict(zip(("tau", "tau_dot", "tau_ddot"), found, strict=True))
+
+
+def geometry(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    found = robot.geometric_derivatives(fields["q"], fields["v"], fields["a"])
+    return {"dtau_dgeometry": found, "joints": [joint.name for joint in robot.model.joints]}
+
+
+def inertia(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+    found = robot.regressor(fields["q"], fields["v"], fields["a"], coordinates=coordinates)
+    return {"dtau_dinertia": found}
+
+
 def of_forward_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
     found = robot.forward_dynamics_derivatives(q, v, tau, wrenches(fields), coordinates=coordinates)
@@ -59,6 +80,10 @@ def linearize(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
 #: By the field `of`.
 DERIVATIVES = {
     "inverse_dynamics": Derivative(("a",), ("f_ext", "coordinates"), of_inverse_dynamics),
+    "second_order": Derivative(("a",), ("coordinates",), second_order),
+    "inertia": Derivative(("a",), ("coordinates",), inertia),
+    "geometry": Derivative(("a",), (), geometry),
+    "rates": Derivative(("a", "jerk", "snap"), (), rates),
     "forward_dynamics": Derivative(("tau",), ("f_ext", "coordinates"), of_forward_dynamics),
     "contact_dynamics": Derivative(("tau", "contacts"), ("coordinates",), of_contact_dynamics),
     "linearization": Derivative(("tau",), ("dt", "f_ext", "contacts", "coordinates"), linearize),

@@ -21,6 +21,7 @@ from torqued.server.requests.limits import LONGEST_INLINE, check_counts, fits_in
 from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Operation, checked_name
 from torqued.server.requests.operations import OPERATIONS, names_on
 from torqued.server.requests.outbox import Outbox
+from torqued.server.requests.outcomes import OK, UNKNOWN, Outcomes, known_name
 from torqued.server.requests.replies import (
     Deferred,
     Identity,
@@ -37,6 +38,7 @@ from torqued.server.worker.worker import Job
 
 if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
+    from torqued.server.requests.page_requests import PageClient
 
 log = logging.getLogger("torqued")
 
@@ -50,7 +52,7 @@ class Dispatcher:
         socket: str,  # REQUEST or CONTROL
         events: EventLoop,
         rate: RequestRate,
-        outboxes: Mapping[zmq.Socket[bytes], Outbox],
+        outboxes: Mapping[Any, Outbox | PageClient],
         learn: Callable[[Arrival, Mapping[str, Any], bytes], None] | None = None,
     ) -> None:
         self.daemon = daemon
@@ -61,15 +63,17 @@ class Dispatcher:
         self.outboxes = outboxes
         self.learn = learn  # told of each request that was answered at once
         self.requests = 0
-        self.refused = 0
+        self.outcomes = Outcomes()
 
     def answer(self, arrival: Arrival) -> None:
         """Answer one message."""
         identity: Identity = None
+        name, outcome = UNKNOWN, OK
         outbox = self.outboxes[arrival.socket]
         try:
             within_rate = self.rate.allows(arrival.caller.key)  # what cannot be read counts too
             message = self._decoded(arrival)
+            name = known_name(message, self.names)
             identity = checked_identity(message)
             if not within_rate:
                 raise self.rate.refusal()
@@ -77,14 +81,15 @@ class Dispatcher:
                 raise errors.error("busy", "replies are waiting to be taken; read them first")
             result = self._result(message, arrival)
             if isinstance(result, Deferred):
-                result.begin(self._pending(arrival, identity))
+                result.begin(self._pending(arrival, identity, name))
                 return
             reply = success(identity, result)
             if self.learn:
                 self.learn(arrival, message, reply)
         except Exception as error:
-            self.refused += 1
-            reply = refusal(identity, as_request_error(error))
+            refused = as_request_error(error)
+            reply, outcome = refusal(identity, refused), refused.code
+        self.outcomes.count(name, outcome)
         outbox.send(arrival.route, reply)
 
     def _decoded(self, arrival: Arrival) -> dict[str, Any]:
@@ -130,24 +135,23 @@ class Dispatcher:
         """Have the worker compute; its reply is passed on as it comes."""
 
         def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
-            self.refused += not head["ok"]
-            pending.send(reply)
-
-        def fail(error: errors.RequestError) -> None:
-            self.refused += 1
-            pending.refuse(error)
+            pending.send(reply, OK if head["ok"] else head["code"])
 
         inner = fields.get("operation")  # of a batch
         title = f"{operation.name} of {inner}" if inner else operation.name
         self.daemon.worker.submit(
-            Job(title, "compute", pending.identity, pending.data, finish, fail)
+            Job(title, "compute", pending.identity, pending.data, finish, pending.refuse)
         )
 
-    def _pending(self, arrival: Arrival, identity: Identity) -> PendingReply:
+    def _pending(self, arrival: Arrival, identity: Identity, name: str) -> PendingReply:
         outbox, route = self.outboxes[arrival.socket], arrival.route
 
-        def send(reply: bytes | zmq.Frame) -> None:
-            self.events.hand_over(lambda: outbox.send(route, reply))
+        def deliver(reply: bytes | zmq.Frame, outcome: str) -> None:
+            def send() -> None:
+                self.outcomes.count(name, outcome)
+                outbox.send(route, reply)
+
+            self.events.hand_over(send)
 
         assert arrival.data is not None  # it has been read
-        return PendingReply(identity, arrival.data, send)
+        return PendingReply(identity, arrival.data, deliver)

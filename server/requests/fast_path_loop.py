@@ -261,30 +261,40 @@ def reply_to(template, message, width):
 
 
 @kernel
-def answered(work, inbox, templates):
-    """Answer a message that fits a template; whether one did."""
+def known_reply(work, inbox, templates):
+    """The reply to a message that fits a template, its address and bytes; no bytes where none does,
+    or where a refusal is needed."""
     arrays = open_inbox(inbox.arrays)
     message = arrays.data[: max(0, inbox.data_size)]
+    nowhere = np.uint64(0)
     if len(message) < PREFIX + LONGEST_NUMBER:
-        return False
+        return nowhere, 0
     width = number_size(message[PREFIX])
     if width == 0:
-        return False
+        return nowhere, 0
     start = PREFIX + width
     for k in range(len(templates)):
         template = templates[k]
         if template.request_size > 0 and fits(template, message, start):
             if not is_within_rate(inbox):
-                return False
+                return nowhere, 0
             if not take_state(template, message, start, inbox.tolerance):
-                return False
+                return nowhere, 0
             if not compute(work, template):
-                return False
+                return nowhere, 0
             begin = reply_to(template, message, width)
             reply = open_template(template.arrays).reply[begin:]
-            size = REST - begin + template.reply_size
-            return sent(inbox, arrays.route.ctypes.data, reply.ctypes.data, size)
-    return False
+            return np.uint64(reply.ctypes.data), REST - begin + template.reply_size
+    return nowhere, 0
+
+
+@kernel
+def answered(work, inbox, templates):
+    """Answer a message that fits a template; whether one did."""
+    reply, size = known_reply(work, inbox, templates)
+    if size == 0:
+        return False
+    return sent(inbox, open_inbox(inbox.arrays).route.ctypes.data, reply, size)
 
 
 @kernel

@@ -19,27 +19,31 @@ CONTACT_NUMBERS = ("stiffness", "damping", "friction")
 
 #: Field → what it is on the wire; nothing is converted from one to another.
 TYPES = {
-    **dict.fromkeys(("q", "v", "a", "jerk", "tau", "w", "b", "dt"), "numbers"),
-    **dict.fromkeys(("restitution", "over"), "numbers"),
+    **dict.fromkeys(("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt"), "numbers"),
+    **dict.fromkeys(("restitution", "over", "motor_q", "motor_v"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
-    **dict.fromkeys(("low_pass", "seconds", "lease", "delay"), "numbers"),
+    **dict.fromkeys(("low_pass", "seconds", "lease", "delay", "spin"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
     **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
-    **dict.fromkeys(("of", "method"), "text"),
+    **dict.fromkeys(("of", "method", "transport", "clock"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
-    **dict.fromkeys(("gains", "limits"), "map"),
-    **dict.fromkeys(("contacts", "tasks"), "list of maps"),
+    **dict.fromkeys(("gains", "limits", "springs", "report"), "map"),
+    **dict.fromkeys(("contacts", "tasks", "targets"), "list of maps"),
+    **dict.fromkeys(("tolerance", "after"), "numbers"),
     **dict.fromkeys(("mass", "centre", "inertia"), "numbers"),
     "observer": "map or true",
     **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
     "take_over": "truth value",
+    "memory": "text or truth value",
     "payload": "map or list of maps",
     "integral": "map, truth value or number",
     "iterations": "integer",
     "every": "integer",
     "order": "integer",
+    "restarts": "integer",
+    "seed": "integer",
     "session": "integer",
 }
 
@@ -53,6 +57,7 @@ EXPECTED = {
     "list of maps": "a list of maps",
     "map or true": "a map, or true",
     "truth value": "true or false",
+    "text or truth value": "a text, true or false",
     "map or list of maps": "a map, or a list of maps",
     "map or truth value": "a map, true or false",
     "map, truth value or number": "a number, a map, true or false",
@@ -62,6 +67,7 @@ EXPECTED = {
 #: Those that are a value of one of some types.
 OF_TYPES: dict[str, tuple[type, ...]] = {
     "truth value": (bool,),
+    "text or truth value": (str, bool),
     "map or truth value": (dict, bool),
     "map, truth value or number": (dict, bool, int, float),
 }

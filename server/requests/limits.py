@@ -31,6 +31,8 @@ LIMITS: dict[str, Limit] = {
     "contacts": Limit(128, "contacts", "time grows with the square of their rows"),
     "points": Limit(128, "points of all contacts", "each has a force that a solver looks for"),
     "tasks": Limit(64, "tasks", "as many as a humanoid has joints"),
+    "targets": Limit(64, "targets", "as tasks"),
+    "search": Limit(1_000_000, "steps from all starts", "each takes some microseconds"),
     "steps": Limit(100_000, "steps of a simulation", "each takes a fraction of a millisecond"),
     "b": Limit(4096, "columns", "each is a solution of its own"),
 }
@@ -61,7 +63,7 @@ def at_most(field: str, count: int) -> None:
 
 def check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse lists and maps that are too long, whatever is in them."""
-    for field in ("want", "frames", "f_ext", "contacts", "tasks"):
+    for field in ("want", "frames", "f_ext", "contacts", "tasks", "targets"):
         value = fields.get(field)
         if isinstance(value, list | dict):
             at_most(field, len(value))

@@ -11,9 +11,12 @@ from typing import Any
 from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
+from torqued.kernels.control.springs import MEASURED
 from torqued.server.access.rights import ADMINISTRATE, COMMAND, READ, right_to_open
+from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, sessions, simulation, work
 from torqued.server.requests.batch import Report, run_batch
+from torqued.server.requests.inverse_kinematics import work_of_search
 from torqued.server.requests.limits import Work
 from torqued.server.requests.operation import (
     CONTROL,
@@ -63,7 +66,7 @@ OF_A_STATE = (
     _computation(
         "contact_dynamics",
         ("q", "v", "tau", "contacts"),
-        ("solver", "coordinates"),
+        ("solver", "f_ext", "coordinates"),
         (
             *("a", "force", "G", "gamma", "inverse_inertia", "rank_deficient", "conflicting"),
             *("redundant", "pulls", "slips", "tips"),
@@ -73,22 +76,29 @@ OF_A_STATE = (
     _computation(
         "impact",
         ("q", "v", "contacts"),
-        ("restitution", "coordinates"),
+        ("restitution", "after", "coordinates"),
         ("v", "impulse", "energy_lost", "rank_deficient", "conflicting"),
         work.contacts,
     ),
     _computation(
         "derivatives",
         ("of", "q", "v"),
-        ("a", "tau", "dt", "f_ext", "contacts", "coordinates"),
+        ("a", "jerk", "snap", "tau", "dt", "f_ext", "contacts", "coordinates"),
         ("those that of names",),
         work.derivatives,
     ),
     _computation("integrate", ("q", "v", "dt"), ("coordinates",), ("q",)),
     _computation(
+        "inverse_kinematics",
+        ("q", "targets"),
+        ("tolerance", "iterations", "restarts", "seed", "coordinates"),
+        ("q", "status", "errors", "left_over", "reached", "iterations", "starts"),
+        work_of_search,
+    ),
+    _computation(
         "control",
         ("law", "q", "v"),
-        ("references", *OPTIONS),
+        ("references", *MEASURED, *OPTIONS),
         ("the outputs of the law", "status"),
         work.control,
         COMMAND,
@@ -107,13 +117,13 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
             value=name,
             expected=f"one of {', '.join(BATCHED)}",
         )
-    rest = {key: value for key, value in fields.items() if key != "operation"}
+    rest = {key: value for key, value in fields.items() if key not in ("operation", "memory")}
     return OPERATIONS[name], OPERATIONS[name].fields_of(rest)
 
 
 def batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """Any operation on a state, for many states."""
-    return run_batch(robot, *batch_of(fields), report)
+    return run_batch(robot, *batch_of(fields), report, fields.get("memory", False))
 
 
 def right_to_batch(message: Fields) -> str:
@@ -168,10 +178,21 @@ TABLE = (
         (),
         (
             *("name", "base", "nq", "nv", "joints", "frames", "limits", "neutral", "gravity"),
-            *("warnings", "conventions", "operations", "endpoints", "rights", "rate", "realtime"),
+            *("warnings", "conventions", "operations", "endpoints", "rights", "rate"),
+            *("deadline", "realtime"),
         ),
         DAEMON,
         administration.hello,
+    ),
+    Operation(
+        "attach",
+        REQUEST,
+        READ,
+        (),
+        ("spin",),
+        ("endpoint", "owner", "memory", "spin"),
+        DAEMON,
+        administration.attach,
     ),
     *OF_A_STATE,
     Operation(
@@ -179,12 +200,13 @@ TABLE = (
         REQUEST,
         READ,
         ("operation", "q"),
-        _OTHERS,
+        (*_OTHERS, "memory"),
         ("the operation's", "stacked"),
         WORKER,
         batch,
         right_to_batch,
         work_of_batch,
+        gives_finite=True,
     ),
     Operation(
         "simulate",
@@ -203,9 +225,10 @@ TABLE = (
         REQUEST,
         COMMAND,
         ("law",),
-        (*OPTIONS, *GUARDS, *SESSION_OPTIONS),
+        (*OPTIONS, *GUARDS, *SESSION_OPTIONS, *LINK_OPTIONS),
         (
-            *("session", "endpoint", "owner", "server_key", "law", "gains", "payload", "friction"),
+            *("session", "transport", "clock", "spin", "endpoint", "owner", "server_key", "memory"),
+            *("law", "gains", "payload", "friction", "axes"),
             *("state_bytes", "output_bytes", "state", "references", "outputs", "period"),
             *("stale_after", "hold", "fade", "fallback", "without_states", "stability"),
             "command_endpoint",
@@ -253,8 +276,9 @@ TABLE = (
         (),
         (),
         (
-            *("name", "robot", "ready", "uptime", "requests", "refused", "unsent", "memory"),
-            *("servo", "sessions", "realtime", "kernels", "worker"),
+            *("name", "robot", "ready", "uptime", "requests", "refused", "outcomes"),
+            *("unsent", "memory"),
+            *("servo", "sessions", "realtime", "kernels", "worker", "observation"),
         ),
         DAEMON,
         administration.stats,
@@ -283,6 +307,9 @@ TABLE = (
         ("level",),
         DAEMON,
         administration.log_level,
+    ),
+    Operation(
+        "recorder", CONTROL, ADMINISTRATE, ("report",), (), (), DAEMON, administration.recorder
     ),
     Operation("shutdown", CONTROL, ADMINISTRATE, (), (), (), DAEMON, administration.shutdown),
 )

@@ -16,6 +16,7 @@ from torqued.client.codec import PROTOCOL_VERSION
 from torqued.common import errors
 from torqued.common.errors import InputError, NumericalError, RequestError
 from torqued.server.requests.limits import fits_into_a_reply
+from torqued.server.requests.outcomes import OK
 
 log = logging.getLogger("torqued")
 
@@ -57,9 +58,10 @@ def as_request_error(error: Exception) -> RequestError:
             field=error.field,
             value=error.value,
             expected=error.expected,
+            state=error.state,
         )
     if isinstance(error, NumericalError):
-        return errors.error("singular", str(error))
+        return errors.error("singular", str(error), state=error.state)
     log.error("request failed", exc_info=error)
     return errors.error("internal", f"{type(error).__name__}: {error}")
 
@@ -103,11 +105,16 @@ class PendingReply:
 
     identity: Identity
     data: bytes  # the request as it came
-    send: Callable[[bytes | zmq.Frame], None]  # from any thread
+    deliver: Callable[[bytes | zmq.Frame, str], None]
+
+    def send(self, reply: bytes | zmq.Frame, outcome: str = OK) -> None:
+        """Send a reply, from any thread; `outcome` is the code of an error reply."""
+        self.deliver(reply, outcome)
 
     def refuse(self, error: Exception) -> None:
         """Send an error reply, from any thread."""
-        self.send(refusal(self.identity, as_request_error(error)))
+        refused = as_request_error(error)
+        self.send(refusal(self.identity, refused), refused.code)
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,10 @@ def derivatives(robot: Robot, fields: Fields) -> Work:
     """By the robot's size, its contacts, and whether coordinates have to be changed."""
     n, m = robot.nv, contact_rows(fields)
     size = (2 * n) ** 2 + 2 * n * (n + m) + 3 * n * (n + m)
+    if fields.get("of") == "second_order":
+        size = 4 * n**3
+    if fields.get("of") in ("geometry", "inertia"):
+        size = 10 * n * max(len(robot.model.joints), len(robot.model.bodies))
     seconds = 2e-4 + 2e-8 * n**3 + contacts(robot, fields).seconds + 5e-8 * (n + m) ** 2 * n
     if fields.get("coordinates", "native") != "native":
         seconds += 2e-4 * CHART_DIFFERENCES * n

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from torqued.client.endpoints import control_endpoint, default_folder, telemetry_endpoint
+from torqued.client.endpoints import (
+    control_endpoint,
+    default_folder,
+    memory_endpoint,
+    telemetry_endpoint,
+)
 from torqued.common.errors import TorquedError
 
 __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
@@ -125,6 +130,11 @@ class Endpoints:
         return telemetry_endpoint(self.request)
 
     @property
+    def memory(self) -> str:
+        """Where sessions' pages in shared memory are handed out."""
+        return memory_endpoint(self.request)
+
+    @property
     def worker(self) -> str:
         """Between the daemon and its worker process alone."""
         return self.request.removesuffix(".sock") + ".worker.sock"
@@ -171,7 +181,7 @@ class Endpoints:
 
     def remove_sockets(self) -> None:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
-        for endpoint in (self.request, self.control, self.telemetry, self.worker):
+        for endpoint in (self.request, self.control, self.telemetry, self.memory, self.worker):
             remove_socket(Path(endpoint.removeprefix("ipc://")))
         for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
             for path in self.folder.glob(f"{self.name}.{pattern}"):

@@ -219,9 +219,13 @@ class Listeners:
             found = {key: address_of(listener.socket) for key, listener in self._listeners.items()}
         return {key: address for key, address in found.items() if address is not None}
 
+    def is_crowded(self) -> bool:
+        """Whether descriptors have become few."""
+        return LocalListener in self.paused
+
     def require_room(self) -> None:
         """Refuse as `busy` what would need descriptors where they have become few."""
-        if LocalListener in self.paused:
+        if self.is_crowded():
             raise errors.error(
                 "busy",
                 f"{descriptors_in_use(self._changed)} connections and files are open, too many "

@@ -25,6 +25,7 @@ from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
 from torqued.server.transport.framing import Message
 from torqued.server.transport.listeners import Listeners
+from torqued.server.transport.memory_pages import MemoryPages
 
 Socket = zmq.Socket[bytes]
 
@@ -52,7 +53,7 @@ LONGEST_HANDSHAKE = 3000
 class Arrival(NamedTuple):
     """A message as it came."""
 
-    socket: Socket
+    socket: Any  # a socket, or the page of a client whose requests come in shared memory
     route: list[bytes]  # what a reply has to begin with
     data: bytes | None  # None: it had other frames than a request has
     caller: Caller  # who sent it
@@ -69,6 +70,7 @@ class Transport(ABC):
     telemetry: Socket
     context: zmq.Context[Any]
     listeners: Listeners
+    pages: MemoryPages | None = None  # of sessions in shared memory, where clients can have any
 
     def __init__(self, request: str) -> None:
         self.endpoints = {

@@ -1,7 +1,8 @@
 """The worker process: stands back from the daemon's loop, and ends with the daemon.
 
 Started by worker.py as a program of its own; arguments are the endpoint to connect to, the name to
-go by, the file descriptor of the lifeline and a processor to keep off, -1 for none.
+go by, the file descriptor of the lifeline, a processor to keep off, -1 for none, and the log's
+format.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
-    endpoint, name, lifeline, cpu = arguments
+    endpoint, name, lifeline, cpu, log_format = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
     from torqued.server.worker.serving import serve  # takes its time: only now, standing back
 
-    serve(endpoint, name.encode())
+    serve(endpoint, name.encode(), log_format)
 
 
 def stand_back(cpu: int) -> None:

@@ -43,27 +43,30 @@ class Reload:
             self.daemon.servo.require_unused()
             body = codec.encode(asdict(source))
             self.daemon.worker.submit(
-                Job("reload", "load", self.pending.identity, body, self._finish, self._refuse)
+                Job(
+                    "reload", "load", self.pending.identity, body, self._finish, self.pending.refuse
+                )
             )
         except Exception as error:
-            self._refuse(error)
+            self.pending.refuse(error)
 
     def _finish(self, head: Mapping[str, Any], body: zmq.Frame) -> None:
         """Take the robot that the worker has loaded; pass on why there is none."""
         if not head["ok"]:
-            self.daemon.control_dispatch.refused += 1
-            self.pending.send(body)
+            self.pending.send(body, head["code"])
             return
         try:
             result = self._take(Robot(unpack(body.bytes)))
             self.pending.send(success(self.pending.identity, result | {"restart": head["restart"]}))
         except Exception as error:
-            self._refuse(error)
+            self.pending.refuse(error)
 
     def _take(self, robot: Robot) -> dict[str, Any]:
         self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
         self.daemon.robot = robot
+        self.daemon.describe_robot()
         self.daemon.fast_path.forget(robot)
+        self.daemon.page_requests.use(robot)
         self.daemon.worker.use(robot.model)
         log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
         return {
@@ -73,7 +76,3 @@ class Reload:
             "nv": robot.nv,
             "warnings": list(robot.warnings),
         }
-
-    def _refuse(self, error: Exception) -> None:
-        self.daemon.control_dispatch.refused += 1
-        self.pending.refuse(error)

@@ -12,7 +12,6 @@ A job is two frames, a head that says what to `do` and a body; so is its answer,
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -21,6 +20,7 @@ import zmq
 
 from torqued.client import codec
 from torqued.kernels import Robot
+from torqued.server.logs import set_up_log
 from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
@@ -31,9 +31,9 @@ from torqued.server.worker.source import Source
 REPORT_PERIOD = 0.05
 
 
-def serve(endpoint: str, name: bytes) -> None:
+def serve(endpoint: str, name: bytes, log_format: str) -> None:
     """Connect to the daemon and work until this process is ended."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s torqued.worker: %(message)s")
+    set_up_log("INFO", log_format, "torqued.worker")
     context: zmq.Context[Any] = zmq.Context()
     socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
     socket.identity = name
@@ -84,8 +84,9 @@ class Serving:
             self._tell({"event": "done", "ok": True, "restart": restart}, pack(model))
 
     def _refuse(self, head: Mapping[str, Any], error: Exception) -> None:
-        reply = refusal(head["id"], as_request_error(error))
-        self._tell({"event": "done", "ok": False}, reply)
+        refused = as_request_error(error)
+        reply = refusal(head["id"], refused)
+        self._tell({"event": "done", "ok": False, "code": refused.code}, reply)
 
     def _report(self, done: int, total: int) -> None:
         now = time.monotonic()

@@ -12,6 +12,7 @@ from typing import Any, Self
 from torqued.common import errors
 from torqued.common.errors import ModelWarning, TorquedError
 from torqued.kernels.model.model import Model
+from torqued.kernels.model.xml_file import read_text
 from torqued.server.config import Config, load_config
 
 
@@ -46,6 +47,17 @@ class Source:
             raise errors.error("bad_model", str(error)) from error
         now = settings_of(config)
         return model, [key for key in now if now[key] != self.settings.get(key)]
+
+    def description(self) -> dict[str, Any]:
+        """How the robot was loaded, for whoever is to load it again without its files: the keys of
+        `[robot]`, and the `text` of its file."""
+        try:
+            robot = load_config(Path(self.file) if self.file else None, self.options).robot
+            path = robot.file()
+            text = read_text(path) if path else ""
+        except TorquedError as error:
+            return {"problem": str(error)}
+        return {"robot": robot.model_dump(mode="json", exclude_none=True), "text": text}
 
 
 def settings_of(config: Config) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from torqued.client import codec
 from torqued.client.codec import LARGEST_MESSAGE
 from torqued.common import errors
 from torqued.kernels.model.model import Model
+from torqued.server.logs import written_as
 from torqued.server.requests.replies import Identity
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.worker.models import pack
@@ -139,7 +140,7 @@ class Worker:
         """The process, and this end of its lifeline."""
         mine, theirs = socket.socketpair()
         cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
-        arguments = (self.endpoint, self._name, str(theirs.fileno()), str(cpu))
+        arguments = (self.endpoint, self._name, str(theirs.fileno()), str(cpu), written_as())
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],

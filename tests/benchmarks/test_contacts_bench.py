@@ -75,4 +75,4 @@ def test_table_has_a_row_per_set_of_contacts():
     sheet = report.contact_sheet(Results(this_machine(), "", figures, []))
     assert [row[0] for row in sheet.rows] == [f"talos, {TITLES[name]}" for name in NAMES]
     assert sheet.rows[0][1:] == ("12.00", "37.00", "99.00", "19.00", "200.00")
-    assert figures[0].ceiling == 1.0 and figures[0].holds
+    assert figures[0].ceiling == 0.6 and figures[0].ahead

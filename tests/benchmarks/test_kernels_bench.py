@@ -55,7 +55,8 @@ def quick(tmp_path_factory):
 
 def test_json_has_every_kernel_of_the_robot_beside_machine_and_growth(quick):
     assert set(quick.json) == {"chain5", "machine", "growth"}
-    assert set(quick.json["chain5"]) == KERNELS
+    # The peer of second_order is C++, which this run takes only where it is compiled already.
+    assert set(quick.json["chain5"]) - {"second_order"} == KERNELS
 
 
 @pytest.mark.parametrize("kernel", sorted(KERNELS))

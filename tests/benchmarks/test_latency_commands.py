@@ -7,6 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from torqued.benchmarks.loop import CONDITIONS
+from torqued.benchmarks.memory_rtt import ROWS
 from torqued.server.cli.main import main
 
 pytestmark = pytest.mark.slow
@@ -74,7 +76,18 @@ def test_rtt_has_tcp_or_says_why_not(short):
         assert {pace: set(tcp[pace]) for pace in tcp} == {"paced": RTT, "back_to_back": RTT}
 
 
-@pytest.mark.parametrize("condition", ["idle", "busy_interpreter", "request_flood"])
+@pytest.mark.parametrize("name", ROWS)
+def test_rtt_has_rows_in_memory_beside_their_floors_or_says_why_not(short, name):
+    figure = short("rtt").json[name]
+    if "not_measured" in figure:
+        assert name in ("memory_arrival_cpp", "memory_iceoryx2")
+        assert figure["not_measured"].split(",")[0] in short("rtt").out.replace("\n", " ")
+    else:
+        assert set(figure) == {key.replace("echo", "floor") for key in RTT}
+        assert figure["ratio_p50"] == pytest.approx(figure["p50_us"] / figure["floor_p50_us"])
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
 def test_loop_has_both_contenders_under_every_condition(short, condition):
     figure = short("loop").json[condition]
     assert set(figure) == LOOP

@@ -19,7 +19,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 TABLE = {
     name: operation.required + operation.optional
     for name, operation in OPERATIONS.items()
-    if name not in ("open", "tune", "close")  # what only their own sessions ask for
+    if name not in ("open", "tune", "close", "attach")  # for clients and sessions themselves
 }
 
 
@@ -59,6 +59,7 @@ def test_operations_of_the_control_socket_are_the_daemons():
         (results.Kinematics, "kinematics"),
         (results.ContactDynamics, "contact_dynamics"),
         (results.Impact, "impact"),
+        (results.InverseKinematics, "inverse_kinematics"),
         (results.Simulation, "simulate"),
         (results.Ping, "ping"),
         (results.Stats, "stats"),
@@ -102,6 +103,14 @@ def test_methods_give_what_the_robot_computes(client, robot):
     derived = client.derivatives("inverse_dynamics", q, v, a=a, f_ext=f_ext)
     same(derived.M, robot.mass_matrix(q))
     same(derived.dtau_dq, robot.inverse_dynamics_derivatives(q, v, a, f_ext)[0])
+    same(
+        client.derivatives("second_order", q, v, a=a).dtau_dqdv,
+        robot.inverse_dynamics_second_derivatives(q, v, a).dtau_dqdv,
+    )
+    same(
+        client.derivatives("rates", q, v, a=a, jerk=w, snap=tau).tau_ddot,
+        robot.inverse_dynamics_rates(q, v, a, w, tau)[2],
+    )
     same(
         client.derivatives("forward_dynamics", q, v, tau=tau).da_dv,
         robot.forward_dynamics_derivatives(q, v, tau)[1],

@@ -8,7 +8,17 @@ from golden import FRAMES, MESSAGES
 
 from torqued.client import codec, errors, frames
 from torqued.client import operations as client_operations
+from torqued.client.page_layout import (
+    CLIENT_SLEEPS,
+    DAEMON_SLEEPS,
+    MAGIC,
+    OUTPUTS,
+    PAGE_FIELDS,
+    STATES,
+)
 from torqued.common.status import STATUS
+from torqued.server.loop.arrival_loop import MOST_PER_PERIOD
+from torqued.server.loop.link_options import LONGEST_SPIN
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.requests import batch
 from torqued.server.requests.derivatives import DERIVATIVES
@@ -95,6 +105,20 @@ def test_heads_of_frames_are_the_codes(name, fields):
     kinds = {"u64": "uint64", "i64": "int64", "f64": "float64"}
     documented = [tuple(row[:3]) for row in rows(marked(name))]
     assert documented == [(str(8 * k), kinds[kind], n) for k, (n, kind, _) in enumerate(fields)]
+
+
+def test_page_of_shared_memory_is_the_codes():
+    documented = [tuple(row) for row in rows(marked("page"))]
+    assert documented == [
+        (str(8 + 8 * k), name, meaning) for k, (name, meaning) in enumerate(PAGE_FIELDS)
+    ]
+    assert f"the eight bytes `{MAGIC.decode()}`" in DOCUMENT
+    words = [(STATES, "client"), (DAEMON_SLEEPS, "daemon")]
+    words += [(OUTPUTS, "daemon"), (CLIENT_SLEEPS, "client")]
+    for place, writer in words:
+        assert f"| {place} | uint32 | {writer} |" in DOCUMENT
+    assert f"At most {MOST_PER_PERIOD} states are answered in one period" in DOCUMENT
+    assert f"0 … {LONGEST_SPIN:g}, default as configured" in DOCUMENT
 
 
 def test_quantities_are_the_codes():

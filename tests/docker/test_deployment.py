@@ -19,7 +19,13 @@ from torqued.server.config import load_config
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
 DOCKERFILE = (DOCKER / "Dockerfile").read_text()
-COMPOSE = {path.name: path.read_text() for path in sorted(DOCKER.glob("compose*.yaml"))}
+#: Files that serve a robot; the one beside them adds what looks at it.
+OBSERVE = "compose.observe.yaml"
+COMPOSE = {
+    path.name: path.read_text()
+    for path in sorted(DOCKER.glob("compose*.yaml"))
+    if path.name != OBSERVE
+}
 UNIT = (DOCKER / "torqued@.service").read_text()
 ROBOTS = sorted((DOCKER / "robots").glob("*.toml"))
 

@@ -68,3 +68,12 @@ def integrate(tree: LiteralTree, q: Any, direction: Any, step: Any) -> Any:
 def slope(f: Callable[[Any], Any], step: float = 1e-2, levels: int = 4) -> Array:
     """f'(0) by extrapolated differences, at a step that suits 64 bits."""
     return np.asarray(derivative(lambda h: f(Extended(h)), step, levels), np.float64)
+
+
+def second_slope(f: Callable[[Any, Any], Any], step: float = 4e-2, levels: int = 4) -> Array:
+    """∂²f/∂g∂h at (0, 0), of f(h, g), in the same way."""
+
+    def by_h(g: Any) -> Array:
+        return np.asarray(derivative(lambda h: f(Extended(h), g), step, levels), Extended)
+
+    return np.asarray(derivative(lambda g: by_h(Extended(g)), step, levels), np.float64)

@@ -18,6 +18,7 @@ from eventually import eventually
 from in_thread import InThread
 
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
+from torqued.client.endpoints import memory_endpoint
 from torqued.kernels import Robot
 from torqued.server import daemon as daemon_module
 from torqued.server.cli.ping import progress
@@ -255,6 +256,11 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
                     for _ in range(200):
                         assert socket.poll(PATIENCE)
                         socket.recv_multipart()
+        pages = memory_endpoint(daemon.endpoint).removeprefix("ipc://")
+        for _ in range(50):
+            with plain.socket(plain.AF_UNIX, plain.SOCK_SEQPACKET) as socket:
+                socket.connect(pages)
+                socket.sendall(rng.randbytes(rng.randrange(1000)))
         for endpoint in (daemon.endpoint, client.control_endpoint, telemetry):
             with plain.socket(plain.AF_UNIX) as socket:
                 socket.connect(endpoint.removeprefix("ipc://"))
@@ -265,7 +271,9 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
         return client.call("sessions", client.control_endpoint).sessions[0]["bad_states"]
 
     for count, length in enumerate((0, 1, 8, size - 1, size, size, size + 1, 3 * size), start=1):
-        session._socket.send(rng.randbytes(length))  # of those that wait, the newest would win
+        session._channel.socket.send(
+            rng.randbytes(length)
+        )  # of those that wait, the newest would win
         eventually(lambda count=count: bad_states() == count)
     assert session.step(*state).status == 0
     session.close()

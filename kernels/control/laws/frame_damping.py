@@ -37,7 +37,7 @@ LEAST_RATIO = 0.4
 TOGETHER, LEFT = 0.8, 0.2
 #: Share of a speed limit from which on motion itself is damped more, and the slope, 1/s: what
 #: drives a joint may be the motion of others.
-FAST, STEEP = 0.8, 150.0
+FAST, STEEP = 0.75, 480.0
 
 
 @routine

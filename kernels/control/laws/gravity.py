@@ -2,12 +2,14 @@
 
 The robot floats where it is put and slows down by itself. The stored energy ½ vᵀ M v falls by
 vᵀ D v + r vᵀ M v: the law cannot inject any. A little damping has to be: gravity that is
-compensated some milliseconds late pushes what moves, by up to 2/s on arms.
+compensated t seconds late pushes what falls, by t times the eigenvalues of M⁻¹ ∂g/∂q. That is up to
+2/s on arms, and 12/s where much hangs on little inertia, as a head on its neck.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -32,26 +34,48 @@ from torqued.kernels.control.law import (
     velocity,
 )
 from torqued.kernels.control.laws.feed_forward import feed_forward
-from torqued.kernels.control.poses import Poses
+from torqued.kernels.control.poses import Poses, poses_of
 from torqued.kernels.dynamics.tracking import carry_error
 from torqued.kernels.input_checks import numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: 1/s, of damping where none is given.
+#: 1/s, of damping where none is given, at least.
 RATE = 5.0
+#: s, by which gravity may be compensated late: two periods of delay, one of holding and filtering
+#: a torque, and one to spare.
+LATE = 4e-3
+
+_STEEPEST: WeakKeyDictionary[Robot, float] = WeakKeyDictionary()
+
+
+def default_rate(robot: Robot) -> float:
+    """1/s: more than gravity pushes that comes late."""
+    if robot not in _STEEPEST:
+        poses = poses_of(robot)
+        slopes = np.array([gravity_slope(robot, q) for q in poses.q])
+        _STEEPEST[robot] = float(np.abs(np.linalg.eigvals(np.linalg.solve(poses.M, slopes))).max())
+    return max(RATE, LATE * _STEEPEST[robot])
+
+
+def gravity_slope(robot: Robot, q: Array) -> Array:
+    """∂g/∂q (nv, nv)."""
+    still = np.zeros(robot.nv)
+    return np.asarray(robot.inverse_dynamics_derivatives(q, still, still)[0])
 
 
 def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0.
 
-    `damping_rate` r, 1/s, zero or positive: at which speeds decay, whatever the pose; default 5
-    where no damping is given. A floating base has none: nothing is known of what it stands on.
+    `damping_rate` r, 1/s, zero or positive: at which speeds decay, whatever the pose. Where no
+    damping is given it is 5, or more where gravity that comes late pushes more. A floating base has
+    none: nothing is known of what it stands on.
     """
     known(given, ("damping", "damping_rate"))
     has_own = "damping" in given or robot.model.base == "floating"
-    rate = numbers("gains.damping_rate", given.get("damping_rate", 0.0 if has_own else RATE), ())
+    default = 0.0 if has_own or "damping_rate" in given else default_rate(robot)
+    rate = numbers("gains.damping_rate", given.get("damping_rate", default), ())
     if rate < 0.0:
         raise InputError(f"gains.damping_rate is {rate}, expected no negative number", "gains")
     damping = matrix(given, "damping", 0.0, robot.nv, definite=False)

@@ -6,6 +6,7 @@ from torqued.kernels.control.law import Law
 from torqued.kernels.control.laws import (
     adaptive,
     computed_torque,
+    elastic,
     gravity,
     impedance,
     passivity,
@@ -23,6 +24,7 @@ LAWS: dict[str, Law] = {
     "computed_torque": computed_torque.LAW,
     "passivity": passivity.LAW,
     "adaptive": adaptive.LAW,
+    "elastic": elastic.LAW,
     "impedance": impedance.LAW,
     "wholebody": wholebody.WHOLE_BODY,
     "balance": wholebody.BALANCE,

@@ -7,18 +7,27 @@ tasks, and which contacts are active.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import Fields, Gains, Law, Prepared, law, open_control
+from torqued.kernels.control.law import Array, Fields, Gains, Law, Prepared, law, open_control
+from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.wholebody.balance import Balance
 from torqued.kernels.control.wholebody.balance_law import balance_torque
 from torqued.kernels.control.wholebody.daqp import limit_iterations
 from torqued.kernels.control.wholebody.law import whole_body_torque
 from torqued.kernels.control.wholebody.layout import open_program
+from torqued.kernels.control.wholebody.linearization import (
+    balance_answer,
+    linearized,
+    stances,
+    whole_body_answer,
+)
 from torqued.kernels.control.wholebody.whole_body import WholeBody
 from torqued.kernels.input_checks import mapping
 
@@ -94,13 +103,63 @@ def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fi
     return gains
 
 
+#: The last controller that was judged, by robot: a search for stable gains asks for it many times.
+_JUDGED: WeakKeyDictionary[Robot, tuple[str, Any]] = WeakKeyDictionary()
+
+
+def judged(make: Callable[[Robot, Fields], Any], robot: Robot, fields: Fields) -> Any:
+    """A controller with the options of a session, whatever its gains."""
+    options = {name: fields.get(name) for name in OPTIONS if name in fields}
+    key = repr((make.__name__, options))
+    if _JUDGED.get(robot, ("", None))[0] != key:
+        _JUDGED[robot] = (key, make(robot, options))
+    return _JUDGED[robot][1]
+
+
+def standing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields], Poses]:
+    """Where a law is judged: on all contacts, at all poses where there are none."""
+
+    def poses(robot: Robot, fields: Fields) -> Poses:
+        return stances(judged(make, robot, fields), list_of_maps(fields, "contacts"))
+
+    return poses
+
+
+def answering(
+    make: Callable[[Robot, Fields], Any], answer: Callable[..., tuple[Array, Array]]
+) -> Callable[[Robot, Gains, Fields, Poses], tuple[Array, Array]]:
+    """What a law is at rest."""
+
+    def linearization(
+        robot: Robot, gains: Gains, fields: Fields, poses: Poses
+    ) -> tuple[Array, Array]:
+        of_law = partial(answer, judged(make, robot, fields), gains)
+        return linearized(of_law, list_of_maps(fields, "tasks"), poses)
+
+    return linearization
+
+
+#: Rates of tasks, contacts and postures.
+SCALING = {"*.stiffness": 2, "*.damping": 1, "joint_damping": 1}
+
 WHOLE_BODY = Law(
     "whole_body_session",
     preparing(make_whole_body),
     packing(make_whole_body),
     options=OPTIONS,
+    linearization=answering(make_whole_body, whole_body_answer),
+    stances=standing(make_whole_body),
+    scaling=SCALING,
 )
-BALANCE = Law("balance_session", preparing(make_balance), packing(make_balance), options=OPTIONS)
+BALANCE = Law(
+    "balance_session",
+    preparing(make_balance),
+    packing(make_balance),
+    options=OPTIONS,
+    linearization=answering(make_balance, balance_answer),
+    stances=standing(make_balance),
+    scaling=SCALING,
+)
 
 
 @kernel

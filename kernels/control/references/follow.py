@@ -31,6 +31,7 @@ from torqued.kernels.control.references.joints import (
     plan_joints,
 )
 from torqued.kernels.control.references.motions import JOINTS
+from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.kinematics import place
 
 #: Where references come from: the state frames (or calls), or orders of a commander.
@@ -116,7 +117,7 @@ def follow(work, control, sizes, data, dt):
         given = is_given(motion, data.command)
         if dt > 0.0 and (control.limited != 0 or not given):
             if motion.kind == JOINTS:
-                status |= follow_joints(motion, sizes, data, given, t, T, dt)
+                status |= follow_joints(work, motion, sizes, data, given, t, T, dt)
             else:
                 status |= follow_frame(motion, sizes, data, given, t, T, dt)
         elif motion.kind == JOINTS:
@@ -125,7 +126,7 @@ def follow(work, control, sizes, data, dt):
         else:
             copy_frame(motion, sizes, data, given)
             jump_frame(motion, sizes, data)
-    start = sizes.nq + sizes.nv
+    start = first_reference(sizes)
     for i in range(len(data.command)):
         if data.is_value[i]:
             x = data.command[i]

@@ -29,6 +29,7 @@ from torqued.kernels.control.references.motions import (
     TWIST,
     WAY,
 )
+from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.centroidal import relative_com
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
@@ -235,7 +236,7 @@ def store_frame(motion, data, references, p, turn, twist, rate):
 @kernel
 def copy_frame(motion, sizes, data, given):
     """References in effect as commanded, or held; no limits."""
-    references = data.state[sizes.nq + sizes.nv :]
+    references = data.state[first_reference(sizes) :]
     source = data.command if given else data.latched
     p, turn = target_of(motion, data, source)
     twist = rate = join(ZERO3, ZERO3)
@@ -255,7 +256,7 @@ def in_axes(turn, x):
 @kernel
 def jump_frame(motion, sizes, data):
     """Take what is in effect for where the reference is."""
-    m, k, references = data.motion, motion.memory, data.state[sizes.nq + sizes.nv :]
+    m, k, references = data.motion, motion.memory, data.state[first_reference(sizes) :]
     p, turn = target_of(motion, data, references)
     for i in range(3):
         m[k + i] = p[i]
@@ -298,7 +299,7 @@ def planned_pose(m, k, t, T):
 def follow_frame(motion, sizes, data, given, t, T, dt):
     """One tick of the way to what is commanded, planned or held. Returns status bits."""
     m, k, limits = data.motion, motion.memory, data.frame_limits
-    references = data.state[sizes.nq + sizes.nv :]
+    references = data.state[first_reference(sizes) :]
     p, turn = load3(m[k : k + 3]), load_quaternion(m, k + 3)
     x, rate = load6(m[k + TWIST : k + TWIST + 6]), load6(m[k + RATE : k + RATE + 6])
     source = data.command if given else data.latched

@@ -7,13 +7,24 @@ import math
 from torqued.common.status import LIMITED_REFERENCE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.limiter import (
+    BRAKING,
     CATCHING_UP,
+    CLOSING,
+    clip,
     follows,
     quintic,
+    quintic_rates,
     shape,
+    signed_approach,
+    smooth_jerk,
     stopping_distance,
 )
 from torqued.kernels.control.references.motions import JointMotion
+from torqued.kernels.control.references.pace import pace_of
+from torqued.kernels.control.session_arrays import first_reference
+
+#: Share of the largest speed below which a joint does not count as moving.
+STANDING = 1e-3
 
 
 @kernel
@@ -21,9 +32,10 @@ def parts_of(motion, sizes):
     """Where the numbers of a joint motion begin."""
     nq, nv, k = sizes.nq, sizes.nv, motion.memory
     w = k + nq
-    start = w + 3 * nv
+    start = w + 4 * nv
     way = start + nq
-    return JointMotion(k, w, w + nv, w + 2 * nv, start, way, way + nv, way + 2 * nv, way + 3 * nv)
+    moving, end = (w, w + nv, w + 2 * nv, w + 3 * nv), way + 3 * nv
+    return JointMotion(k, *moving, start, way, way + nv, way + 2 * nv, end, end + nq)
 
 
 @kernel
@@ -39,7 +51,7 @@ def latch_joints(motion, sizes, data):
     for i in range(sizes.nq):
         m[at.p + i] = data.latched[motion.position + i] = data.state[i]
     for k in range(sizes.nv):
-        m[at.w + k] = m[at.a + k] = 0.0
+        m[at.w + k] = m[at.a + k] = m[at.j + k] = 0.0
         m[at.locked + k] = 0.0
 
 
@@ -74,77 +86,152 @@ def plan_joints(motion, sizes, data):
 @kernel
 def copy_joints(motion, sizes, data, given):
     """References in effect as commanded, or held; no limits."""
-    start = sizes.nq + sizes.nv
+    start = first_reference(sizes)
     source = data.command if given else data.latched
     for i in range(sizes.nq):
         data.state[start + motion.position + i] = source[motion.position + i]
-    for k in range(sizes.nv):
-        if motion.velocity >= 0:
-            x = data.command[motion.velocity + k]
-            data.state[start + motion.velocity + k] = x if given and math.isfinite(x) else 0.0
-        if motion.acceleration >= 0:
-            x = data.command[motion.acceleration + k]
-            data.state[start + motion.acceleration + k] = x if given and math.isfinite(x) else 0.0
+    for first in (motion.velocity, motion.acceleration, motion.jerk, motion.snap):
+        if first >= 0:
+            for k in range(sizes.nv):
+                x = data.command[first + k]
+                data.state[start + first + k] = x if given and math.isfinite(x) else 0.0
 
 
 @kernel
 def jump_joints(motion, sizes, data):
     """Take what is in effect for where the reference is."""
-    at, m, start = parts_of(motion, sizes), data.motion, sizes.nq + sizes.nv
+    at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     for i in range(sizes.nq):
         m[at.p + i] = data.state[start + motion.position + i]
     for k in range(sizes.nv):
         m[at.w + k] = data.state[start + motion.velocity + k] if motion.velocity >= 0 else 0.0
-        m[at.a + k] = 0.0
+        m[at.a + k] = m[at.j + k] = 0.0
         m[at.locked + k] = 1.0
 
 
 @kernel
-def follow_joints(motion, sizes, data, given, t, T, dt):
-    """One tick of the way to what is commanded, planned or held. Returns status bits."""
-    copy_joints(motion, sizes, data, given)
-    at, m, start = parts_of(motion, sizes), data.motion, sizes.nq + sizes.nv
+def aim(motion, sizes, data, given, t, T):
+    """Where each joint is to go: e (nv,) from where its reference is, with v_c, a_c, and its jerk
+    and snap; rows 0 to 2, 8 and 9 of the scratch. Returns status bits."""
+    at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     planned = motion.planned != 0 and not given
     status = 0
     for k in range(sizes.nv):
         i = data.coordinate[k]
+        data.rows[0, k] = data.rows[1, k] = data.rows[2, k] = 0.0
+        data.rows[8, k] = data.rows[9, k] = 0.0
         if i < 0:
             continue
-        p, w, a = m[at.p + i], m[at.w + k], m[at.a + k]
         target, v_c, a_c = data.state[start + motion.position + i], 0.0, 0.0
+        j_c, s_c = 0.0, 0.0
         if planned:
             x, v_c, a_c = quintic(t, T, m[at.way + k], m[at.start_w + k], m[at.start_a + k])
             target = m[at.start + i] + x
+            j_c, s_c = quintic_rates(t, T, m[at.way + k], m[at.start_w + k], m[at.start_a + k])
         elif given:
             if motion.velocity >= 0:
                 v_c = data.state[start + motion.velocity + k]
             if motion.acceleration >= 0:
                 a_c = data.state[start + motion.acceleration + k]
-        v_most, a_most, j_most = data.speed[k], data.acceleration[k], data.jerk[k]
+            if motion.jerk >= 0:
+                j_c = data.state[start + motion.jerk + k]
+            if motion.snap >= 0:
+                s_c = data.state[start + motion.snap + k]
         inside = target
         if given or planned:  # what is held was there without being asked for
             inside = min(max(target, data.lower[k]), data.upper[k])
         if inside != target:  # where it has to stop, nothing else of the command makes sense
-            v_c = a_c = 0.0
+            v_c = a_c = j_c = s_c = 0.0
             status = LIMITED_REFERENCE
-        e = inside - p
-        if data.wraps[k]:
-            e = wrapped(e)
-        if follows(m[at.locked + k] != 0.0, e, v_c - w, v_most, a_most, dt) and abs(v_c) <= v_most:
+        e = inside - m[at.p + i]
+        data.rows[0, k] = wrapped(e) if data.wraps[k] else e
+        data.rows[1, k], data.rows[2, k] = v_c, a_c
+        data.rows[8, k], data.rows[9, k] = j_c, s_c
+    return status
+
+
+@kernel
+def as_commanded(motion, sizes, data, k, dt):
+    """Whether a joint's reference may be what is commanded, after aim."""
+    at, m = parts_of(motion, sizes), data.motion
+    e, v_c = data.rows[0, k], data.rows[1, k]
+    locked, change = m[at.locked + k] != 0.0, v_c - m[at.w + k]
+    near = follows(locked, e, change, data.speed[k], data.acceleration[k], dt)
+    return near and abs(v_c) <= data.speed[k]
+
+
+@kernel
+def find_pace(work, motion, sizes, data, given, dt):
+    """λ and α of joints on their way, and whether they may go on; pace.py. Needs aim.
+
+    What is commanded within limits is followed whatever it takes; a planned movement is not.
+    """
+    if sizes.torques == 0 or sizes.unactuated > 0:
+        return 1.0, 1.0, True
+    at, m, going = parts_of(motion, sizes), data.motion, data.rows[3]
+    moving = False
+    for k in range(sizes.nv):
+        going[k] = 0.0
+        if data.coordinate[k] < 0 or (given and as_commanded(motion, sizes, data, k, dt)):
+            continue
+        v_most = data.speed[k]
+        going[k] = clip(wanted_speed(data, k, data.rows[0, k], data.rows[1, k]), v_most) / v_most
+        if abs(going[k]) < STANDING:
+            going[k] = 0.0
+        moving = moving or going[k] != 0.0
+    if not moving:
+        return 1.0, 1.0, True
+    p, ahead = m[at.p : at.p + sizes.nq], m[at.ahead : at.ahead + sizes.nq]
+    return pace_of(work, sizes, data, p, data.rows[0], going, ahead)
+
+
+@kernel
+def wanted_speed(data, k, e, v_c):
+    """With which an error is closed."""
+    gain = CLOSING * data.jerk[k] / data.acceleration[k]
+    return v_c + signed_approach(e, gain, BRAKING * data.acceleration[k])
+
+
+@kernel
+def follow_joints(work, motion, sizes, data, given, t, T, dt):
+    """One tick of the way to what is commanded, planned or held. Returns status bits."""
+    copy_joints(motion, sizes, data, given)
+    at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
+    status = aim(motion, sizes, data, given, t, T)
+    pace, share, goes_on = find_pace(work, motion, sizes, data, given, dt)
+    asked = given or motion.planned != 0
+    for k in range(sizes.nv):
+        i = data.coordinate[k]
+        if i < 0:
+            continue
+        p, w, a = m[at.p + i], m[at.w + k], m[at.a + k]
+        e, v_c, a_c = data.rows[0, k], data.rows[1, k], data.rows[2, k]
+        j, s = data.rows[8, k], data.rows[9, k]
+        v_most, a_most, j_most = data.speed[k], data.acceleration[k], data.jerk[k]
+        bearable = given or (goes_on and abs(v_c) <= pace * v_most)
+        if bearable and as_commanded(motion, sizes, data, k, dt):
             p, w, a = p + e, v_c, a_c
             m[at.locked + k] = 1.0
         else:
-            most = max(CATCHING_UP * v_most, min(abs(v_c), v_most))
-            w, a = shape(e, w, a, v_c, a_c, most, a_most, j_most, dt)
+            if not goes_on:
+                e, v_c, a_c = stopping_distance(w, share * a_most, share * j_most), 0.0, 0.0
+            most = pace * max(CATCHING_UP * v_most, min(abs(v_c), v_most))
+            before = a
+            w, a = shape(e, w, a, v_c, a_c, most, a_most, j_most, dt, share)
             p += w * dt
+            j, s = smooth_jerk(m[at.j + k], (a - before) / dt, dt)
             m[at.locked + k] = 0.0
-            if given or planned:
+            if asked:
                 status = LIMITED_REFERENCE
-        m[at.p + i], m[at.w + k], m[at.a + k] = p, w, a
+        m[at.p + i], m[at.w + k], m[at.a + k], m[at.j + k] = p, w, a, j
         data.state[start + motion.position + i] = p
         # A command of positions alone has no speed to feed forward until it is limited.
         if motion.velocity >= 0:
             data.state[start + motion.velocity + k] = w
         if motion.acceleration >= 0:
             data.state[start + motion.acceleration + k] = a
+        if motion.jerk >= 0:
+            data.state[start + motion.jerk + k] = j
+        if motion.snap >= 0:
+            data.state[start + motion.snap + k] = s
     return status

@@ -24,6 +24,8 @@ BRAKING = 0.7
 #: Share of the largest speed with which an error is closed: the robot has noise and errors of its
 #: own on top of its reference.
 CATCHING_UP = 0.9
+#: 1/s at which the jerk of a limited reference becomes one that can be followed through springs.
+JERK_RATE = 60.0
 #: What is left of an error, in ticks at full speed, when a command is followed as it is again.
 CLOSE = 0.01
 #: Rate at which the last of an error is closed, in units of j/a: the fastest without overshoot.
@@ -50,12 +52,17 @@ def signed_approach(error, gain, most):
 
 
 @kernel
-def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt):
-    """Speed and acceleration after a tick of a scalar that is e short of what is commanded."""
-    wanted = clip(v_c + signed_approach(e, CLOSING * j_most / a_most, BRAKING * a_most), v_most)
-    push = a_c + signed_approach(wanted - w, j_most / a_most, BRAKING * j_most)
-    a += clip(clip(push, a_most) - a, j_most * dt)
-    return clip(w + a * dt, v_most), a
+def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt, share=1.0):
+    """Speed and acceleration after a tick of a scalar that is e short of what is commanded.
+
+    Of a_most no more than a share is to be used. The jerk is not reduced by it: an acceleration
+    that has become too large ends as soon as it can. The same with speeds above v_most.
+    """
+    rate, a_used = j_most / a_most, share * a_most
+    wanted = clip(v_c + signed_approach(e, CLOSING * rate, BRAKING * a_used), v_most)
+    push = a_c + signed_approach(wanted - w, rate, BRAKING * rate * a_used)
+    a += clip(clip(push, a_used) - a, j_most * dt)
+    return clip(w + a * dt, max(v_most, abs(w))), a
 
 
 @kernel
@@ -73,13 +80,35 @@ def stopping_distance(w, a_most, j_most):
 
 
 @kernel
+def quintic_coefficients(T, way, w, a):
+    """Of t³, t⁴ and t⁵ in the way that begins with w, a and ends at rest at T."""
+    c3 = (20.0 * way - 12.0 * w * T - 3.0 * a * T * T) / (2.0 * T**3)
+    c4 = (-30.0 * way + 16.0 * w * T + 3.0 * a * T * T) / (2.0 * T**4)
+    return c3, c4, (12.0 * way - 6.0 * w * T - a * T * T) / (2.0 * T**5)
+
+
+@kernel
 def quintic(t, T, way, w, a):
     """Distance, speed, acceleration at t of the way that begins with w, a and ends at rest at T."""
     if t >= T:
         return way, 0.0, 0.0
-    c3 = (20.0 * way - 12.0 * w * T - 3.0 * a * T * T) / (2.0 * T**3)
-    c4 = (-30.0 * way + 16.0 * w * T + 3.0 * a * T * T) / (2.0 * T**4)
-    c5 = (12.0 * way - 6.0 * w * T - a * T * T) / (2.0 * T**5)
+    c3, c4, c5 = quintic_coefficients(T, way, w, a)
     x = t * (w + t * (0.5 * a + t * (c3 + t * (c4 + t * c5))))
     rate = w + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5)))
     return x, rate, a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5))
+
+
+@kernel
+def quintic_rates(t, T, way, w, a):
+    """Jerk and snap of the same."""
+    if t >= T:
+        return 0.0, 0.0
+    c3, c4, c5 = quintic_coefficients(T, way, w, a)
+    return 6.0 * c3 + t * (24.0 * c4 + t * 60.0 * c5), 24.0 * c4 + t * 120.0 * c5
+
+
+@kernel
+def smooth_jerk(j, wanted, dt):
+    """Jerk after a tick, and its mean rate: a limited reference has steps in its own."""
+    step = (1.0 - math.exp(-JERK_RATE * dt)) * (wanted - j)
+    return j + step, step / dt

@@ -32,6 +32,8 @@ MOTION = np.dtype(
         ("orientation", "i8"),  # (4,) quaternion x y z w
         ("velocity", "i8"),  # (nv,); (6,) [angular; linear], (3,) where there is but one of them
         ("acceleration", "i8"),  # the same
+        ("jerk", "i8"),  # (nv,), of joints only: the rate of their acceleration
+        ("snap", "i8"),  # (nv,), and of that
         ("memory", "i8"),  # where its numbers begin in the memory of motions
         ("locked", "i8"),  # 1: what was commanded is followed as it is
         ("planned", "i8"),  # 1: a planned movement has a target for it
@@ -46,6 +48,10 @@ START, WAY, START_TWIST = 19, 26, 32
 FRAME_WORDS = 38
 
 
+#: What a motion may have a reference for.
+PARTS = ("position", "orientation", "velocity", "acceleration", "jerk", "snap")
+
+
 @dataclass(frozen=True)
 class Motion:
     """The names of references that make up one motion; None where a law has none."""
@@ -56,10 +62,12 @@ class Motion:
     velocity: str | None = None
     acceleration: str | None = None
     frame: Any = None  # fields of `FRAME`
+    jerk: str | None = None  # of joints only
+    snap: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        every = (self.position, self.orientation, self.velocity, self.acceleration)
+        every = (getattr(self, part) for part in PARTS)
         return tuple(name for name in every if name is not None)
 
 
@@ -67,8 +75,9 @@ def joint_motions(references: Mapping[str, Any]) -> tuple[Motion, ...]:
     """The motion of joints, where a law has one by the usual names."""
     if "q_ref" not in references:
         return ()
-    velocity, acceleration = (name if name in references else None for name in ("v_ref", "a_ref"))
-    return (Motion(JOINTS, "q_ref", velocity=velocity, acceleration=acceleration),)
+    names = ("v_ref", "a_ref", "jerk_ref", "snap_ref")
+    velocity, acceleration, jerk, snap = (x if x in references else None for x in names)
+    return (Motion(JOINTS, "q_ref", None, velocity, acceleration, jerk=jerk, snap=snap),)
 
 
 class JointMotion(NamedTuple):
@@ -77,17 +86,19 @@ class JointMotion(NamedTuple):
     p: int  # (nq,) position
     w: int  # (nv,) velocity
     a: int  # (nv,) acceleration
+    j: int  # (nv,) jerk
     locked: int  # (nv,) 1: what was commanded is followed as it is
     start: int  # (nq,) of a planned movement: position at its start
     way: int  # (nv,) to its target
     start_w: int  # (nv,)
     start_a: int  # (nv,)
+    ahead: int  # (nq,) where it could stand; scratch of pace.py
     end: int
 
 
 def joint_words(nq: int, nv: int) -> int:
     """Numbers that a joint motion keeps."""
-    return 2 * nq + 6 * nv
+    return 3 * nq + 7 * nv
 
 
 def motion_words(motions: Sequence[Motion], nq: int, nv: int) -> int:
@@ -109,7 +120,7 @@ def fill_motions(
         record.kind = motion.kind
         if motion.frame is not None:
             record.frame = motion.frame
-        for part in ("position", "orientation", "velocity", "acceleration"):
+        for part in PARTS:
             name = getattr(motion, part)
             record[part] = -1 if name is None else places[name]
         record.memory = memory

@@ -71,6 +71,8 @@ from torqued.kernels.primitives.workspace import open_work
 #: against forces, weight of forces; then stiffness (nv) and damping (nv) of the posture.
 #: Then stiffness and damping of each task.
 COMMON_GAINS = 6
+#: Share of the posture's damping in a leg that swings: its task damps it, and moves it.
+SWINGING = 0.2
 #: Errors of a task that count, rad and m: what is further away is not drawn in faster.
 MOST_TURN, MOST_WAY = 0.6, 0.2
 
@@ -305,7 +307,8 @@ def pass_on(sizes, program, state, posture, gains):
             program.tau[j] += gains[COMMON_GAINS + j] * program.error_free[i]
     for j in range(sizes.base, nv):
         slower = state[posture + nq + j] - state[nq + j]
-        program.tau[j] += gains[COMMON_GAINS + nv + j] * slower
+        share = SWINGING if swings(sizes, program, j) else 1.0
+        program.tau[j] += share * gains[COMMON_GAINS + nv + j] * slower
         for r in range(3):
             program.tau[j] += program.com[r, j] * total[r]
     for k in range(sizes.contacts):

@@ -83,7 +83,9 @@ def test_inputs_are_left_as_they_were():
     for name, call in kernel_calls(robot, np.random.default_rng(1)).items():
         if not call.results:
             continue
-        given = call.arguments[: len(call.arguments) - len(call.results)]
+        # What a solver works in, tuples of arrays, is its own.
+        given = [x for x in call.arguments if not isinstance(x, tuple)]
+        given = given[: len(given) - len(call.results)]
         before = [np.array(x, copy=True) for x in given]
         getattr(COMPILED, name)(*call.arguments)
         for x, kept in zip(given, before, strict=True):

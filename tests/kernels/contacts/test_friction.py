@@ -253,6 +253,50 @@ class TestGains:
         assert_agree(solution.a, [0, 0, 0, 10.0 / MASS - 0.2 * G, 0, 0], within=1e-8)
 
 
+class TestErrorsInPhysicalUnits:
+    @pytest.mark.parametrize("share", [1.0 - 1e-6, 1.0, 1.0 + 1e-9])
+    def test_residual_is_the_velocity_by_which_contacts_are_off(self, share):
+        """At the edge of sliding each point alone is nearly right, and the box is not."""
+        robot, contacts = box(MASS), corners(0.5)
+        q = standing(robot, HEIGHT)
+        J = np.vstack([robot.frame_jacobian(q, "box", point=c.point)[3:] for c in contacts])
+        for angle in np.linspace(0.0, 6.0, 12):
+            along = np.array([np.cos(angle), np.sin(angle)])
+            push = share * 0.5 * MASS * G
+            found = robot.friction_dynamics(q, np.zeros(6), pushed(*push * along), contacts, DT)
+            exact = np.zeros(6)
+            exact[3:5] = max(0.0, push / MASS - 0.5 * G) * along
+            off = np.abs(J @ (found.a - exact)).max() * DT
+            assert found.converged and off <= 3.0 * found.residual + 1e-13
+
+    def test_contact_that_lifts_separates_and_carries_nothing(self):
+        """Rounding left 1e-18 N of a force here, which counted as sliding."""
+        rng = np.random.default_rng(0)
+        robot = Robot.family("biped", 20)
+        lifting = 0
+        for _ in range(20):
+            q, v = robot.random_state(rng)
+            links = [name for name in robot.frame_names if name.startswith("link")]
+            frames = rng.choice(links, 4, replace=False)
+            contacts = [
+                Contact(str(f), "point", point=0.1 * rng.normal(size=3), friction=0.6)
+                for f in frames
+            ]
+            tau = 30.0 * rng.normal(size=robot.nv)
+            solution = robot.friction_dynamics(q, v, tau, contacts, DT)
+            after = v + DT * solution.a
+            for contact, force, state in zip(
+                contacts, solution.contacts, solution.states, strict=True
+            ):
+                up = robot.frame_velocity(q, after, contact.frame, point=contact.point)[5]
+                up += DT * robot.frame_bias(q, v, contact.frame, point=contact.point)[5]
+                if up > 0.01:  # what redundant contacts cannot have is left out, and less
+                    lifting += 1
+                    assert state == "separates"
+                    assert not force.force.any()
+        assert lifting > 20
+
+
 def test_mujoco_pushes_the_box_alike():
     """Its contacts are soft, so that forces creep: 2 % of g is what they agree to."""
     mujoco = pytest.importorskip("mujoco")

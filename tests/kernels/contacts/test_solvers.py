@@ -13,11 +13,12 @@ from robots import load_real, robots_folder
 from textbook import X, body, chain
 
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
-from torqued.kernels import Contact, Robot
+from torqued.kernels import Contact, Inertia, Pose, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.solvers import RANGE_SPACE, RANK_DEFICIENT, SOLVERS, contact_space
 from torqued.kernels.contacts.types import ContactSolution
 from torqued.kernels.model.description import Array
+from torqued.kernels.model.families import family
 from torqued.kernels.primitives.workspace import unbranched
 
 few = settings(max_examples=60)
@@ -77,6 +78,36 @@ def test_arms_on_a_fixed_base(file, solver):
         solution = robot.contact_dynamics(q, v, tau, contacts, solver)
         assert_agree(solution.a, a)
         assert_agree(solution.force, force)
+
+
+@solvers
+@pytest.mark.parametrize("unit", [1e-4, 1e4])
+def test_unit_of_length_does_not_matter(solver, unit):
+    """Two feet of a biped, by its lengths in metres and in other units."""
+    metres = family("biped", 12)
+    links = tuple(
+        replace(link, inertia=Inertia(i.mass, unit * i.com, unit**2 * i.rotational))
+        for link, i in ((link, link.inertia) for link in metres.links)
+    )
+    joints = tuple(
+        replace(joint, placement=Pose(p.rotation, unit * p.position))
+        for joint, p in ((joint, joint.placement) for joint in metres.joints)
+    )
+    other = replace(metres, links=links, joints=joints)
+    robots = [
+        Robot.from_description(description, "floating", gravity=(0.0, 0.0, -9.81 * scale))
+        for description, scale in ((metres, 1.0), (other, unit))
+    ]
+    q, v = robots[0].random_state(np.random.default_rng(0))
+    feet = [Contact("link_left_06"), Contact("link_right_06")]
+    length = np.ones(robots[0].nv)
+    length[3:6] = unit
+    q_other = q.copy()
+    q_other[:3] *= unit
+    rest = np.zeros(robots[0].nv)
+    one = robots[0].contact_dynamics(q, v, rest, feet, "direct")
+    two = robots[1].contact_dynamics(q_other, v * length, rest, feet, solver)
+    assert_agree(two.a / length, one.a, within=1e-11)
 
 
 def assert_equations_hold(

@@ -88,26 +88,50 @@ def test_an_arm_that_is_let_go_comes_to_rest_later_than_without(name):
     assert energies[False][-1] < 0.5 * energies[True][-1]
 
 
-@pytest.mark.parametrize("law", ["gravity", "pd", "pd_plus", "computed_torque", "passivity"])
+@pytest.mark.parametrize(
+    "law", ["gravity", "pd", "pd_plus", "computed_torque", "passivity", "impedance"]
+)
 def test_what_is_left_of_friction_takes_energy(law):
     """Compensation less friction, at the velocity that laws with a reference brake: never gives."""
     robot = without_effort_limits(Robot.named("ur5"))
     friction = {"viscous": 1.5, "coulomb": 2.0, "smoothing": 0.05}
-    plain, told = Controller(robot, law), Controller(robot, law, friction=friction)
+    options = {"frame": "tool0"} if law == "impedance" else {}
+    plain = Controller(robot, law, **options)
+    told = Controller(robot, law, friction=friction, **options)
     rng = np.random.default_rng(0)
     for _ in range(100):
         q, v = robot.random_state(rng)
         v *= rng.choice([0.01, 0.3, 1.0])
         wanted = rng.choice([0.01, 0.3, 1.0]) * rng.normal(size=robot.nv)
         references = {"q_ref": q, "v_ref": wanted} if "v_ref" in told.references else {}
+        if law == "impedance":
+            references = {"velocity": wanted}
         without, given = plain.torque(q, v, **references), told.torque(q, v, **references)
         added = given.tau - without.tau
         lost = 1.5 * v + 2.0 * np.tanh(v / 0.05)
-        port = v - wanted if references else v
+        port = v - wanted if "v_ref" in references else given.port
         assert (port * (added - lost)).max() <= 1e-9
         # And it is in the law's account of power.
         power = given.reference_power - without.reference_power
         assert power == pytest.approx(float(given.port @ added), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
+@pytest.mark.parametrize("law", ["gravity", "wholebody"])
+def test_noise_of_a_robot_at_rest_is_not_compensated(law):
+    """Velocities of an encoder, 1 mrad/s: of Coulomb friction nothing answers, once it moves most.
+
+    Kinova's joints are slow, 0.63 rad/s: a hundredth of that is not much more than the noise.
+    """
+    robot = without_effort_limits(Robot.named("kinova"))
+    options = {"tasks": [{"kind": "posture"}]} if law == "wholebody" else {}
+    plain = Controller(robot, law, **options)
+    told = Controller(robot, law, friction={"viscous": 0.0, "coulomb": 1.0}, **options)
+    rng, q = np.random.default_rng(0), robot.neutral()
+    for v in 1e-3 * np.clip(rng.normal(size=(50, robot.nv)), -3.9, 3.9):
+        np.testing.assert_array_equal(told.torque(q, v).tau, plain.torque(q, v).tau)
+    v = np.full(robot.nv, 0.3)
+    np.testing.assert_allclose(told.torque(q, v).tau - plain.torque(q, v).tau, 0.8, atol=1e-6)
 
 
 def test_friction_comes_from_the_file_when_asked_for_and_from_configuration_always():

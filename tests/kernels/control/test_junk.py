@@ -18,7 +18,7 @@ from torqued.kernels.control.laws import LAWS
 
 STONE = (
     '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
-    '<inertia ixx="1" iyy="1" izz="1"/></inertial></link></robot>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
 )
 ROBOTS = {
     "biped": Robot.family("biped", 4),
@@ -30,7 +30,15 @@ some = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 robots = st.sampled_from(sorted(ROBOTS))
 
 #: Gains of one law or another.
-GAINS = ("stiffness", "damping", "bandwidth", "adaptation", "rotational_damping", "posture.weight")
+GAINS = (
+    "stiffness",
+    "damping",
+    "bandwidth",
+    "spring_frequency",
+    "adaptation",
+    "rotational_damping",
+    "posture.weight",
+)
 TASKS = ("posture", "point", "orientation", "frame", "com", "momentum")
 TASK_FIELDS = ("kind", "name", "weight", "stiffness", "damping", "joints", "frame", "axes", "bad")
 CONTACT_FIELDS = ("frame", "name", "points", "half_size", "normal", "normal_in", "friction")
@@ -44,6 +52,7 @@ def good_options(robot: Robot, law: str) -> dict[str, Any]:
         "stream": {"want": ["M", "J"], "frames": [tip]},
         "impedance": {"frame": tip},
         "adaptive": {"frame": tip},
+        "elastic": {"springs": {"stiffness": 300.0, "motor_inertia": 0.1}},
         "wholebody": {"tasks": [{"kind": "posture"}, task], "contacts": [{"frame": tip}]},
         "balance": {"contacts": [{"frame": tip}]},
     }.get(law, {})
@@ -79,12 +88,13 @@ def test_gains_and_limits_of_junk_are_refused(law, name, where, key, value):
 def test_state_and_references_of_junk_are_refused(law, data):
     robot = ROBOTS["chain" if law not in ("balance", "wholebody") else "biped"]
     controller = Controller(robot, law, **good_options(robot, law))
-    names = ["q", "v", "elapsed", "bad", *controller.references]
+    names = ["q", "v", "elapsed", "bad", *controller.measured, *controller.references]
     wrong = data.draw(st.sampled_from(names))
     size = controller.references[wrong].size if wrong in controller.references else robot.nv
     value = data.draw(st.one_of(junk.values, junk.vectors(size)))
     state = {"q": robot.neutral(), "v": np.zeros(robot.nv), "elapsed": 0.0}
-    references = {} if wrong in state else {wrong: value}
+    references = {name: np.zeros(robot.nv) for name in controller.measured}
+    references |= {} if wrong in state else {wrong: value}
     q, v, elapsed = ({**state, wrong: value}[key] for key in state)
     with suppress(TorquedError):
         out = controller.torque(q, v, elapsed, **references)

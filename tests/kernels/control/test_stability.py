@@ -6,14 +6,15 @@ import math
 
 import numpy as np
 import pytest
-from robots import load_real
+from robots import load_real, without_effort_limits
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import joint_gains
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
-from torqued.kernels.control.poses import coupled_groups, poses_of, random_poses
+from torqued.kernels.control.poses import Poses, coupled_groups, poses_of, random_poses
 from torqued.kernels.control.stability import check_gains, scaled, spectral_radii, step_matrix
+from torqued.kernels.control.wholebody.controller import quaternion
 from torqued.kernels.model.catalog import find_urdf
 
 PERIOD = 1e-3
@@ -135,6 +136,102 @@ def test_gains_beyond_all_reason_are_refused_and_nothing_overflows(panda, size):
     ):
         with pytest.raises(InputError, match="unstable"):
             Controller(panda, law, gains=gains).stabilize(PERIOD)
+
+
+def answers(controller, q, directions, references):
+    """−∂τ/∂q for references that move, so that gravity stays, and −∂τ/∂v, by differences."""
+    robot, still, step = controller.robot, np.zeros(controller.robot.nv), 1e-6
+
+    def along(at, v):
+        return directions.T @ controller.torque(q, v, **references(at)).tau
+
+    K, D = [], []
+    for way in directions.T:
+        ahead, behind = (robot.integrate(q, way, sign * step) for sign in (1.0, -1.0))
+        K.append((along(ahead, still) - along(behind, still)) / (2 * step))
+        D.append((along(q, -step * way) - along(q, step * way)) / (2 * step))
+    return np.array(K).T, np.array(D).T
+
+
+@pytest.mark.parametrize(("name", "frame"), [("ur5", "tool0"), ("so101", "gripper_frame_link")])
+def test_impedance_at_rest_is_what_its_torques_answer(name, frame):
+    robot = without_effort_limits(load_real(find_urdf(name)))
+    controller = Controller(robot, "impedance", frame=frame, gains={"posture_damping": 0.01})
+    poses = random_poses(robot, 6, seed=3)
+    poses = Poses(poses.q[1:], poses.M[1:])
+    K, D = LAWS["impedance"].linearization(robot, controller.gains, controller.fields, poses)
+
+    def references(q):
+        pose = robot.frame_pose(q, frame)
+        turned = quaternion(pose[:3, :3])
+        return {"position": pose[:3, 3], "orientation": turned, "posture": q}
+
+    for q, k, d in zip(poses.q, K, D, strict=True):
+        seen = answers(controller, q, np.eye(robot.nv), references)
+        np.testing.assert_allclose(k, seen[0], atol=1e-5 * np.abs(k).max())
+        np.testing.assert_allclose(d, seen[1], atol=1e-7 * np.abs(d).max())
+
+
+def standing_go2(law):
+    """Feet that do not slip and motors without limits: nothing of the programs binds."""
+    robot = without_effort_limits(load_real(find_urdf("go2"), "floating"))
+    feet = [f"{side}_foot" for side in ("FL", "FR", "RL", "RR")]
+    options = {"contacts": [{"frame": foot, "friction": 20.0} for foot in feet]}
+    if law == "wholebody":
+        options["limits"] = dict.fromkeys(("torque", "velocity", "position"), False)
+        options["tasks"] = [
+            {"kind": "com"},
+            {"kind": "orientation", "frame": "base"},
+            {"kind": "posture"},
+            {"kind": "momentum"},
+        ]
+        options["gains"] = {"force_weight": 1e-12}
+    else:
+        options["tasks"] = [{"kind": "frame", "frame": "FL_calf"}]
+    return Controller(robot, law, **options)
+
+
+@pytest.mark.parametrize("law", ["wholebody", "balance"])
+def test_standing_robot_at_rest_is_what_its_torques_answer(law):
+    controller = standing_go2(law)
+    robot, fields = controller.robot, controller.fields
+    poses = LAWS[law].stances(robot, fields)
+    assert poses.free.shape == (len(poses), 18, 6)
+    K, D = LAWS[law].linearization(robot, controller.gains, fields, poses)
+    hold = controller.prepared.owner.hold
+    for k in (0, 1):
+        seen = answers(controller, poses.q[k], poses.free[k], hold)
+        np.testing.assert_allclose(K[k], seen[0], atol=1e-4 * np.abs(K[k]).max())
+        np.testing.assert_allclose(D[k], seen[1], atol=1e-4 * np.abs(D[k]).max())
+
+
+REFUSED = [
+    ("impedance", {"frame": "tool0"}, {"stiffness": 1e6}, r"rotational_stiffness × 0\.\d"),
+    ("impedance", {"frame": "tool0"}, {"stiffness": 1e300}, "nothing down to rates × 0.001"),
+    ("wholebody", {"tasks": [{"kind": "posture"}]}, {"posture.damping": 2e3}, r"posture.damping ×"),
+    ("wholebody", {"tasks": [{"kind": "posture", "stiffness": 1e6}]}, {}, "posture.stiffness ×"),
+]
+
+
+@pytest.mark.parametrize(("law", "options", "gains", "message"), REFUSED)
+def test_gains_of_task_space_laws_are_refused_with_what_would_be_stable(
+    law, options, gains, message
+):
+    robot = load_real(find_urdf("ur5"))
+    controller = Controller(robot, law, **options, gains=gains)
+    with pytest.raises(InputError, match=rf"delay of 2 ms: at q = \[.*stable: .*{message}"):
+        controller.stabilize(PERIOD)
+
+
+def test_gains_of_balancing_are_refused_or_reduced():
+    controller = standing_go2("balance")
+    before = controller.gains["base.damping"].copy()
+    assert controller.stabilize(PERIOD).stable
+    found = controller.stabilize(PERIOD, 0.015)
+    assert not found.stable
+    assert np.allclose(controller.gains["base.damping"], found.factor * before)
+    with pytest.raises(InputError, match=r"stable: .*base\.damping × "):
+        controller.tuned({"base.damping": 300.0 * before}, PERIOD)
 
 
 def test_laws_without_springs_in_the_joints_are_not_judged():

@@ -8,7 +8,10 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.urdf import read_urdf
+from torqued.server.demos.generalize_robots import heavier
 from torqued.server.demos.plant import Plant
+
+pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
 
 DT = 1e-3
 ARMS = ("ur5", "z1", "xarm7")
@@ -47,6 +50,24 @@ class Push:
         return np.array([r[0] for r in rows]), np.array([r[1] for r in rows]), seen
 
 
+@pytest.mark.parametrize("name", ["xarm7", "ur10"])
+def test_walls_leave_what_overcomes_friction(name):
+    """A light wrist near its speed limit: 2 N m would be 1000 rad/s², were it not for friction."""
+    robot = Robot.named(name)
+    q, speed = robot.neutral(), np.zeros(robot.nv)
+    speed[-1] = 0.85 * robot.limits.velocity[-1]
+    friction = {"viscous": 0.5, "coulomb": 1.0}
+    torques = []
+    for walls in (True, False):
+        options = {"friction": friction, "reference_limits": False, "walls": walls}
+        controller = Controller(robot, "passivity", **options)
+        references = {"q_ref": q, "v_ref": speed, "a_ref": np.zeros(robot.nv)}
+        answer = controller.step(q, speed, DT, **references)
+        assert "WALL" not in answer.status
+        torques.append(answer.tau)
+    np.testing.assert_array_equal(*torques)
+
+
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_joints_stay_within_positions_and_speeds(name, sign):
@@ -60,6 +81,28 @@ def test_joints_stay_within_positions_and_speeds(name, sign):
     assert (over < 0.01).all(), over
     speed = np.where(np.isfinite(limits.velocity), limits.velocity, np.inf)
     assert (np.abs(v) <= 1.1 * speed).all(), (np.abs(v).max(axis=0), speed)
+
+
+@pytest.mark.parametrize("name", ["z1", "so101", "xarm7"])
+def test_wrong_masses_do_not_creep_through_limits(name):
+    """An arm sinks by what its model lacks, and joints come to rest at their ends."""
+    described = read_urdf(find_urdf(name))
+    robot = Robot.from_description(described)
+    plant = Plant(heavier(described, 1.3))
+    q = np.clip(robot.neutral() + 0.3, robot.limits.lower, robot.limits.upper)
+    plant.reset(q, np.zeros(robot.nv))
+    controller = Controller(robot, "gravity")
+    over, fastest, seen = np.zeros(robot.nv), np.zeros(robot.nv), set()
+    for _ in range(4000):
+        answer = controller.step(plant.q, plant.v, DT)
+        plant.step(answer.tau, DT)
+        seen |= set(answer.status)
+        limits = robot.limits
+        over = np.maximum(over, np.maximum(plant.q - limits.upper, limits.lower - plant.q))
+        fastest = np.maximum(fastest, np.abs(plant.v) / limits.velocity)
+    assert "WALL" in seen
+    assert over.max() < 0.01
+    assert fastest.max() < 1.08
 
 
 def test_without_walls_the_same_law_goes_through():

@@ -12,7 +12,7 @@ from torqued.common.errors import ModelError
 from torqued.kernels.model.description import Joint, Limits, Mimic
 from torqued.kernels.model.urdf import parse_urdf, read_urdf
 
-MASS = '<mass value="1"/><inertia ixx="1" iyy="2" izz="2.5"/>'
+MASS = '<mass value="1"/><inertia ixx="1" iyy="2" izz="2.5" ixy="0" ixz="0" iyz="0"/>'
 ENDS = '<parent link="a"/><child link="b"/>'
 
 
@@ -43,6 +43,17 @@ def problems(text: str) -> tuple[str, ...]:
 def problem(text: str) -> str:
     (only,) = problems(text)
     return only
+
+
+def test_products_of_inertia_that_are_missing_are_told():
+    text = with_link(
+        '<inertial><mass value="1"/><inertia ixx="1" iyy="2" izz="2" ixz="0"/></inertial>'
+    )
+    description = parse_urdf(text)
+    assert description.notes == (
+        "link 'arm': <inertial>: <inertia>: ixy, iyz missing, taken for 0",
+    )
+    np.testing.assert_array_equal(description.links[0].inertia.rotational, np.diag([1.0, 2, 2]))
 
 
 def test_links_and_joints_keep_document_order_and_names():

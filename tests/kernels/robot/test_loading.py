@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -102,6 +103,20 @@ class TestOptions:
     def test_description_is_left_as_it_was(self):
         Robot.from_description(ARM, armature={"joint_2": 0.25}, mimic="free")
         assert all(joint.armature == 0.0 for joint in ARM.joints)
+
+
+def test_joint_called_as_the_base_is_keeps_its_name_and_frame():
+    joints = (replace(ARM.joints[0], name="root_joint"), *ARM.joints[1:])
+    arm = replace(ARM, joints=joints)
+    with pytest.warns(ModelWarning, match="'root_joint': the floating base's joint is called 'fl"):
+        robot = Robot.from_description(arm, "floating")
+    assert robot.joint_names[:2] == ("floating_root_joint", "root_joint")
+    q = robot.integrate(robot.neutral(), np.full(robot.nv, 0.3), 1.0)
+    own = robot.frame_pose(q, "root_joint")
+    np.testing.assert_array_equal(own, robot.frame_pose(q, joints[0].child))
+    assert Robot.from_description(arm).joint_names[0] == "root_joint"  # no warning
+    heavy = robot.with_friction({"viscous": {"root_joint": 2.0}})
+    assert heavy.limits.damping[6] == 2.0
 
 
 class TestWarnings:

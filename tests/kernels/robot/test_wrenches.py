@@ -42,6 +42,14 @@ def test_several_forces_on_one_frame_add_up(robot, state):
     assert_agree(together, free + sum(alone))
 
 
+def test_list_of_plain_wrenches_adds_up(robot, state):
+    q, v, a = state
+    one, two = np.arange(6.0), np.array([3.0, -1, 2, 0.5, 0, 1])
+    sum_of_both = robot.inverse_dynamics(q, v, a, {frame_of(robot): one + two})
+    for both in ([one, two], (one, two), [one.tolist(), two], [one, Wrench(two[3:], two[:3])]):
+        assert_agree(robot.inverse_dynamics(q, v, a, {frame_of(robot): both}), sum_of_both)
+
+
 def test_forward_dynamics_feels_the_same_force(robot, state):
     q, v, a = state
     pull = {frame_of(robot): Wrench((1, 2, 3), point=(0.1, -0.1, 0.4))}

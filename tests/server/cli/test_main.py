@@ -97,17 +97,23 @@ def plain_installation(*arguments, **environment):
 
 
 #: What a controller's machine needs, where only the client is installed.
-FOR_CLIENTS = {"ping", "call", "stats", "top", "reload", "keys"}
+FOR_CLIENTS = {"ping", "call", "stats", "top", "reload", "keys", "stream"}
+#: What has an extra of its own, which brings the server's.
+OWN_EXTRA = dict.fromkeys(("record", "replay", "plot", "identify"), "record")
+OWN_EXTRA |= {"dash": "dash", "metrics": "observe", "foxglove": "observe"}
 
 
 @pytest.mark.parametrize("name", sorted(set(cli.COMMANDS) - FOR_CLIENTS))
 def test_plain_installation_answers_the_servers_commands_with_the_extra_to_install(name):
     further = {"bench": ["kernels"], "serve": ["--robot", "chain2"], "convert": ["chain2"]}
-    further |= {"symbolic": ["--robot", "chain2"]}
+    further |= {"symbolic": ["--robot", "chain2"], "replay": ["x.mcap"], "plot": ["x.mcap"]}
+    further |= {"identify": ["x.mcap", "--frame", "hand"], "record": ["--robot", "chain2"]}
+    further |= {"batch": ["x.npz", "--operation", "dynamics", "--out", "y.npz"]}
+    extra = OWN_EXTRA.get(name, "server")
     done = plain_installation(name, *further.get(name, []))
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"torqued: error: `torqued {name}` needs ")
-    assert done.stderr.endswith("install the 'server' extra: pip install 'torqued[server]'\n")
+    assert done.stderr.endswith(f"install the {extra!r} extra: pip install 'torqued[{extra}]'\n")
 
 
 @pytest.mark.parametrize("begin", ["", "-", "--"])
@@ -135,7 +141,7 @@ def test_plain_installation_talks_to_a_daemon(tmp_path):
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_examples_of_help_are_command_lines_that_exist(name):
-    lines = cli.COMMANDS[name].EXAMPLE.partition("\n\n")[0].splitlines()
+    lines = cli.COMMANDS[name].EXAMPLE.partition("\n\n")[0].replace("\\\n", " ").splitlines()
     assert lines
     for line in lines:
         program, *arguments = shlex.split(line)

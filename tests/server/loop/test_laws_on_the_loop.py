@@ -12,7 +12,11 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.model.catalog import find_urdf
 
 #: Of the laws that need a word more.
-OPTIONS = {"adaptive": {"frame": "panda_hand"}, "impedance": {"frame": "panda_hand"}}
+OPTIONS = {
+    "adaptive": {"frame": "panda_hand"},
+    "impedance": {"frame": "panda_hand"},
+    "elastic": {"springs": {"stiffness": 300.0, "motor_inertia": 0.1, "damping": 0.5}},
+}
 #: For robots with a fixed base.
 ARM_LAWS = [name for name in LAWS if name not in ("stream", "balance")]
 PATIENCE = 60.0
@@ -58,10 +62,11 @@ def test_session_request_and_process_give_the_same_torque(client, robot, state, 
     here = Controller(robot, law, **options)
     names = [name for name in ("q_ref", "posture", "posture.position") if name in here.references]
     references = {name: q + 0.02 for name in names}
-    expected = here.torque(q, v, **references)
-    asked = client.control(law, q, v, references=references, **options)
+    motors = {"motor_q": q + 0.01, "motor_v": v} if law == "elastic" else {}
+    expected = here.torque(q, v, **references, **motors)
+    asked = client.control(law, q, v, references=references, **motors, **options)
     with client.session(law, **options, reference_limits=False) as session:
-        output = session.step(q, v, **references, timeout=PATIENCE)
+        output = session.step(q, v, **references, **motors, timeout=PATIENCE)
     assert output.status & ~CLAMPED == 0
     assert np.allclose(output.tau, expected.tau, rtol=1e-9, atol=1e-9)
     assert np.allclose(asked.tau, expected.tau, rtol=1e-9, atol=1e-9)

@@ -24,13 +24,19 @@ from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety
+from torqued.server.observation.observation import Observation
+from torqued.server.requests import page_requests_loop  # noqa: F401  (registers a kernel)
 from torqued.server.requests.fast_path import FastPath
 from torqued.server.requests.operations import OPERATIONS
+from torqued.server.transport.endpoints import Endpoints
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
-LOOPS = ("run_servo", "answer_known_requests", "observe", *(law.entry for law in LAWS.values()))
+LOOPS = (
+    *("run_servo", "answer_arrivals", "answer_known_requests", "answer_page_requests", "observe"),
+    *(law.entry for law in LAWS.values()),
+)
 
 
 @pytest.fixture
@@ -87,6 +93,7 @@ OPTIONS = {
     "stream": {"want": ["M", "C", "Gamma", "g", "bias", "energy", "com", "momentum"]},
     "adaptive": {"frame": "link_5"},
     "impedance": {"frame": "link_5"},
+    "elastic": {"springs": {"stiffness": 300.0, "motor_inertia": 0.1, "damping": 0.5}},
     "wholebody": {"tasks": [{"kind": "posture"}, {"kind": "com"}], "contacts": FEET},
     "balance": {"contacts": FEET},
 }
@@ -95,30 +102,34 @@ STANDING = ("wholebody", "balance")
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_ticks_allocate_nothing(robot, statistics, law):
+def test_ticks_allocate_nothing(robot, statistics, law, tmp_path):
     robot = Robot.family("biped", 8) if law in STANDING else robot
     q, v = robot.random_state(np.random.default_rng(0))
     fields = {"law": law, **OPTIONS.get(law, {})}
+    motors = {"motor_q": q, "motor_v": v} if law == "elastic" else {}
     if LAWS[law].is_torque:
         fields["observer"] = True
     with zmq.Context() as context:
-        servo = Servo(robot, context, 1000.0, Safety(stale_after=60.0))
+        observation = Observation(Endpoints(tmp_path, "robot"), 8, 1000.0)
+        servo = Servo(robot, context, 1000.0, Safety(stale_after=60.0), observation=observation)
         servo.start()
         try:
             opened = servo.open(fields, Caller(b"me", "me", "administrate", Inside()))
             with Session(context, opened, lambda *_, **__: None, "inproc:") as session:
-                session.step(q, v, timeout=60.0)
+                session.step(q, v, timeout=60.0, **motors)
                 before, first = allocations(), int(servo.shared.loop.tick[0])
                 for _ in range(20_000):
-                    session.send(q, v)
+                    session.send(q, v, **motors)
                     output = session.receive(10.0)
                     if int(servo.shared.loop.tick[0]) >= first + 200:
                         break
                 assert int(servo.shared.loop.tick[0]) >= first + 200
                 assert output.status & ~(CLAMPED | SOLVER | FALLBACK) == 0
                 assert allocations() == before
+                assert observation.statistics()["records"] > 200  # all of it into the ring
         finally:
             servo.stop(0)
+            observation.close()
 
 
 def test_requests_on_the_fast_path_allocate_nothing(robot, statistics):

@@ -24,6 +24,7 @@ ARM = {
     "stream": {"want": ["M", "C", "Gamma", "g", "J"], "frames": ["link_5"]},
     "adaptive": {"frame": "link_5", "gains": {"adaptation": 0.0}},
     "impedance": {"frame": "link_5"},
+    "elastic": {"springs": {"stiffness": 300.0, "motor_inertia": 0.1}},
 }
 
 
@@ -39,6 +40,11 @@ def daemon(request, tmp_path_factory):
     process = DaemonProcess(folder, request.param, "--robot", request.param, *base).start()
     yield process
     assert process.stop() == 0
+
+
+def motors_of(law, q, v):
+    """What a state has beside q and v."""
+    return {"motor_q": q, "motor_v": v} if law == "elastic" else {}
 
 
 class Disturbance:
@@ -65,7 +71,7 @@ class Disturbance:
             with Client(endpoint, timeout=PATIENCE) as client:
                 while not self.done.is_set():
                     if law != "stream":
-                        client.control(law, q, 0.5 * v, **options)
+                        client.control(law, q, 0.5 * v, **motors_of(law, q, v), **options)
                     with client.session(law, **options) as session:
                         if session.gains:
                             session.tune(session.gains, over=0.0)
@@ -84,12 +90,13 @@ def test_torques_at_a_constant_state_are_the_same_to_the_last_bit(daemon, law):
         q = np.array(robot.neutral)
         q[7 if standing else 0 :] = rng.uniform(-0.3, 0.3, len(q) - (7 if standing else 0))
         v = np.zeros(robot.nv) if standing else rng.uniform(-0.3, 0.3, robot.nv)
+        motors = motors_of(law, q, v)
         with client.session(law, **options) as session:
-            session.step(q, v, at=0.0, timeout=PATIENCE)
-            first = session.step(q, v, at=0.0, timeout=PATIENCE)
+            session.step(q, v, at=0.0, timeout=PATIENCE, **motors)
+            first = session.step(q, v, at=0.0, timeout=PATIENCE, **motors)
             with Disturbance(daemon.endpoint, law, options, q, v):
                 for k in range(OUTPUTS):
-                    output = session.step(q, v, at=0.0, timeout=PATIENCE)
+                    output = session.step(q, v, at=0.0, timeout=PATIENCE, **motors)
                     for name in session.outputs:
                         assert np.array_equal(output.values[name], first.values[name]), (name, k)
 

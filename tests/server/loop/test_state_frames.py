@@ -241,7 +241,7 @@ class TestManyParts:
     @pytest.fixture
     def session(self, monkeypatch):
         session = SimpleNamespace(
-            socket=None, route=None, receive=None, receive_size=0, owner_size=10
+            page=0, socket=None, route=None, receive=None, receive_size=0, owner_size=10
         )
         session.unfinished, session.foreign, session.reads = 0, 0, 0
         session.waiting = []  # parts of each message

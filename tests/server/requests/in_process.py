@@ -3,8 +3,10 @@
 from types import SimpleNamespace
 
 from torqued.client import codec
+from torqued.common import errors
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import ADMINISTRATE, Caller
+from torqued.server.observation.observation import Observation
 from torqued.server.requests.dispatch import Dispatcher
 from torqued.server.requests.operation import CONTROL, REQUEST, WORKER
 from torqued.server.requests.operations import OPERATIONS
@@ -44,10 +46,19 @@ class Servo:
         self.orders = SimpleNamespace(stop=lambda *_: stopped, recover=lambda *_: stopped)
 
     def statistics(self):
-        return {"rate": 1000.0}
+        return {"rate": 1000.0, "deadline": 0.0}
 
     def describe(self):
         return []
+
+
+class NoPages:
+    """Pages for requests, all of which others have."""
+
+    answered = 0
+
+    def attach(self, fields, caller):
+        raise errors.error("busy", "others have them all")
 
 
 class InlineWorker:
@@ -69,7 +80,9 @@ class InlineWorker:
             fields = operation.fields_of(message)
             reply = success(job.identity, operation.compute(self.daemon.robot, fields, *arguments))
         except Exception as error:
-            job.finish({"ok": False}, refusal(job.identity, as_request_error(error)))
+            refused = as_request_error(error)
+            head = {"ok": False, "code": refused.code}
+            job.finish(head, refusal(job.identity, refused))
         else:
             job.finish({"ok": True}, reply)
 
@@ -83,9 +96,11 @@ class InProcess:
         self.endpoints = SimpleNamespace(name="me")
         self.servo = servo or Servo()
         self.memory = Memory()
+        self.observation = Observation()
         self.worker = InlineWorker(self)
         self.events = SimpleNamespace(hand_over=lambda task: task())
         self.fast_path = SimpleNamespace(answered=0)
+        self.page_requests = NoPages()
         self.outbox = Collected()
         self.outboxes = {None: self.outbox}
         rate = RequestRate(1e9)

@@ -1,5 +1,7 @@
 """Every operation equals the robot's own method, and every wrong request has its error code."""
 
+from dataclasses import asdict
+
 import numpy as np
 import pytest
 
@@ -146,6 +148,19 @@ def test_derivatives_equal_the_robots_methods(robot, state):
     dq, dv = robot.inverse_dynamics_derivatives(q, v, x)
     assert np.allclose(reply["dtau_dq"], dq) and np.allclose(reply["dtau_dv"], dv)
     assert np.allclose(reply["M"], robot.mass_matrix(q))
+    reply = request(robot, "derivatives", of="second_order", q=q, v=v, a=x)
+    for name, value in asdict(robot.inverse_dynamics_second_derivatives(q, v, x)).items():
+        assert np.allclose(reply[name], value)
+    reply = request(robot, "derivatives", of="inertia", q=q, v=v, a=x)
+    assert np.allclose(reply["dtau_dinertia"], robot.regressor(q, v, x))
+    reply = request(robot, "derivatives", of="geometry", q=q, v=v, a=x)
+    assert np.allclose(reply["dtau_dgeometry"], robot.geometric_derivatives(q, v, x))
+    assert reply["joints"] == [joint.name for joint in robot.model.joints]
+    motion = {"q": q, "v": v, "a": x, "jerk": 2.0 * x, "snap": v}
+    reply = request(robot, "derivatives", of="rates", **motion)
+    found = robot.inverse_dynamics_rates(*motion.values())
+    for name, value in zip(("tau", "tau_dot", "tau_ddot"), found, strict=True):
+        assert np.allclose(reply[name], value)
     wrench = {frame: np.arange(6.0)}
     reply = request(robot, "derivatives", of="forward_dynamics", q=q, v=v, tau=x, f_ext=wrench)
     found = robot.forward_dynamics_derivatives(q, v, x, wrench)
@@ -167,6 +182,9 @@ def test_derivatives_equal_the_robots_methods(robot, state):
         ({"of": "energy"}, "bad_field", "of"),
         ({"of": 3}, "bad_field", "of"),
         ({"of": "inverse_dynamics"}, "missing_field", "a"),
+        ({"of": "second_order", "a": 0}, "bad_field", "a"),
+        ({"of": "second_order"}, "missing_field", "a"),
+        ({"of": "rates", "a": 0, "jerk": 0}, "missing_field", "snap"),
         ({"of": "forward_dynamics", "tau": True}, "bad_field", "tau"),
         ({"of": "inverse_dynamics", "a": 0, "dt": 0.1}, "unknown_field", "dt"),
         ({"of": "linearization", "tau": 0, "contacts": []}, "bad_field", "contacts"),

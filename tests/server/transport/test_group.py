@@ -28,7 +28,7 @@ def test_members_connect_to_every_socket_of_the_daemon(tmp_path):
             worker = daemon.folder / "arm.worker.sock"
             assert stat.S_IMODE(worker.stat().st_mode) == 0o600
             sockets = set(daemon.folder.glob("*.sock")) - {worker}
-            assert len(sockets) == 4  # requests, control, telemetry and a session
+            assert len(sockets) == 5  # requests, control, telemetry, pages and a session
             for path in sockets:
                 assert stat.S_IMODE(path.stat().st_mode) == 0o660
                 assert path.stat().st_gid == os.getgid()

@@ -153,6 +153,14 @@ def test_client_without_a_key_gets_no_reply_and_a_hint(connect):
         connect(None, timeout=0.3, retries=0).hello()
 
 
+def test_shared_memory_is_for_local_clients_only(connect):
+    client = connect("controller")
+    with pytest.raises(errors.FieldError, match="for clients on the daemon's machine"):
+        client.session("gravity", transport="memory")
+    with pytest.raises(errors.FieldError, match="for clients of the daemon's local socket"):
+        client.call("attach")
+
+
 def test_read_only_key_computes_and_streams_but_commands_no_torque(connect):
     client = connect("reader")
     with client.session("stream", want=["g"]) as session:
@@ -281,7 +289,7 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
         assert socket.poll(PATIENCE * 1000)
         socket.recv_multipart()
     for count, length in enumerate((0, 1, 8, 3 * len(session._frame)), 1):
-        session._socket.send(rng.randbytes(length))  # the next one would take its place
+        session._channel.socket.send(rng.randbytes(length))  # the next one would take its place
         eventually(lambda count=count: sessions_of(local)[0]["bad_states"] == count)
     output = session.step(*STATE, timeout=PATIENCE)
     assert output.sequence == 2

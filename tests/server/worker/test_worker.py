@@ -1,6 +1,7 @@
 """The worker of a daemon in a process of its own: batches beside everything else, and its death."""
 
 import os
+import re
 import signal
 import threading
 import time
@@ -9,10 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import zmq
+from agreement import assert_agree
 from daemons import DaemonProcess
 from in_thread import InThread
 
-from torqued.client import Client, codec, errors
+from torqued.client import Client, codec, errors, shared_memory
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.worker.models import pack, unpack
@@ -24,6 +26,9 @@ pytestmark = pytest.mark.slow
 NV = 20
 #: Tries, a hundredth of a second apart, before a test gives up waiting for something.
 MOST_TRIES = 3000
+
+#: Of the largest entry: a batch adds in another order.
+ROUNDING = 1e-12
 
 
 def started(folder):
@@ -102,7 +107,7 @@ def idle_worker(client, states):
     return worker["pid"]
 
 
-def test_batch_equals_single_requests_number_by_number(fresh, states):
+def test_batch_equals_single_requests_but_for_rounding(fresh, states):
     q, v = states
     with fresh.client() as client:
         assert client.stats().worker["state"] == "absent"
@@ -110,8 +115,9 @@ def test_batch_equals_single_requests_number_by_number(fresh, states):
         torques = client.batch("inverse_dynamics", q=q, v=v, a=v)
         for k in range(len(q)):
             single = client.dynamics(q[k], v[k], want=["M", "C", "g"])
-            assert all(np.array_equal(many[name][k], single[name]) for name in ("M", "C", "g"))
-            assert np.array_equal(torques.tau[k], client.inverse_dynamics(q[k], v[k], v[k]))
+            for name in ("M", "C", "g"):
+                assert_agree(many[name][k], single[name], ROUNDING)
+            assert_agree(torques.tau[k], client.inverse_dynamics(q[k], v[k], v[k]), ROUNDING)
         worker = client.stats().worker
         assert (worker["state"], worker["done"], worker["failed"]) == ("idle", 2, 0)
         assert (worker["deaths"], worker["queued"], worker["job"]) == (0, 0, None)
@@ -133,8 +139,8 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         assert asking.thread.is_alive()
         os.kill(pid, signal.SIGCONT)
         g = np.array([robot.gravity(row) for row in q])
-        assert np.array_equal(asking.wait().reply.g, g)
-        assert np.array_equal(queued.wait().reply.g, g)
+        assert_agree(asking.wait().reply.g, g, ROUNDING)
+        assert_agree(queued.wait().reply.g, g, ROUNDING)
 
 
 def test_progress_of_a_batch_is_in_the_statistics(daemon, states):
@@ -168,7 +174,7 @@ def test_killed_worker_is_reported_and_replaced(fresh, robot, states):
             "the worker ended by signal 9 during this batch of dynamics; a new one takes its place"
         )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
-        assert np.array_equal(reply.g, [robot.gravity(row) for row in q])
+        assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
         worker = client.stats().worker
         assert (worker["deaths"], worker["failed"], worker["done"]) == (1, 1, 2)
         assert worker["pid"] != pid
@@ -297,3 +303,54 @@ def test_model_survives_the_way_to_the_worker(load):
     here, there = robot.dynamics(q, v, want, frames), other.dynamics(q, v, want, frames)
     assert all(np.array_equal(here[word], there[word]) for word in ("M", "C", "g"))
     assert np.array_equal(here["J"][frames[0]], there["J"][frames[0]])
+
+
+def test_results_come_through_memory_that_is_used_again(fresh, states):
+    q, v = states
+    with fresh.client() as client:
+        asked = []
+        ask = client._ask
+        client._ask = lambda *args: asked.append(args[3].get("memory")) or ask(*args)
+        first = client.batch("dynamics", q=q, v=v)
+        held = first.M[3]
+        second = client.batch("dynamics", q=q, v=v)
+        assert np.array_equal(first.M, second.M)
+        with pytest.raises(ValueError, match="read-only"):
+            held[0, 0] = 1.0
+        kept = held.copy()
+        del first, second  # `held` keeps the first one's memory
+        assert np.array_equal(client.batch("dynamics", q=-q, v=v).C.shape, (len(q), NV, NV))
+        assert np.array_equal(held, kept)
+        batches = [memory for memory in asked if memory is not None]
+        assert batches[:2] == [True, True]
+        assert shared_memory.NAME.fullmatch(batches[2])
+        plain = client.call("batch", operation="dynamics", q=q, v=v)
+        assert np.array_equal(plain.M[3], kept)
+        assert not Path(shared_memory.FOLDER, batches[2]).exists()  # its name is gone at once
+
+
+def test_results_come_through_the_sockets_where_memory_cannot_be_opened(fresh, states, monkeypatch):
+    q, v = states
+    with fresh.client() as client:
+        expected = client.batch("dynamics", q=q, v=v).M  # which keeps its memory from being spare
+        monkeypatch.setattr(shared_memory, "NAME", re.compile("none"))
+        assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
+        assert not client._results.wanted
+        monkeypatch.undo()
+        assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
+
+
+@pytest.mark.parametrize("memory", ["/etc/passwd", "torqued-" + "0" * 32, ""])
+def test_names_of_other_files_lead_nowhere(fresh, states, memory):
+    q, v = states
+    with fresh.client() as client:
+        reply = client.call("batch", operation="dynamics", q=q, v=v, memory=memory)
+        name = reply["memory"]["file"] if "memory" in reply else None
+        assert name != memory
+        if name:
+            path = Path(shared_memory.FOLDER, name)
+            assert path.stat().st_mode & 0o777 == 0o600
+            path.unlink()
+        for junk in (5, [True], {"a": 1}):
+            with pytest.raises(errors.FieldError, match="memory"):
+                client.call("batch", operation="dynamics", q=q, v=v, memory=junk)

@@ -1,0 +1,97 @@
+"""The ways that a session's frames go: a ZeroMQ socket, or shared memory. The choice is here.
+
+Whatever the way, the newest frame wins in both directions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+import zmq
+
+from torqued.client.endpoints import reachable
+from torqued.client.errors import TimeoutError
+from torqued.client.keys import Keys, connect
+
+
+class Channel(Protocol):
+    """To the daemon and back."""
+
+    def send(self, frame: bytearray) -> None:
+        """Hand over a state without waiting."""
+
+    def receive(self, seconds: float) -> bytes | None:
+        """The newest output that has not been received; None where none comes in time."""
+
+    def newest(self) -> bytes | None:
+        """The same without waiting."""
+
+    def close(self) -> None:
+        """Leave."""
+
+
+def channel_for(
+    context: Any,
+    opened: Mapping[str, Any],
+    request: str,
+    keys: Keys | None,
+    at_once: Callable[[Any], Any],
+) -> Channel:
+    """The way that a session was opened for; `request` is the endpoint that it was opened at.
+
+    `at_once` gives the result of a call of the context's sockets with DONTWAIT.
+    """
+    endpoint, owner = reachable(opened["endpoint"], request), opened["owner"].encode()
+    if opened.get("transport") == "memory":
+        from torqued.client.memory_channel import memory_channel  # only such sessions wait for it
+
+        return memory_channel(endpoint, owner, opened)
+    return SocketChannel(context, endpoint, owner, keys, opened.get("server_key"), at_once)
+
+
+class SocketChannel:
+    """A DEALER socket with the routing id by which the daemon knows its client."""
+
+    def __init__(
+        self,
+        context: Any,
+        endpoint: str,
+        owner: bytes,
+        keys: Keys | None,
+        server_key: str | None,
+        at_once: Callable[[Any], Any],
+    ) -> None:
+        self._at_once = at_once
+        # A socket that is never closed keeps its context from ending: nothing may fail until
+        # `connect`, which closes what it cannot connect.
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 0  # nothing waits for a daemon that is gone
+        self.socket.routing_id = owner
+        if not endpoint.startswith("inproc:"):  # whose pipes carry the routing id as a message
+            self.socket.conflate = True  # the newest state and the newest output win
+        connect(self.socket, endpoint, keys, server_key)
+
+    def send(self, frame: bytearray) -> None:
+        try:
+            self._at_once(self.socket.send(frame, zmq.DONTWAIT))
+        except zmq.Again:
+            raise TimeoutError("the daemon does not take states; is it running?") from None
+
+    def receive(self, seconds: float) -> bytes | None:
+        if not self.socket.poll(max(1, round(seconds * 1000))):
+            return None
+        data: bytes = self.socket.recv()
+        return data
+
+    def newest(self) -> bytes | None:
+        newest: bytes | None = None
+        with contextlib.suppress(zmq.Again):
+            while True:
+                newest = self._at_once(self.socket.recv(zmq.DONTWAIT))
+        return newest
+
+    def close(self) -> None:
+        """Disconnect; a socket whose endpoint is disconnected would only do so when next used."""
+        self.socket.close(linger=0)

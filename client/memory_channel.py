@@ -1,0 +1,182 @@
+"""A session's frames through shared memory; page_layout.py says where they are.
+
+The daemon makes the page and hands it to whoever knows the session's secret, over a local socket.
+Its size is sealed. The daemon checks what a client writes as it checks what comes over sockets:
+what a client does to its page harms its own session only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+from torqued.client import futex
+from torqued.client.endpoints import check_local
+from torqued.client.errors import TimeoutError
+from torqued.client.page_layout import (
+    CLIENT_SLEEPS,
+    COUNT_MASK,
+    DAEMON_SLEEPS,
+    LOCK_BYTES,
+    MAGIC,
+    OUTPUTS,
+    STATES,
+    PageLayout,
+)
+from torqued.common.errors import TorquedError
+
+#: s for the daemon to hand over a page.
+LONGEST_HANDOVER = 5
+#: Looks for an output that is whole, where the daemon overtakes each of them.
+TRIES = 8
+
+
+class MemoryChannel:
+    """The client's side of a page. Not to be shared between threads."""
+
+    def __init__(self, descriptor: int, opened: Mapping[str, Any]) -> None:
+        """`descriptor` is that of the page, which this maps and leaves open."""
+        self.spin = float(opened.get("spin", 0.0))
+        self._layout = layout = PageLayout(**opened["memory"])
+        self._output_bytes = opened["output_bytes"]
+        if os.fstat(descriptor).st_size < layout.page_bytes:
+            raise TorquedError(f"the page of this session has not {layout.page_bytes} bytes")
+        self._map = mmap.mmap(descriptor, layout.page_bytes)
+        self._bytes = memoryview(self._map)
+        self._words, self._longs = self._bytes.cast("I"), self._bytes.cast("Q")
+        if self._bytes[: len(MAGIC)] != MAGIC:
+            self.close()
+            raise TorquedError("the page of this session is of another version")
+        self._address = address_of(self._bytes)
+        self._sent = self._words[STATES // 4]  # where another process had the session before
+        self._taken = self._words[OUTPUTS // 4]
+
+    def send(self, frame: bytearray | bytes) -> None:
+        count = self._sent = (self._sent + 1) & COUNT_MASK
+        words, longs, barrier = self._words, self._longs, futex.barrier
+        place = self._layout.states + count % self._layout.slots * self._layout.state_slot
+        longs[place // 8] = 2 * count + 1
+        barrier()
+        begin = place + LOCK_BYTES
+        self._bytes[begin : begin + len(frame)] = frame
+        barrier()
+        longs[place // 8] = 2 * count
+        barrier()
+        words[STATES // 4] = count
+        barrier()  # either we see that the daemon sleeps, or it sees this state before it does
+        if words[DAEMON_SLEEPS // 4]:
+            futex.wake(self._address + STATES)
+
+    def newest(self) -> bytes | None:
+        layout, longs, barrier = self._layout, self._longs, futex.barrier
+        for _ in range(TRIES):
+            count = self._words[OUTPUTS // 4]
+            if count == self._taken:
+                return None
+            place = layout.outputs + count % layout.slots * layout.output_slot
+            barrier()
+            if longs[place // 8] == 2 * count:
+                barrier()
+                data = self._frame_at(place + LOCK_BYTES)
+                barrier()
+                if longs[place // 8] == 2 * count:
+                    self._taken = count
+                    return data
+        return None
+
+    def _frame_at(self, begin: int) -> bytes:
+        return bytes(self._bytes[begin : begin + self._output_bytes])
+
+    def receive(self, seconds: float) -> bytes | None:
+        deadline = time.monotonic() + seconds
+        while True:
+            data = self.newest()
+            if data is not None:
+                return data
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                return None
+            self.wait(left)
+
+    def wait(self, seconds: float) -> None:
+        """Until there is another output, or that time is over; may return early."""
+        words = self._words
+        if self.spin > 0.0:
+            until = time.monotonic() + min(self.spin, seconds)
+            while words[OUTPUTS // 4] == self._taken:
+                if time.monotonic() >= until:
+                    break
+            else:
+                return
+        words[CLIENT_SLEEPS // 4] = 1
+        # The system looks at the word once more, after a barrier of its own.
+        futex.wait(self._address + OUTPUTS, self._taken, seconds)
+        words[CLIENT_SLEEPS // 4] = 0
+
+    def close(self) -> None:
+        for view in (self._words, self._longs, self._bytes):
+            view.release()
+        self._map.close()
+
+
+def memory_channel(endpoint: str, owner: bytes, opened: Mapping[str, Any]) -> MemoryChannel:
+    """The channel of a session that was opened with `transport="memory"`."""
+    with asked_for(endpoint, owner) as asked:
+        return MemoryChannel(asked.descriptor, opened)
+
+
+def address_of(view: memoryview) -> int:
+    """Where a writable view begins in memory."""
+    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+
+
+class Handover(NamedTuple):
+    """A page's file descriptor, and the connection that it came by."""
+
+    descriptor: int
+    connection: socket.socket
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.descriptor)
+        self.connection.close()
+
+
+def asked_for(endpoint: str, owner: bytes) -> Handover:
+    """The page that a daemon has made for whoever knows the secret `owner`."""
+    futex.require_futex()
+    check_local(endpoint)
+    path = endpoint.removeprefix("ipc://")
+    asked = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+    try:
+        # Times of the system's own: with Python's, connecting fails at once where others wait.
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            asked.setsockopt(socket.SOL_SOCKET, option, struct.pack("qq", LONGEST_HANDOVER, 0))
+        asked.connect(path)
+        asked.send(owner)
+        _, descriptors, _, _ = socket.recv_fds(asked, 1, 1, socket.MSG_CMSG_CLOEXEC)
+        if not descriptors:
+            raise TorquedError(f"the daemon at {path} knows no such session, or has ended it")
+    except BaseException as error:
+        asked.close()
+        if isinstance(error, BlockingIOError):
+            raise TimeoutError(f"no page from {path} within {LONGEST_HANDOVER} s") from None
+        if isinstance(error, OSError):
+            raise TorquedError(f"no page from {path}: {error.strerror}") from None
+        raise
+    return Handover(descriptors[0], asked)
+
+
+def handed_over(endpoint: str, owner: bytes) -> int:
+    """The descriptor alone."""
+    descriptor, connection = asked_for(endpoint, owner)
+    connection.close()
+    return descriptor

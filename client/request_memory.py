@@ -1,0 +1,74 @@
+"""Which requests of a client go through shared memory, and the channel that they go through."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from torqued.client import codec
+from torqued.client.endpoints import reachable
+from torqued.common.errors import TorquedError
+
+if TYPE_CHECKING:
+    from torqued.client.client import Client
+    from torqued.client.request_channel import RequestChannel
+
+TRANSPORTS = ("socket", "memory")
+
+
+class RequestMemory:
+    """Begun with the first request that it is for, and anew after a silence."""
+
+    def __init__(self, client: Client, transport: str, spin: float | None) -> None:
+        if transport not in TRANSPORTS:
+            known = " or ".join(map(repr, TRANSPORTS))
+            raise ValueError(f"transport is {transport!r}, expected {known}")
+        self._is_used = transport == "memory"
+        if self._is_used and not client.endpoint.startswith("ipc://"):
+            raise TorquedError(
+                f"transport 'memory' is for a daemon on this machine, not at {client.endpoint}"
+            )
+        self._client, self._spin = client, spin
+        self._channel: RequestChannel | None = None
+
+    def exchange(
+        self, operation: str, fields: Mapping[str, Any], timeout: float
+    ) -> dict[str, Any] | None:
+        """One request and its reply; None where it has to go over the socket."""
+        if not self._is_used:
+            return None
+        from torqued.client.request_channel import LARGEST_REQUEST, OPERATIONS
+
+        if operation not in OPERATIONS:
+            return None
+        identity = self._client.next_identity()
+        request = codec.request(identity, operation, fields)
+        if len(request) > LARGEST_REQUEST:
+            return None
+        channel = self._channel or self._attach()
+        channel.ask(request)
+        deadline = time.monotonic() + timeout
+        while (data := channel.receive(deadline - time.monotonic())) is not None:
+            if not data:  # its reply does not fit
+                return None
+            reply = codec.decode_reply(data)
+            if reply.get("id") in (identity, None):  # else of a request that was given up
+                return reply
+        self.close()
+        return None
+
+    def _attach(self) -> RequestChannel:
+        from torqued.client.request_channel import request_channel
+
+        given = {} if self._spin is None else {"spin": self._spin}
+        attached = self._client.call("attach", **given)
+        endpoint = reachable(attached.endpoint, self._client.endpoint)
+        self._channel = request_channel(endpoint, attached.as_dict())
+        return self._channel
+
+    def close(self) -> None:
+        """Leave; another request begins anew."""
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None

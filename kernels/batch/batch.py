@@ -1,0 +1,227 @@
+"""`Batch`: the methods of `Robot` for many states at once.
+
+    batch = robot.batch(threads=2)
+    C = batch.coriolis_matrix(Q, V)                 # Q (N, nq), V (N, nv) → C (N, nv, nv)
+    batch.inverse_dynamics(Q, V, A, out=tau)        # into an array of the caller's
+
+Arguments that belong to a state (`STACKED`) have one more dimension in front, all others are common
+to all states; results have it too. The methods here compute several states in one sweep over the
+tree; all other names of `Robot` are computed state by state (state_by_state.py), in threads as
+well. Numbers may differ from those of a single call by rounding.
+
+Where a state is wrong or has no finite result, the error names it, and arrays given as `out` hold
+NaN: nothing half-written can be taken for a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.kernels.batch.algorithms import CORIOLIS, CORIOLIS_TRANSPOSED, MASS
+from torqued.kernels.batch.slices import Progress, Slices, available_cores
+from torqued.kernels.batch.stacked_quantities import StackedQuantities
+from torqued.kernels.batch.stacks import padded, result_array
+from torqued.kernels.batch.state_by_state import at, filled_with_nan, several_at_once
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.numba_internals import config
+from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.input_checks import choice, whole_number
+from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.wide import WIDTH
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+MOST_THREADS = 1024
+
+
+class Batch(StackedQuantities):
+    """Many states of one robot. For one thread at a time, as the robot itself."""
+
+    def __init__(
+        self, robot: Robot, threads: int | None = None, progress: Progress | None = None
+    ) -> None:
+        """`threads` is how many work, by default one for each core that this process may use;
+        `progress(done, total)` is called from the caller's thread now and then."""
+        if threads is None:
+            threads = available_cores()
+        threads = whole_number("threads", threads, 1, MOST_THREADS)
+        # Without the compiler, or without joints, nothing can be done several at a time.
+        narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0
+        super().__init__(robot, Slices(robot, threads, progress), narrow)
+
+    @several_at_once
+    def inverse_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        f_ext: Mapping[str, Any] | None = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """τ = M a + C v + g − Σ Jᵀ f_ext, (N, nv); wrenches are (N, 6) by frame."""
+        q, (v, a), n = self._state(q, v=v, a=a)
+        frames, wrenches = self._stacks.wrenches(f_ext, n)
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            return COMPILED.batch_inverse_dynamics(handle, *x[:3], frames, w, *part, *y)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            return [robot.inverse_dynamics(q[k], v[k], a[k], f_ext and at(f_ext, k))]
+
+        w = padded(wrenches, max(n, WIDTH))
+        return self._vectors(wide, q, [v, a], out, one)
+
+    @several_at_once
+    def forward_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        f_ext: Mapping[str, Any] | None = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """Accelerations (N, nv) under torques tau and external wrenches."""
+        if self.robot.tree.follows:
+            return self.each("forward_dynamics", q, v, tau, f_ext, out=out)  # type: ignore[no-any-return]
+        q, (v, tau), n = self._state(q, v=v, tau=tau)
+        frames, wrenches = self._stacks.wrenches(f_ext, n)
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            return COMPILED.batch_forward_dynamics(handle, *x[:3], frames, w, *part, *y)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            return [robot.forward_dynamics(q[k], v[k], tau[k], f_ext and at(f_ext, k))]
+
+        w = padded(wrenches, max(n, WIDTH))
+        return self._vectors(wide, q, [v, tau], out, one)
+
+    @several_at_once
+    def solve_mass(
+        self, q: Any, b: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """x with M(q) x = b; b is (N, nv) or (N, nv, k), and so is x."""
+        if self.robot.tree.follows:
+            return self.each("solve_mass", q, b, out=out)  # type: ignore[no-any-return]
+        q, _, n = self._state(q)
+        columns = np.shape(b)[2:3] if np.ndim(b) == 3 else ()
+        b = self._stacks.rows("b", b, n, self.robot.nv, *columns)
+        result = result_array("out", out, b.shape, [q, b])
+        rows = b[:, None, :] if b.ndim == 2 else b.swapaxes(1, 2)
+        found = np.empty(rows.shape) if b.ndim == 3 else result.reshape(rows.shape)
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            return COMPILED.batch_solve_mass(handle, *x, *part, *y)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            x = robot.solve_mass(q[k], b[k])
+            return [x[None] if x.ndim == 1 else x.T]
+
+        with filled_with_nan(result):
+            self._compute(wide, [q, np.ascontiguousarray(rows)], [found], one)
+        if b.ndim == 3:
+            result[...] = found.swapaxes(1, 2)
+        return result
+
+    def _product(self, name: str, factor: int, q: Any, v: Any, w: Any, out: Any) -> Array:
+        q, (v, w), _ = self._state(q, v=v, w=w)
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            return COMPILED.batch_product(handle, factor, *x, *part, *y)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            given = (q[k], w[k]) if factor == MASS else (q[k], v[k], w[k])
+            return [getattr(robot, name)(*given)]
+
+        return self._vectors(wide, q, [v, w], out, one)
+
+    @several_at_once
+    def mass_product(
+        self, q: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """M(q) w, (N, nv)."""
+        return self._product("mass_product", MASS, q, w, w, out)
+
+    @several_at_once
+    def coriolis_product(
+        self, q: Any, v: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """C(q, v) w, (N, nv)."""
+        return self._product("coriolis_product", CORIOLIS, q, v, w, out)
+
+    @several_at_once
+    def coriolis_transposed_product(
+        self,
+        q: Any,
+        v: Any,
+        w: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """C(q, v)ᵀ w, (N, nv); w defaults to v."""
+        w = v if w is None else w
+        return self._product("coriolis_transposed_product", CORIOLIS_TRANSPOSED, q, v, w, out)
+
+    def _frame_motion(
+        self, q: Any, v: Any, a: Any, which: int, frame: str, *rest: Any, out: Any
+    ) -> Array:
+        """J v (which = 0) or J a + J̇ v (which = 1) of one frame, (N, 6)."""
+        representation, point = rest
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        records = self.robot.frame_table.records((frame,), point)
+        q, (v, a), n = self._state(q, v=v, a=a)
+        result = result_array("out", out, (n, 6), [q, v, a])
+        found = [np.empty((n, 1, 6)), np.empty((n, 1, 6))]
+        found[which] = result[:, None]
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            return COMPILED.batch_frame_motions(handle, *x, records, kind, *part, *y)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            given = frame, representation, point
+            velocity = robot.frame_velocity(q[k], v[k], *given)
+            return [velocity, robot.frame_acceleration(q[k], v[k], a[k], *given)]
+
+        with filled_with_nan(result):
+            taken = [self._stacks.q(q), self._stacks.v(v), self._stacks.v(a)]
+            self._compute(wide, taken, found, one)
+        return result
+
+    @several_at_once
+    def frame_velocity(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """J v (N, 6)."""
+        return self._frame_motion(q, v, v, 0, frame, representation, point, out=out)
+
+    @several_at_once
+    def frame_acceleration(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """J a + J̇ v (N, 6)."""
+        return self._frame_motion(q, v, a, 1, frame, representation, point, out=out)

@@ -1,0 +1,107 @@
+"""Several states at a time, in threads; and one by one what that gives up on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import TorquedError
+from torqued.kernels.batch.slices import Desk, Slices
+from torqued.kernels.batch.stacks import Stacks, of_state, padded, result_array
+from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
+from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.wide import WIDTH
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+#: States of a slice: several tens of microseconds of work, which a thread is worth waking for.
+SLICE = 32 * WIDTH
+
+#: (handle, inputs, results, first, last) → as the entries of algorithms.py return.
+Wide = Callable[..., int]
+#: (robot, k) → results of one state.
+One = Callable[["Robot", int], Sequence[Any]]
+
+
+class WideComputation(StateByState):
+    """What all methods for several states at a time do."""
+
+    def __init__(self, robot: Robot, slices: Slices, narrow: bool) -> None:
+        super().__init__(robot, slices, narrow)
+        self._stacks = Stacks(robot.tree, robot.frame_table)
+
+    def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], int]:
+        """Configurations, other arguments (N, nv) by name, and how many there are."""
+        q = self._stacks.own_q(q)
+        rest = [self._stacks.rows(name, x, len(q), self.robot.nv) for name, x in given.items()]
+        return q, rest, len(q)
+
+    def _compute(
+        self,
+        wide: Wide,
+        inputs: Sequence[Array],
+        outs: Sequence[Array],
+        one: One,
+    ) -> None:
+        """Fill `outs`: several states at once by `wide(handle, inputs, outs, first, last)`, and
+        those of a chunk that it gives up on by `one(robot, k)`."""
+        count = len(inputs[0])
+
+        def one_by_one(desk: Desk, first: int, last: int) -> None:
+            for k in range(first, min(last, count)):
+                try:
+                    values = one(desk.robot, k)
+                except TorquedError as error:
+                    raise of_state(error, k) from error
+                for array, value in zip(found, values, strict=True):
+                    array[k] = value
+
+        few = count < WIDTH
+        given = [padded(x, WIDTH) for x in inputs] if few else inputs
+        found = [np.empty((WIDTH, *x.shape[1:])) for x in outs] if few else outs
+
+        def several(desk: Desk, first: int, last: int) -> None:
+            last = max(last, WIDTH)
+            while first < last:
+                given_up = wide(desk.wide.handle, given, found, min(first, last - WIDTH), last)
+                if given_up < 0:
+                    break
+                one_by_one(desk, given_up, given_up + WIDTH)
+                first = given_up + WIDTH
+
+        self.slices.run(count, SLICE, several)
+        if few:
+            for array, value in zip(outs, found, strict=True):
+                array[...] = value[:count]
+
+    def _vectors(
+        self,
+        wide: Wide,
+        q: Array,
+        inputs: Sequence[Array],
+        out: Any,
+        one: One,
+    ) -> Array:
+        """A result (N, nv), from arrays in the robot's coordinates."""
+        tree = self.robot.tree
+        result = result_array("out", out, (len(q), tree.nv), [q, *inputs])
+        with filled_with_nan(result):
+            if not tree.follows:
+                self._compute(wide, [q, *inputs], [result], one)
+                return result
+            free, apart = np.empty((len(q), tree.nv_free)), {}
+
+            def set_apart(robot: Robot, k: int) -> Sequence[Any]:
+                """What one state's call gives is in the robot's coordinates already."""
+                (apart[k],) = one(robot, k)
+                return [0.0]
+
+            taken = [self._stacks.q(q), *map(self._stacks.v, inputs)]
+            self._compute(wide, taken, [free], set_apart)
+            self._stacks.projected("vector", free, result)
+            for k, found in apart.items():
+                result[k] = found
+        return result

@@ -1,0 +1,203 @@
+"""The quantities of dynamics/quantities.py for many states, `WIDTH` of them in each walk.
+
+The sweeps are those of kernels/dynamics/ as they stand. Only the filling of matrices is another:
+there four columns of a path lie side by side in a register, here as many states do.
+"""
+
+from __future__ import annotations
+
+from numba import types
+
+from torqued.kernels.batch.transposition import (
+    give,
+    give_numbers,
+    give_symmetric,
+    give_symmetric_sum,
+    is_finite,
+    take,
+)
+from torqued.kernels.batch.wide_work import open_wide
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.dynamics.centroidal import (
+    kinetic_energy,
+    momentum_about,
+    potential_energy,
+    relative_com,
+    total_momentum,
+)
+from torqued.kernels.dynamics.composite import composite_factors, composite_inertias
+from torqued.kernels.dynamics.frames import (
+    body_motion,
+    fill_jacobian,
+    fill_pose,
+    frame_placement,
+    represent_rate,
+)
+from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.quantities import (
+    BIT,
+    NEED_FACTORS,
+    NEED_INERTIAS,
+    NEED_VELOCITY,
+    TABLE,
+    Quantities,
+)
+from torqued.kernels.dynamics.rnea import (
+    body_forces,
+    collect_forces,
+    fill_gravity,
+    rest_acceleration,
+)
+from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, WORK
+from torqued.kernels.primitives.spatial import (
+    add,
+    add6,
+    add_scaled6,
+    dot,
+    dot6,
+    factor_times,
+    factor_transposed_times,
+    inertia_times,
+)
+from torqued.kernels.primitives.tuples import load3, load6, load10, load12, store3, store6
+from torqued.kernels.primitives.wide import WIDTH
+
+#: Arrays for all states, one dimension more than those of one.
+STACKS = types.NamedTuple(
+    [types.Array(types.float64, 1 + len(quantity.whole_shape), "C") for quantity in TABLE],
+    Quantities,
+)
+
+
+@kernel
+def fill_wide_mass_matrix(work):
+    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`."""
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        inertia = load10(work.states[b].I)
+        for k in range(body.columns):
+            c = body.column + k
+            F = inertia_times(inertia, load6(work.columns[c].S))
+            above = b
+            while above >= 0:
+                part = work.bodies[above]
+                for i in range(part.run, min(c + 1, part.column + part.columns)):
+                    work.M[c, i] = dot6(load6(work.columns[i].S), F)
+                above = part.above
+            work.M[c, c] += body.armature[k]
+
+
+@kernel
+def fill_wide_coriolis(work):
+    """The lower triangle of work.M, and work.C; needs place, move and composite_factors.
+
+    As `fill_coriolis`: [EW21] Algorithm 1, lines 9-19. Ṁ is C + Cᵀ, taken when it is written out.
+    """
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        inertia, factor = load10(work.states[b].I), load12(work.states[b].B)
+        for k in range(body.columns):
+            c = body.column + k
+            S = load6(work.columns[c].S)
+            F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
+            F2 = inertia_times(inertia, S)
+            F3 = factor_transposed_times(factor, S)
+            above = b
+            while above >= 0:
+                part = work.bodies[above]
+                for i in range(part.run, min(c + 1, part.column + part.columns)):
+                    Si = load6(work.columns[i].S)
+                    work.M[c, i] = dot6(Si, F2)
+                    work.C[c, i] = dot6(load6(work.columns[i].Sdot), F2) + dot(Si, F3)
+                    work.C[i, c] = dot6(Si, F1)
+                above = part.above
+            work.M[c, c] += body.armature[k]
+
+
+@entry(WORK, MATRIX, MATRIX, INTEGER, FRAMES, INTEGER, INTEGER, INTEGER, STACKS)
+def batch_quantities(handle, Q, V, want, frames, representation, first, last, out):
+    """Fill the wanted members of `out` for the states from first to last, as algorithms.py."""
+    work = open_wide(handle)
+    for s in range(first, last, WIDTH):
+        start = min(s, last - WIDTH)
+        take(Q, start, work.q)
+        if want & NEED_VELOCITY:
+            take(V, start, work.v)
+        sweep(work, want)
+        doubt = give_quantities(work, want, out, start)
+        for k in range(len(frames)):
+            doubt += give_frame(work, want, frames, k, representation, out, start)
+        if not is_finite(doubt):
+            return start
+    return -1
+
+
+@kernel
+def sweep(work, want):
+    """What has to be known of the bodies, and matrices. As `fill_quantities`."""
+    place(work, work.q)
+    if want & NEED_VELOCITY:
+        drift(work, work.v, rest_acceleration(work))
+    if want & NEED_FACTORS:
+        composite_factors(work)
+        fill_wide_coriolis(work)
+    elif want & NEED_INERTIAS:
+        composite_inertias(work)
+        if want & BIT.M:
+            fill_wide_mass_matrix(work)
+
+
+@kernel
+def give_quantities(work, want, out, start):
+    """Those of the whole robot, for one chunk from state `start` on."""
+    doubt = 0.0 * work.q[0]
+    if want & BIT.M:
+        doubt += give_symmetric(work.M, out.M, start)
+    if want & BIT.Mdot:
+        doubt += give_symmetric_sum(work.C, out.Mdot, start)
+    if want & BIT.C:
+        doubt += give(work.C.reshape(-1), out.C.reshape(len(out.C), -1), start)
+    if want & BIT.g:
+        fill_gravity(work, work.x)
+        doubt += give(work.x, out.g, start)
+    if want & BIT.bias:
+        body_forces(work)
+        collect_forces(work, work.x)
+        doubt += give(work.x, out.bias, start)
+    if want & BIT.energy:
+        work.small[0] = kinetic_energy(work, work.v)
+        work.small[1] = potential_energy(work)
+        doubt += give(work.small[:2], out.energy, start)
+    if want & BIT.com:
+        store3(work.small, add(relative_com(work), load3(work.origin)))
+        doubt += give(work.small[:3], out.com, start)
+    if want & BIT.momentum:
+        store6(work.small, momentum_about(total_momentum(work), relative_com(work)))
+        doubt += give(work.small, out.momentum, start)
+    return doubt
+
+
+@kernel
+def give_frame(work, want, frames, k, representation, out, start):
+    """Those of frame k."""
+    doubt = 0.0 * work.q[0]
+    if want & BIT.pose:
+        fill_pose(work, frames[k], work.pose)
+        doubt += give_of_frame(work.pose.reshape(-1), out.pose, start, k, len(frames))
+    if want & BIT.J:
+        fill_jacobian(work, frames[k], representation, work.jacobian)
+        doubt += give_of_frame(work.jacobian.reshape(-1), out.J, start, k, len(frames))
+    if want & BIT.Jdot_v:
+        R, p = frame_placement(work, frames[k])
+        twist, acceleration = body_motion(work, frames[k])
+        if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
+            acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
+        store6(work.small, represent_rate(work, representation, R, p, twist, acceleration))
+        doubt += give_of_frame(work.small, out.Jdot_v, start, k, len(frames))
+    return doubt
+
+
+@kernel
+def give_of_frame(x, out, start, k, frames):
+    """The numbers of frame k, of an array (N, frames, …)."""
+    return give_numbers(x, out, (start * frames + k) * len(x), frames * len(x))

@@ -1,0 +1,245 @@
+"""The quantities of dynamics/quantities.py for many states: together, or one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels.batch.computation import WideComputation
+from torqued.kernels.batch.stacks import result_array
+from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, several_at_once
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.dynamics.evaluation_plan import checked_want
+from torqued.kernels.dynamics.frames import REPRESENTATIONS
+from torqued.kernels.dynamics.quantities import (
+    NEED_VELOCITY,
+    QUANTITIES,
+    TABLE,
+    WANTS,
+    Quantities,
+    sized,
+)
+from torqued.kernels.input_checks import choice, names_of
+from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import checked
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+#: Arrays of what is not wanted.
+EMPTY = Quantities(*(np.empty((0,) * (1 + len(quantity.whole_shape))) for quantity in TABLE))
+
+
+class StackedQuantities(WideComputation):
+    """Of one robot."""
+
+    def dynamics(
+        self,
+        q: Any,
+        v: Any = None,
+        want: Sequence[str] = ("M", "C", "g"),
+        frames: Sequence[str] = (),
+        representation: str = "hybrid",
+        *,
+        out: Mapping[str, Array] | None = None,
+        coordinates: Any = "native",
+    ) -> dict[str, Any]:
+        """Any of the quantities of dynamics/quantities.py by name, those of frames by frame.
+
+        `out` maps names to arrays; those of frames are (N, frames, …).
+        """
+        want, frames = names_of("want", want), names_of("frames", frames)
+        if v is None and (names := [x for x in want if WANTS.get(x, 0) & NEED_VELOCITY]):
+            raise InputError(f"v: missing, but {names[0]!r} depends on it", "v", None, "present")
+        if self.narrow or coordinates != "native" or (out is None and len_of(q) == 1):
+            if out is not None:
+                raise InputError("out: expected nothing in other coordinates", "out")
+            given = {"want": want, "frames": frames, "representation": representation}
+            return self.each("dynamics", q, v, coordinates=coordinates, **given)  # type: ignore[no-any-return]
+        return self._by_name(self._quantities(q, v, want, frames, representation, out), frames)
+
+    @staticmethod
+    def _by_name(found: Mapping[str, Array], frames: Sequence[str]) -> dict[str, Any]:
+        return {
+            name: {frame: array[:, k] for k, frame in enumerate(frames)}
+            if QUANTITIES[name].per_frame
+            else array
+            for name, array in found.items()
+        }
+
+    def _quantities(
+        self,
+        q: Any,
+        v: Any,
+        want: tuple[str, ...],
+        frames: Sequence[str],
+        representation: str,
+        out: Mapping[str, Array] | None,
+        point: Any = None,
+    ) -> dict[str, Array]:
+        """Arrays (N, …) and (N, frames, …) by name."""
+        tree, stacks = self.robot.tree, self._stacks
+        kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
+        records = self.robot.frame_table.records(frames, point, field="frames")
+        flags = checked_want(want, frames)
+        given = {} if v is None else {"v": v}
+        q, rest, n = self._state(q, **given)
+        v = rest[0] if rest else np.zeros((n, tree.nv))
+        own = {x: (n, *sized(QUANTITIES[x], tree.nv, len(records))) for x in want}
+        results = {
+            name: result_array(f"out[{name!r}]", (out or {}).get(name), shape, [q, v])
+            for name, shape in own.items()
+        }
+        free = {
+            name: np.empty((n, *sized(QUANTITIES[name], tree.nv_free, len(records))))
+            if tree.follows and QUANTITIES[name].projection != "none"
+            else array
+            for name, array in results.items()
+        }
+        # Γ is of the size of its own writing: the kernel for one state is as fast as that goes.
+        several = [name for name in free if name != "Gamma"]
+        flags &= ~WANTS["Gamma"]
+
+        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
+            stack = EMPTY._replace(**dict(zip(several, y, strict=True)))
+            return COMPILED.batch_quantities(handle, *x, flags, records, kind, *part, stack)
+
+        def one(robot: Robot, k: int) -> Sequence[Any]:
+            plan = robot.plan(want, tuple(frames), representation)
+            arrays = plan.allocate()
+            plan_frames = records if point is not None else plan.frames
+            COMPILED.evaluate(
+                robot.tree.handle, q_free[k], v_free[k], flags, plan_frames, kind, arrays
+            )
+            return [checked(name, getattr(arrays, name)) for name in several]
+
+        with filled_with_nan(*results.values()):
+            q_free, v_free = stacks.q(q), stacks.v(v)
+            if several:
+                self._compute(wide, [q_free, v_free], [free[name] for name in several], one)
+            if "Gamma" in results:
+                self.each("christoffel", q, out=results["Gamma"])
+            for name, array in free.items():
+                if array is not results[name] and name != "Gamma":
+                    stacks.projected(QUANTITIES[name].projection, array, results[name])
+        return results
+
+    def _quantity(self, name: str, out: Any, q: Any, v: Any = None, *rest: Any) -> Array:
+        """One of them, with one frame at most."""
+        frames, representation, point = rest or ((), "hybrid", None)
+        per_frame = QUANTITIES[name].per_frame
+        given = None
+        if out is not None:
+            shape = len_of(q), *sized(QUANTITIES[name], self.robot.nv, 1)[per_frame:]
+            array = result_array("out", out, shape)
+            given = {name: array[:, None] if per_frame else array}
+        found = self._quantities(q, v, (name,), frames, representation, given, point)[name]
+        if out is not None:
+            return array
+        return found[:, 0] if per_frame else found
+
+    @several_at_once
+    def mass_matrix(
+        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """M(q), (N, nv, nv)."""
+        return self._quantity("M", out, q)
+
+    @several_at_once
+    def mass_matrix_rate(
+        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """Ṁ(q, v), (N, nv, nv), as C + Cᵀ."""
+        return self._quantity("Mdot", out, q, v)
+
+    @several_at_once
+    def coriolis_matrix(
+        self,
+        q: Any,
+        v: Any,
+        factorization: str = "christoffel",
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """C(q, v), (N, nv, nv), with Ṁ = C + Cᵀ."""
+        if factorization != "christoffel":
+            return self.each("coriolis_matrix", q, v, factorization, out=out)  # type: ignore[no-any-return]
+        return self._quantity("C", out, q, v)
+
+    @several_at_once
+    def gravity(self, q: Any, *, out: Array | None = None, coordinates: Any = "native") -> Array:
+        """g(q), (N, nv)."""
+        return self._quantity("g", out, q)
+
+    @several_at_once
+    def bias(
+        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """C(q, v) v + g(q), (N, nv)."""
+        return self._quantity("bias", out, q, v)
+
+    @several_at_once
+    def energy(self, q: Any, v: Any, *, coordinates: Any = "native") -> tuple[Array, Array]:
+        """Kinetic and potential energy, (N,) each."""
+        found = self._quantity("energy", None, q, v)
+        return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+
+    @several_at_once
+    def center_of_mass(
+        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """Centre of mass (N, 3) in the world."""
+        return self._quantity("com", out, q)
+
+    @several_at_once
+    def centroidal_momentum(
+        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
+    ) -> Array:
+        """(N, 6) [angular about the centre of mass; linear]."""
+        return self._quantity("momentum", out, q, v)
+
+    @several_at_once
+    def frame_pose(
+        self,
+        q: Any,
+        frame: str,
+        point: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """Homogeneous poses (N, 4, 4) of a frame."""
+        return self._quantity("pose", out, q, None, (frame,), "hybrid", point)
+
+    @several_at_once
+    def frame_jacobian(
+        self,
+        q: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """J (N, 6, nv)."""
+        return self._quantity("J", out, q, None, (frame,), representation, point)
+
+    @several_at_once
+    def frame_bias(
+        self,
+        q: Any,
+        v: Any,
+        frame: str,
+        representation: str = "hybrid",
+        point: Any = None,
+        *,
+        out: Array | None = None,
+        coordinates: Any = "native",
+    ) -> Array:
+        """J̇ v (N, 6)."""
+        return self._quantity("Jdot_v", out, q, v, (frame,), representation, point)

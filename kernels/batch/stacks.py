@@ -1,0 +1,161 @@
+"""Arrays of many states: checked on their way in, and where results go.
+
+An error about one state is the error that a call for it alone would raise, with `state K:` before
+it and `state` set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.common.errors import InputError, NumericalError, TorquedError
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE, numbers, shown
+from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.array_checks import all_finite
+from torqued.kernels.robot.frame_table import FrameTable
+from torqued.kernels.robot.tree import FreeTree
+
+
+def of_state(error: TorquedError, k: int) -> TorquedError:
+    """The error of one state among many."""
+    if error.state is not None:
+        return error
+    named: TorquedError
+    if isinstance(error, InputError):
+        named = InputError(f"state {k}: {error}", error.field, error.value, error.expected)
+    else:
+        named = NumericalError(f"state {k}: {error}")
+    named.state = k
+    return named
+
+
+class Stacks:
+    """What goes into a batch, for one robot."""
+
+    def __init__(self, tree: FreeTree, frames: FrameTable) -> None:
+        self._tree, self._frames = tree, frames
+
+    def own_q(self, q: Any) -> Array:
+        """Configurations (N, nq), N at least 1, each finite and with unit quaternions."""
+        rows = self.rows("q", q, None, self._tree.nq)
+        for _, start in self._tree.quaternions:
+            norms = np.linalg.norm(rows[:, start : start + 4], axis=1)
+            wrong = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_TOLERANCE))
+            if len(wrong):
+                k = int(wrong[0])
+                try:
+                    self._tree.own_q(rows[k])
+                except InputError as error:
+                    raise of_state(error, k) from None
+        return rows
+
+    def rows(self, name: str, value: Any, count: int | None, *shape: int) -> Array:
+        """Finite numbers (count, *shape); any count above 0 where it is None."""
+        stack = _floats(name, value, shape)
+        if count is None and len(stack) == 0:
+            raise InputError(f"{name}: no states, expected at least one", name, 0, "one or more")
+        if count is not None and len(stack) != count:
+            wanted = f"{count} states"
+            message = f"{name}: {len(stack)} states, but q has {count}"
+            raise InputError(message, name, len(stack), wanted)
+        if not all_finite(stack.reshape(len(stack), -1)):
+            good = np.isfinite(stack.reshape(len(stack), -1)).all(axis=1)
+            k = int(np.argmin(good))
+            try:
+                numbers(name, stack[k], stack.shape[1:])
+            except InputError as error:
+                raise of_state(error, k) from None
+        return stack
+
+    def q(self, own: Array) -> Array:
+        """The free tree's coordinates for the robot's."""
+        if not self._tree.follows:
+            return own
+        mimics, free = self._tree.model.mimics, np.empty((len(own), self._tree.nq_free))
+        COMPILED.expand_positions(mimics.q_index, mimics.q_multiplier, mimics.offset, own, free)
+        return free
+
+    def v(self, own: Array) -> Array:
+        """The free tree's velocities for the robot's."""
+        if not self._tree.follows:
+            return own
+        mimics, free = self._tree.model.mimics, np.empty((len(own), self._tree.nv_free))
+        COMPILED.expand_rows(mimics.v_index, mimics.multiplier, own, free)
+        return free
+
+    def wrenches(self, f_ext: Any, count: int) -> tuple[NDArray[np.void], Array]:
+        """Frames, and [moment; force] of each at its origin, (N, frames, 6)."""
+        if f_ext is not None and not isinstance(f_ext, Mapping):
+            wanted = "a map from frames to wrenches"
+            message = f"f_ext: {shown(f_ext)}, expected {wanted}"
+            raise InputError(message, "f_ext", None, wanted)
+        given = f_ext or {}
+        frames = self._frames.records(tuple(given), field="f_ext")
+        stacks = [self.rows(f"f_ext[{name!r}]", x, count, 6) for name, x in given.items()]
+        wrenches = np.stack(stacks, axis=1) if stacks else np.empty((count, 0, 6))
+        return frames, np.ascontiguousarray(wrenches)
+
+    def projected(self, projection: str, free: Array, out: Array) -> None:
+        """Results of the free tree as the robot's; the names are of quantities.py."""
+        if projection == "none":
+            out[...] = free
+        elif projection == "matrix":
+            half = self._last_axis(free)
+            out[...] = self._last_axis(half.swapaxes(1, 2)).swapaxes(1, 2)
+        elif projection == "tensor":
+            for axis in (1, 2, 3):
+                free = self._last_axis(free.swapaxes(axis, 3)).swapaxes(axis, 3)
+            out[...] = free
+        else:  # vector, rows
+            out[...] = self._last_axis(free)
+
+    def _last_axis(self, free: Array) -> Array:
+        mimics, n = self._tree.model.mimics, self._tree.nv
+        rows = np.ascontiguousarray(free).reshape(-1, free.shape[-1])
+        out = np.empty((len(rows), n))
+        COMPILED.project_rows(mimics.v_index, mimics.multiplier, rows, out)
+        return out.reshape(*free.shape[:-1], n)
+
+
+def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Array:
+    """As float64 (N, *shape) in row order; whether its numbers are finite is asked later."""
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        return numbers(name, value, (-1, *shape))
+    if value.shape[1:] != shape or value.ndim == 0:
+        wanted = str((-1, *shape)).replace("-1", "any")
+        message = f"{name}: shape {value.shape}, expected {wanted}"
+        raise InputError(message, name, list(value.shape), f"shape {wanted}")
+    return np.ascontiguousarray(value, dtype=np.float64)
+
+
+def result_array(
+    name: str, out: Any, shape: tuple[int, ...], inputs: Sequence[Array] = ()
+) -> Array:
+    """The caller's array for results, or a new one."""
+    if out is None:
+        return np.empty(shape)
+    wanted = f"a writeable float64 array {shape}, row by row"
+    if (
+        not isinstance(out, np.ndarray)
+        or out.dtype != np.float64
+        or out.shape != shape
+        or not out.flags.c_contiguous
+        or not out.flags.writeable
+    ):
+        what = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
+        raise InputError(f"{name}: {what}, expected {wanted}", name, None, wanted)
+    if any(np.may_share_memory(out, x) for x in inputs):
+        wanted = "memory of its own"
+        message = f"{name}: shares its memory with an argument, expected {wanted}"
+        raise InputError(message, name, None, wanted)
+    return out
+
+
+def padded(stack: Array, count: int) -> Array:
+    """With the last state repeated up to so many."""
+    return np.concatenate([stack, np.repeat(stack[-1:], count - len(stack), axis=0)])

@@ -1,0 +1,199 @@
+"""Between the arrays of a batch, state after state, and wide numbers, a state in each lane.
+
+Results go out in tiles of four numbers of every state, turned around in registers: written one by
+one they would take longer than the computation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.primitives.wide import WIDE, WIDTH
+
+#: Numbers of a state that are written at once.
+TILE = 4
+
+_TILE = ir.VectorType(ir.DoubleType(), TILE)
+_WIDE = ir.VectorType(ir.DoubleType(), WIDTH)
+_INDEX = ir.IntType(32)
+
+
+def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    return context.make_array(kind)(context, builder, array).data
+
+
+@intrinsic
+def gathered(typing: Any, array: Any, start: Any, stride: Any) -> Any:
+    """One number of each state: those at start, start + stride, … of a contiguous array."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
+        vector = ir.Constant(_WIDE, ir.Undefined)
+        for k in range(WIDTH):
+            number = builder.load(builder.gep(data, [place]), align=8)
+            vector = builder.insert_element(vector, number, _INDEX(k))
+            place = builder.add(place, args[2])
+        return vector
+
+    return WIDE(array, types.intp, types.intp), generate
+
+
+@intrinsic
+def scatter(typing: Any, array: Any, start: Any, stride: Any, x: Any) -> Any:
+    """The way back."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
+        for k in range(WIDTH):
+            number = builder.extract_element(args[3], _INDEX(k))
+            builder.store(number, builder.gep(data, [place]), align=8)
+            place = builder.add(place, args[2])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, WIDE), generate
+
+
+def _interleaved(builder: Any, x: Any, y: Any, first: int) -> Any:
+    """x and y of the even lanes in turn, or (first = 1) of the odd ones."""
+    mask = [k + first + (WIDTH if other else 0) for k in range(0, WIDTH, 2) for other in (0, 1)]
+    return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_INDEX, WIDTH), mask))
+
+
+@intrinsic
+def scatter_tile(
+    typing: Any, array: Any, start: Any, stride: Any, a: Any, b: Any, c: Any, d: Any
+) -> Any:
+    """Four numbers of each state beside each other: those of lane k from start + k stride on."""
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
+        a, b, c, d = args[3:]
+        pairs = [
+            (_interleaved(builder, a, b, first), _interleaved(builder, c, d, first))
+            for first in (0, 1)
+        ]
+        for k in range(WIDTH):
+            left, right = pairs[k % 2]
+            at = k - k % 2
+            mask = [at, at + 1, WIDTH + at, WIDTH + at + 1]
+            tile = builder.shuffle_vector(
+                left, right, ir.Constant(ir.VectorType(_INDEX, TILE), mask)
+            )
+            where = builder.bitcast(builder.gep(data, [place]), _TILE.as_pointer())
+            builder.store(tile, where, align=8)
+            place = builder.add(place, args[2])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.intp, WIDE, WIDE, WIDE, WIDE), generate
+
+
+@kernel
+def take(rows, first, x):
+    """x = the states from row `first` on of an array (N, n)."""
+    n = rows.shape[1]
+    for k in range(n):
+        x[k] = gathered(rows, first * n + k, n)
+
+
+@kernel
+def tile_at(t, n):
+    """Where tile t of n numbers begins: the last one overlaps the one before it."""
+    return min(TILE * t, n - TILE)
+
+
+@kernel
+def tiles_of(n):
+    return (n + TILE - 1) // TILE
+
+
+@kernel
+def give_tile(out, place, stride, a, b, c, d):
+    """Four numbers of each state. Like all that follows, it gives their doubt: zero, and NaN in
+    the lanes of states of which some number is not finite."""
+    scatter_tile(out, place, stride, a, b, c, d)
+    return 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
+
+
+@kernel
+def give_one(out, place, stride, a):
+    scatter(out, place, stride, a)
+    return 0.0 * a
+
+
+@kernel
+def give_numbers(x, out, start, stride):
+    """The numbers of each state from start + k stride on, of an array of any shape."""
+    n = len(x)
+    doubt = 0.0 * x[0]
+    if n < TILE:
+        for k in range(n):
+            doubt += give_one(out, start + k, stride, x[k])
+    else:
+        for t in range(tiles_of(n)):
+            k = tile_at(t, n)
+            doubt += give_tile(out, start + k, stride, x[k], x[k + 1], x[k + 2], x[k + 3])
+    return doubt
+
+
+@kernel
+def give(x, rows, first):
+    """Rows of an array (N, n) = x, a state each."""
+    n = rows.shape[1]
+    return give_numbers(x, rows, first * n, n)
+
+
+@kernel
+def lower(M, r, k):
+    """M_rk of a symmetric matrix whose lower triangle is stored."""
+    return M[max(r, k), min(r, k)]
+
+
+@kernel
+def give_symmetric(M, out, first):
+    """Matrices of an array (N, n, n) from the lower triangle of one of wide numbers."""
+    n = out.shape[2]
+    size = n * n
+    doubt = 0.0 * M[0, 0]
+    for r in range(n):
+        row = first * size + r * n
+        if n < TILE:
+            for k in range(n):
+                doubt += give_one(out, row + k, size, lower(M, r, k))
+        else:
+            for t in range(tiles_of(n)):
+                k = tile_at(t, n)
+                a, b = lower(M, r, k), lower(M, r, k + 1)
+                c, d = lower(M, r, k + 2), lower(M, r, k + 3)
+                doubt += give_tile(out, row + k, size, a, b, c, d)
+    return doubt
+
+
+@kernel
+def give_symmetric_sum(C, out, first):
+    """The same of C + Cᵀ."""
+    n = out.shape[2]
+    size = n * n
+    doubt = 0.0 * C[0, 0]
+    for r in range(n):
+        row = first * size + r * n
+        if n < TILE:
+            for k in range(n):
+                doubt += give_one(out, row + k, size, C[r, k] + C[k, r])
+        else:
+            for t in range(tiles_of(n)):
+                k = tile_at(t, n)
+                a, b = C[r, k] + C[k, r], C[r, k + 1] + C[k + 1, r]
+                c, d = C[r, k + 2] + C[k + 2, r], C[r, k + 3] + C[k + 3, r]
+                doubt += give_tile(out, row + k, size, a, b, c, d)
+    return doubt
+
+
+@kernel
+def is_finite(doubt):
+    """Whether the states of a chunk have finite results."""
+    return doubt < 1.0

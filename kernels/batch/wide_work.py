@@ -1,0 +1,69 @@
+"""Scratch memory for several states at once: as primitives/workspace.py has it, with wide numbers.
+
+The kernels of kernels/dynamics/ find the same names in it, and compute as many states as a number
+is wide. Beside that it holds one chunk of states and results, a state in each lane, on their way
+from and to the arrays of a batch (transposition.py).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.kernels.primitives.arrays import Indices, Layout, Records, array
+from torqued.kernels.primitives.layout import AUXILIARY, BODY, COLUMN, STATE, WORLD
+from torqued.kernels.primitives.wide import NUMBER, wide_element, widened
+
+
+class WideSizes(NamedTuple):
+    """Of a model."""
+
+    bodies: int
+    columns: int
+    coordinates: int
+
+
+class WideWork(NamedTuple):
+    """The model, its scratch memory, and one chunk of a batch."""
+
+    # The model, shared by all workspaces.
+    world: Records = array(WORLD, 1)
+    bodies: Records = array(BODY, "bodies")
+    body_of: Indices = array(int, "columns")
+    # Scratch, as `Work` has it.
+    origin: Records = array(NUMBER, 3)
+    states: Records = array(widened(STATE), "bodies")
+    auxiliary: Records = array(widened(AUXILIARY), "bodies")
+    columns: Records = array(widened(COLUMN), "columns")
+    # A chunk: what comes in, and what goes out.
+    q: Records = array(NUMBER, "coordinates")
+    v: Records = array(NUMBER, "columns")
+    a: Records = array(NUMBER, "columns")
+    x: Records = array(NUMBER, "columns")
+    small: Records = array(NUMBER, 6)
+    wrench: Records = array(NUMBER, 1, 6)
+    pose: Records = array(NUMBER, 4, 4)
+    jacobian: Records = array(NUMBER, 6, "columns")
+    # Entries of pairs of columns that are not on one path stay the zeros that they are made of.
+    M: Records = array(NUMBER, "columns", "columns")  # the lower triangle
+    C: Records = array(NUMBER, "columns", "columns")
+
+
+WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element)
+
+#: The arrays behind a handle.
+open_wide = WIDE_LAYOUT.open
+
+
+class WideWorkspace:
+    """The scratch memory of one thread at a time, for one model."""
+
+    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int) -> None:
+        sizes = WideSizes(bodies=len(bodies), columns=int(sum(bodies["columns"])), coordinates=nq)
+        body_of = np.repeat(np.arange(len(bodies)), bodies["columns"])
+        given = {"world": world, "bodies": bodies, "body_of": body_of}
+        self._memory = WIDE_LAYOUT.allocate(sizes, given=given)
+        #: What entries take. Valid as long as this object lives.
+        self.handle: int = self._memory.address

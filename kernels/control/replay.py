@@ -1,0 +1,40 @@
+"""One tick of a controller again, from a recording: with references that are in effect already."""
+
+from __future__ import annotations
+
+from numba import types
+
+from torqued.common.status import NONFINITE, SOLVER
+from torqued.kernels.compilation.jit import entry
+from torqued.kernels.control.evaluation import CONTROLS, evaluate, guard
+from torqued.kernels.control.oscillation import watch_oscillation
+from torqued.kernels.control.payload import put_on, take_off
+from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.workspace import open_work
+
+
+@entry(WORK, CONTROLS, types.float64)
+def replay_tick(handle, controls, dt):
+    """What a session sends for the state and the references in `data.state`, dt s after the last
+    torque. Returns status bits; NONFINITE and SOLVER: not to be used."""
+    control = controls[0]
+    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    put_on(handle, data)
+    status = evaluate(handle, control, data)
+    if sizes.torques > 0 and status & (NONFINITE | SOLVER) == 0:
+        status |= guard(work, control, sizes, data, dt, True)
+    take_off(handle, data)
+    control.status = status
+    return status
+
+
+@entry(CONTROLS, types.float64)
+def replay_sent(controls, dt):
+    """Go on from a torque in `data.out` that was sent and not the law's. Returns status bits."""
+    control = controls[0]
+    sizes, data = sizes_of(control), arrays_of(control)
+    for k in range(sizes.torques):
+        data.last[k] = data.smooth[k] = data.out[k]
+    control.begun = 1
+    return watch_oscillation(sizes, data, dt)

@@ -1,0 +1,131 @@
+"""A model with one thing about it changed: the inertia of a body, or where a joint sits.
+
+The model itself stays as it is. What comes of it is as large and as compiled as before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.common.errors import InputError
+from torqued.kernels.input_checks import known_name, numbers
+from torqued.kernels.model.checks_joint import ROUNDING
+from torqued.kernels.model.checks_mass import in_range
+from torqued.kernels.model.description import Array, Pose
+from torqued.kernels.model.loads import load_of
+from torqued.kernels.model.model import Frame, JointInfo, Model
+
+
+def with_inertia(model: Model, frame: Any, mass: Any, centre: Any, inertia: Any) -> Model:
+    """With the body that carries a frame, all links that are fixed together, of another inertia.
+
+    Mass in kg; `centre` (3,) m in the frame's axes; `inertia` kg m² about it in the frame's axes,
+    (3, 3) or xx xy xz yy yz zz.
+    """
+    given = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
+    load = load_of(model, given)
+    if not load.inertia.mass > 0.0:
+        wanted = "a positive number"
+        raise InputError(f"mass is {load.inertia.mass}, expected {wanted}", "mass", None, wanted)
+    bodies = _copy(model)
+    body = bodies[load.body]
+    body["mass"], body["com"] = load.inertia.mass, load.inertia.com
+    body["inertia"] = load.inertia.rotational[np.triu_indices(3)]
+    return _with_bodies(model, bodies)
+
+
+def with_joint_frame(model: Model, joint: Any, pose: Any, relative_to: Any) -> Model:
+    """With a joint at another pose (4, 4), relative to a frame of the body that it hangs on.
+
+    By default that is the link which the body is called after: the first of those that are fixed
+    together.
+    """
+    joints = {info.name: info for info in model.joints}
+    info = joints[known_name("joint", "joint", joint, joints)]
+    if model.base == "floating" and info is model.joints[0]:
+        wanted = "another joint"
+        raise InputError(
+            f"joint {joint!r} is the floating base's, whose q says where it is; expected {wanted}",
+            "joint",
+            joint,
+            wanted,
+        )
+    bodies = _copy(model)
+    first = _first_body(bodies, info)
+    parent = int(bodies[first]["parent"])
+    base = _frame(model, parent, relative_to)
+    place = _checked_pose(pose)
+    new = Pose(base.rotation, base.position) @ place
+    old = _rotation_at_zero(model, bodies, info)
+    bodies[first]["R"] = (new.rotation @ old.T @ bodies[first]["R"].reshape(3, 3)).ravel()
+    bodies[first]["p"] = new.position
+    return _with_bodies(model, bodies)
+
+
+def _copy(model: Model) -> NDArray[np.void]:
+    return np.array(model.bodies, model.bodies.dtype)
+
+
+def _with_bodies(model: Model, bodies: NDArray[np.void]) -> Model:
+    """The anchor is the first body with a mass, which may be another one now."""
+    world = np.array(model.world, model.world.dtype)
+    heavy = np.flatnonzero(bodies["mass"] > 0.0)
+    world["anchor"] = heavy[0] if len(heavy) else 0
+    return replace(model, bodies=bodies.view(np.recarray), world=world)
+
+
+def _first_body(bodies: NDArray[np.void], info: JointInfo) -> int:
+    """Joints of several degrees of freedom may be chains of bodies, of which this is the first."""
+    return int(np.flatnonzero(bodies["column"] == info.v)[0])
+
+
+def _rotation_at_zero(model: Model, bodies: NDArray[np.void], info: JointInfo) -> Array:
+    """Of the joint's frame in the body that it hangs on, where its coordinates are zero."""
+    R = np.eye(3)
+    last = info.v + info.nv
+    for body in bodies[(bodies["column"] >= info.v) & (bodies["column"] < last)]:
+        R = R @ body["R"].reshape(3, 3)
+    frames = [frame for frame in model.frames if frame.body == _last_body(bodies, info)]
+    own = [frame.rotation for frame in frames if not frame.position.any()]
+    rotation: Array = R @ own[0]
+    return rotation
+
+
+def _last_body(bodies: NDArray[np.void], info: JointInfo) -> int:
+    inside = (bodies["column"] >= info.v) & (bodies["column"] < info.v + info.nv)
+    return int(np.flatnonzero(inside)[-1])
+
+
+def _frame(model: Model, body: int, name: Any) -> Frame:
+    """A frame that a body carries, by its name or the first one."""
+    here = {frame.name: frame for frame in model.frames if frame.body == body}
+    if name is None:
+        return next(iter(here.values()))
+    frames = {frame.name for frame in model.frames}
+    known_name("relative_to", "frame", name, frames)
+    if name not in here:
+        listed = ", ".join(map(repr, here))
+        raise InputError(
+            f"relative_to: frame {name!r} is not on the body that the joint hangs on, "
+            f"allowed: {listed}",
+            "relative_to",
+            name,
+            f"one of {listed}",
+        )
+    return here[name]
+
+
+def _checked_pose(pose: Any) -> Pose:
+    place = numbers("pose", pose, (4, 4))
+    R, p = place[:3, :3], place[:3, 3]
+    off = np.abs(R.T @ R - np.eye(3)).max() if in_range(place) else np.inf
+    if not off < ROUNDING or np.linalg.det(R) < 0.0:
+        wanted = "a rotation and a position"
+        raise InputError(
+            f"pose: its upper left 3x3 part is not a rotation, expected {wanted}", "pose"
+        )
+    return Pose(R.copy(), p.copy())

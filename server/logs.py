@@ -1,0 +1,96 @@
+"""What a daemon writes to standard error: one line for each event, as text or as JSON.
+
+A message that repeats is written once in `QUIET` seconds and then says how often it was left out.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+FORMATS = ("text", "json")
+#: Seconds in which a warning is not repeated.
+QUIET = 10.0
+#: Different warnings that are remembered; one more forgets them all.
+MOST_REMEMBERED = 1000
+
+_ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "left_out"}
+
+
+def set_up_log(level: str, form: str = "text", logger: str = "torqued") -> None:
+    """Log to standard error in one of `FORMATS`; lines of text are headed by `logger`."""
+    handler = logging.StreamHandler()
+    text = TextLines(f"%(asctime)s %(levelname)s {logger}: %(message)s")
+    handler.setFormatter(JsonLines() if form == "json" else text)
+    handler.addFilter(Repeats())
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("torqued").setLevel(level)
+
+
+def written_as() -> str:
+    """Which of `FORMATS` this process logs in."""
+    handlers = logging.getLogger().handlers
+    return "json" if any(isinstance(item.formatter, JsonLines) for item in handlers) else "text"
+
+
+class Repeats(logging.Filter):
+    """Lets a warning pass that was not written lately.
+
+    Messages are the same if they differ in nothing but numbers, and are of the same session.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self._clock = clock
+        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}  # written at, left out since
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.levelno < logging.WARNING:
+            return True
+        args = record.args if isinstance(record.args, tuple) else ()
+        words = tuple(value for value in args if isinstance(value, str))
+        key = (record.name, record.msg, words, getattr(record, "session", None))
+        now = self._clock()
+        written, left_out = self._seen.get(key, (-QUIET, 0))
+        if now - written < QUIET:
+            self._seen[key] = (written, left_out + 1)
+            return False
+        if len(self._seen) >= MOST_REMEMBERED:
+            self._seen.clear()
+        self._seen[key] = (now, 0)
+        record.left_out = left_out
+        return True
+
+
+class TextLines(logging.Formatter):
+    """For a person."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        left_out = getattr(record, "left_out", 0)
+        line = super().formatMessage(record)
+        return f"{line} ({left_out} more like it were left out)" if left_out else line
+
+
+class JsonLines(logging.Formatter):
+    """For a program: one object a line.
+
+    time (ISO 8601, UTC), level, logger and message are always there; `event` and its fields where
+    a message has them, `left_out` where it has been repeated, `exception` with a traceback.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        line: dict[str, object] = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        line |= {key: value for key, value in vars(record).items() if key not in _ORDINARY}
+        if getattr(record, "left_out", 0):
+            line["left_out"] = record.left_out  # type: ignore[attr-defined]
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)

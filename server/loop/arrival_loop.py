@@ -1,0 +1,80 @@
+"""States answered as they arrive: one compiled function per session, in a thread of its own.
+
+It serves the session as a tick of the loop does, with a workspace of its own. The loop keeps watch:
+where no state comes for too long, it serves the session itself (`wants_watch` in tick.py). Whoever
+of the two serves has the turn (turns.py); the loop never waits for it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import typeof
+from numpy.typing import NDArray
+
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.primitives.layout import WORK
+from torqued.server.loop.memory_frames import states_written, wait_for_state
+from torqued.server.loop.records import LOOP, SHARED
+from torqued.server.loop.session_states import OPEN
+from torqued.server.loop.syscalls import now, sleep_until
+from torqued.server.loop.tick import serve_session
+from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
+
+#: States that are answered in one period at the most: what comes faster waits for the next period,
+#: and the newest wins.
+MOST_PER_PERIOD = 8
+#: ns between looks whether the session has ended.
+LOOK = 20_000_000
+#: A step of time is at least such a part of a period, and at most so many periods.
+SHORTEST_STEP, LONGEST_STEP = 10, 4
+
+
+class Arrivals(NamedTuple):
+    """What a thread that answers arrivals takes beside what it shares with the loop."""
+
+    loop: NDArray[np.void]  # (1,) LOOP: its own clock, scratch and histograms
+    slot: NDArray[np.int64]  # (1,) of the session
+
+
+def arrivals(slot: int) -> Arrivals:
+    """For the session in a slot."""
+    return Arrivals(np.zeros(1, LOOP).view(np.recarray), np.array([slot]))
+
+
+ARRIVALS = typeof(arrivals(0))
+
+
+@kernel
+def set_clock(mine, main, session, time):
+    """The time of a tick that begins now; its period is the time since the session was served."""
+    shortest, longest = main.period // SHORTEST_STEP, main.period * LONGEST_STEP
+    mine.period = min(max(time - session.served, shortest), longest)
+    mine.time, mine.deadline, mine.tick = time, main.deadline, main.tick
+    mine.stopped = main.stopped
+
+
+@entry(WORK, SHARED, ARRIVALS)
+def answer_arrivals(handle, shared, own):
+    """Answer the states of one session until it ends."""
+    main, mine = shared.loop[0], own.loop[0]
+    session = shared.sessions[own.slot[0]]
+    begin, answers = now(mine.clock), 0
+    while session.state == OPEN:
+        if states_written(session) == session.page_taken:
+            wait_for_state(session, LOOK, mine.clock)
+            continue
+        time = now(mine.clock)
+        if time - begin >= main.period:
+            begin, answers = time, 0
+        if answers == MOST_PER_PERIOD:
+            sleep_until(begin + main.period, mine.clock)
+            continue
+        answers += 1
+        wait_for_turn(session, OF_ARRIVALS, mine.clock)
+        if session.state == OPEN and states_written(session) != session.page_taken:
+            set_clock(mine, main, session, now(mine.clock))
+            serve_session(handle, mine, session)
+            session.served = session.arrived = mine.time
+        end_turn(session)

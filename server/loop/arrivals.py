@@ -1,0 +1,61 @@
+"""The thread of a session whose states are answered as they arrive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.client import futex
+from torqued.client.page_layout import STATES
+from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.model.model import Model
+from torqued.kernels.primitives.workspace import LoopWorkspace
+from torqued.server.loop.arrival_loop import arrivals
+from torqued.server.loop.records import Shared
+from torqued.server.transport.memory_pages import Page
+
+#: s between two tries to wake a thread that is to end: it may have been about to sleep.
+WAKE_AGAIN = 0.001
+
+
+class ArrivalThread:
+    """Begins with `start`; ends when the session in its slot is no longer open."""
+
+    def __init__(
+        self,
+        model: Model,
+        shared: Shared,
+        slot: int,
+        page: Page,
+        settings: Callable[[], object],
+    ) -> None:
+        self._page = page
+        self._own = arrivals(slot)
+        #: Whose turn it is; turns.py. The record has its address.
+        self.turn: NDArray[np.uint64] = np.zeros(1, np.uint64)
+        workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
+        loop = COMPILED.answer_arrivals
+
+        def enter() -> None:
+            settings()
+            loop(workspace.claim(), shared, self._own)
+
+        self._thread = threading.Thread(target=enter, name="arrivals", daemon=True)
+
+    def start(self) -> None:
+        """To be called when the session's record is filled."""
+        self._thread.start()
+
+    @property
+    def ages(self) -> NDArray[np.int64]:
+        """Histogram of the ages of the states that it has answered."""
+        return np.array(self._own.loop[0].age)
+
+    def join(self) -> None:
+        """Wait for its end, once the session is no longer open."""
+        while self._thread.is_alive():
+            futex.wake(self._page.address + STATES)
+            self._thread.join(WAKE_AGAIN)

@@ -1,0 +1,77 @@
+"""What a session may choose about its frames: the way that they go, and when they are answered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from torqued.kernels import InputError
+from torqued.kernels.input_checks import choice, number
+from torqued.server.access.rights import Caller
+
+SOCKET, MEMORY = TRANSPORTS = ("socket", "memory")
+#: When a state is answered: at the loop's next tick, or as it arrives.
+LOOP, STATE = CLOCKS = ("loop", "state")
+#: Fields of `open` about the way of its frames.
+LINK_OPTIONS = ("transport", "clock", "spin")
+#: Part of a period that the loop may watch the clock before a deadline.
+MOST_SPIN = 0.5
+#: s that either side may watch for a frame before it sleeps, at the most.
+LONGEST_SPIN = 0.01
+
+
+class Link(NamedTuple):
+    """How frames go, and when they are answered."""
+
+    transport: str = SOCKET
+    clock: str = LOOP
+    spin: float = 0.0  # s
+
+
+def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
+    """What a session asks for; refused where its client cannot have it.
+
+    `spin` is the daemon's own, s, for sessions that do not say.
+    """
+    transport = choice("transport", fields.get("transport", SOCKET), TRANSPORTS)
+    clock = choice("clock", fields.get("clock", LOOP), CLOCKS)
+    if transport == SOCKET:
+        if clock == STATE:
+            raise InputError(
+                "clock: 'state' needs the transport 'memory': over sockets states are answered at "
+                "the loop's ticks",
+                "clock",
+                clock,
+                LOOP,
+            )
+        if "spin" in fields:
+            raise InputError("spin: a session over a socket watches no memory", "spin")
+        return Link()
+    if caller.transport.pages is None:
+        raise InputError(
+            "transport: 'memory' is for clients on the daemon's machine that connect over its "
+            "local socket, others have 'socket'",
+            "transport",
+            transport,
+            SOCKET,
+        )
+    if "spin" in fields:
+        spin = checked_spin(number("spin", fields["spin"]), LONGEST_SPIN)
+    return Link(transport, clock, spin)
+
+
+def checked_spin(spin: float, longest: float) -> float:
+    """s, if they are within limits and there is a processor to spend them on."""
+    if not 0.0 <= spin <= longest:
+        allowed = f"0 … {longest:g} s"
+        raise InputError(f"spin is {spin}, expected {allowed}", "spin", spin, allowed)
+    if spin > 0.0 and len(os.sched_getaffinity(0)) < 2:
+        raise InputError(
+            f"spin is {spin}, expected 0: the daemon has one processor only, and a thread that "
+            "watches memory would take it from the loop",
+            "spin",
+            spin,
+            "0",
+        )
+    return spin

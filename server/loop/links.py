@@ -1,0 +1,44 @@
+"""The page of a session in shared memory, and what the loop is told about the way of its frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torqued.client.page_layout import PageLayout
+from torqued.server.access.rights import Caller
+from torqued.server.loop.session import Session
+from torqued.server.transport.memory_pages import Page
+
+
+def memory_link(
+    owner: str, state_bytes: int, output_bytes: int, caller: Caller
+) -> tuple[Page, dict[str, Any]]:
+    """A page for frames of so many bytes; and how its client gets it, as fields of a reply."""
+    pages = caller.transport.pages
+    assert pages is not None  # `chosen_transport` has looked
+    caller.transport.listeners.require_room()
+    layout = PageLayout.of(state_bytes, output_bytes)
+    page = pages.make(layout, owner.encode())
+    return page, {"endpoint": pages.endpoint, "memory": layout._asdict()}
+
+
+def fill_link(record: Any, session: Session) -> None:
+    """Tell the loop where a session's frames go."""
+    if session.socket is not None:
+        record.socket = session.socket.underlying
+    if session.page is not None:
+        layout = session.page.layout
+        record.page = session.page.address
+        record.page_states, record.page_state_slot = layout.states, layout.state_slot
+        record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
+    if session.arrivals is not None:
+        record.on_arrival, record.turn = 1, session.arrivals.turn.ctypes.data
+        record.spin = round(session.link.spin * 1e9)
+        record.served = record.arrived = session.opened
+
+
+def end_memory_link(page: Page, owner: bytes, caller: Caller) -> None:
+    """Take the page away from the daemon; the client's copy of the map is its own."""
+    if caller.transport.pages is not None:
+        caller.transport.pages.forget(owner)
+    page.close()

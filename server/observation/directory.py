@@ -1,0 +1,131 @@
+"""The directory: what the sessions in a ring are, as a file of JSON beside the sockets.
+
+    NAME.directory.json    the daemon, its robot, its ring, and sessions: open ones, and the last
+                           that were closed
+    NAME.robot             the robot's URDF, or its file of screws, where it comes from one
+
+It is replaced as a whole, by the requests' thread and never by the loop: whoever opens it reads one
+that is complete. A session is in it before the loop writes its first tick.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels import Robot
+from torqued.server.observation.ring import Ring, protect
+from torqued.server.transport.endpoints import Endpoints
+
+VERSION = 1
+#: Closed sessions that are kept: records of theirs may still be in the ring.
+MOST_CLOSED = 64
+
+
+class Directory:
+    """The daemon's side of it."""
+
+    def __init__(self, endpoints: Endpoints, ring: Ring) -> None:
+        self.path, self.robot_path = directory_files(endpoints)
+        self._group = endpoints.group
+        self._sessions: dict[int, dict[str, Any]] = {}
+        self._content: dict[str, Any] = {
+            "version": VERSION,
+            "name": endpoints.name,
+            "process": os.getpid(),
+            "epoch": ring.epoch,
+            # Beside this file where there is no folder in it: containers name folders otherwise.
+            "ring": ring.path.name if ring.path.parent == endpoints.folder else str(ring.path),
+            "started": time.time(),
+            "period": float(ring.header.period) * 1e-9,
+            "robot": {},
+        }
+
+    def describe_robot(self, robot: Robot, source: Mapping[str, Any]) -> None:
+        """The robot from now on. `source` is how it was loaded, with the `text` of its file."""
+        text = source.get("text", "")
+        limits = {name: getattr(robot.limits, name) for name in ("lower", "upper", "effort")}
+        self._content["robot"] = {
+            "name": robot.name,
+            "base": robot.model.base,
+            "nq": robot.nq,
+            "nv": robot.nv,
+            "joints": list(robot.joint_names),
+            "limits": limits,
+            "file": self.robot_path.name if text else "",
+            "source": {name: value for name, value in source.items() if name != "text"},
+        }
+        if text:
+            self._replace(self.robot_path, text.encode())
+        else:
+            self.robot_path.unlink(missing_ok=True)
+        self._write()
+
+    def opened(self, number: int, session: Mapping[str, Any]) -> None:
+        """A session that the loop is about to serve."""
+        now = {"session": number, "opened": time.time(), "closed": None}
+        self._sessions[number] = now | dict(session)
+        self._write()
+
+    def changed(self, number: int, **fields: Any) -> None:
+        """What is said of a session anew; of one that is not there, nothing."""
+        if number in self._sessions:
+            self._sessions[number] |= fields
+            self._write()
+
+    def closed(self, *numbers: int) -> None:
+        """Sessions that have had their last tick."""
+        for number in numbers:
+            if number in self._sessions:
+                self._sessions[number]["closed"] = time.time()
+        old = [key for key, value in self._sessions.items() if value["closed"] is not None]
+        for number in old[: max(0, len(old) - MOST_CLOSED)]:
+            del self._sessions[number]
+        self._write()
+
+    def remove(self) -> None:
+        for path in (self.path, self.robot_path):
+            path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        content = self._content | {"sessions": list(self._sessions.values())}
+        self._replace(self.path, json.dumps(plain(content), allow_nan=False).encode())
+
+    def _replace(self, path: Path, data: bytes) -> None:
+        new = path.with_name(path.name + ".new")
+        new.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
+            protect(file.fileno(), self._group)
+            file.write(data)
+        os.replace(new, path)
+
+
+def directory_files(endpoints: Endpoints) -> tuple[Path, Path]:
+    """Of the directory, and of the robot."""
+    base = endpoints.folder / endpoints.name
+    return base.with_name(base.name + ".directory.json"), base.with_name(base.name + ".robot")
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it: arrays as lists, and null for what it has no number for."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value

@@ -1,0 +1,94 @@
+"""The flight recorder: `torqued record` beside the daemon, which keeps the last minutes.
+
+It is started when the daemon is ready and ends with it, however that ends: its lifeline closes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+log = logging.getLogger("torqued")
+
+#: Files that the minutes to be kept are divided into: that part more than asked for is kept.
+PARTS = 10
+#: s that it has to finish its file when the daemon ends, and before it is started anew.
+LONGEST_END, AGAIN = 2.0, 5.0
+#: Exit code of a recorder that has told the daemon why it cannot go on.
+GAVE_UP = 2
+
+
+def default_folder(name: str) -> Path:
+    """Where recordings of a daemon go unless somebody says otherwise."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "torqued" / "recordings" / name
+
+
+class FlightRecorder:
+    """Its process. To be used in the main thread."""
+
+    def __init__(self, name: str, folder: Path, out: Path, minutes: float) -> None:
+        seconds = 60.0 * minutes
+        self.out = out
+        self._command = [
+            *(sys.executable, "-P", "-m", "torqued.server.cli.main", "record"),
+            *("--robot", name, "--folder", str(folder), "--out", str(out)),
+            *("--rotate", f"{seconds / PARTS:g}s", "--keep", f"{seconds:g}s"),
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lifeline: socket.socket | None = None
+        self._ended = 0.0
+        self._gave_up = False
+
+    def start(self) -> None:
+        mine, theirs = socket.socketpair()
+        try:
+            self._process = subprocess.Popen(
+                [*self._command, "--lifeline", str(theirs.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,  # Ctrl-C is the daemon's; this one ends after it
+            )
+            self._lifeline = mine
+        except OSError as error:
+            log.error("the flight recorder cannot be started: %s", error.strerror)
+            mine.close()
+            self._gave_up = True
+        finally:
+            theirs.close()
+
+    def look(self) -> None:
+        """Start it anew where it has died; where it has given up, it has said why."""
+        if self._gave_up:
+            return
+        if self._process is not None and self._process.poll() is not None:
+            self._gave_up = self._process.returncode == GAVE_UP
+            log.error("the flight recorder has ended with code %d", self._process.returncode)
+            self._release()
+            self._ended = time.monotonic()
+        if self._process is None and not self._gave_up and time.monotonic() - self._ended > AGAIN:
+            self.start()
+
+    def close(self) -> None:
+        """Have it finish its file; the loop has ended."""
+        if self._lifeline is not None:
+            self._lifeline.close()
+            self._lifeline = None
+        if self._process is not None:
+            try:
+                self._process.wait(LONGEST_END)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+
+    def _release(self) -> None:
+        if self._lifeline is not None:
+            self._lifeline.close()
+        self._lifeline = self._process = None

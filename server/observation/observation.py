@@ -1,0 +1,87 @@
+"""What the daemon does so that its loop can be seen: a ring, and the directory of its sessions.
+
+A daemon goes on without where there is no memory for it, or none is wanted, and says why.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torqued.kernels import Robot
+from torqued.server.observation.directory import Directory, directory_files
+from torqued.server.observation.recorders import Recorders
+from torqued.server.observation.ring import Ring, RingError
+from torqued.server.transport.endpoints import Endpoints
+
+log = logging.getLogger("torqued")
+
+
+class Observation:
+    """Of one daemon. To be used in the requests' thread."""
+
+    def __init__(
+        self, endpoints: Endpoints | None = None, size: int = 0, rate: float = 1000.0
+    ) -> None:
+        """`size` of the ring in MiB, 0 for none; `rate` of the loop, Hz."""
+        self.ring: Ring | None = None
+        self.directory: Directory | None = None
+        self.recorders = Recorders()
+        self.why_not = "not wanted: ring_size is 0"
+        if endpoints is None:
+            return
+        try:
+            for path in (*directory_files(endpoints), endpoints.folder / f"{endpoints.name}.ring"):
+                path.unlink(missing_ok=True)  # of a daemon that was killed
+            if size:
+                self.ring = Ring(endpoints, size, round(1e9 / rate))
+                self.directory = Directory(endpoints, self.ring)
+                self.why_not = ""
+        except (RingError, OSError) as error:
+            self.why_not = str(error)
+            log.warning("sessions cannot be observed or recorded: %s", error)
+
+    @property
+    def address(self) -> int:
+        """Of the ring, for the loop; 0: there is none."""
+        return self.ring.address if self.ring else 0
+
+    def describe_robot(self, robot: Robot, source: Mapping[str, Any]) -> None:
+        self._tell(lambda directory: directory.describe_robot(robot, source))
+
+    def opened(self, number: int, session: Mapping[str, Any]) -> None:
+        self._tell(lambda directory: directory.opened(number, session))
+
+    def changed(self, number: int, **fields: Any) -> None:
+        self._tell(lambda directory: directory.changed(number, **fields))
+
+    def closed(self, *numbers: int) -> None:
+        self._tell(lambda directory: directory.closed(*numbers))
+
+    def _tell(self, what: Callable[[Directory], None]) -> None:
+        """Readers may miss something where a disk is full; sessions must not."""
+        if self.directory:
+            try:
+                what(self.directory)
+            except OSError as error:
+                log.warning("the directory of sessions cannot be written: %s", error)
+
+    def close(self) -> None:
+        """The loop has ended: nothing more will come."""
+        if self.ring:
+            self.ring.close()
+        if self.directory:
+            self.directory.remove()
+
+    def statistics(self) -> dict[str, Any]:
+        """For `stats`."""
+        if self.ring is None:
+            return {"size": 0, "why_not": self.why_not, "recorders": []}
+        header = self.ring.header
+        return {
+            "size": self.ring.size,
+            "records": int(header.records),
+            "refused": int(header.refused),
+            "recorders": self.recorders.known(),
+        }

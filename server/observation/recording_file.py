@@ -1,0 +1,182 @@
+"""One file of a recording: MCAP, written in chunks that are whole at least once a second.
+
+    /sessions/NUMBER          ticks; metadata of the channel: the session as the directory has it
+    /sessions/NUMBER/gains    when they change, and at the beginning
+    /sessions/NUMBER/load     the same for what bodies carry
+    /loop                     every tick of the loop
+    /lost                     ticks that the recorder was too slow for
+
+The robot's file is an attachment, what the directory says of daemon and robot is metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from mcap.writer import CompressionType, Writer
+
+from torqued.server.observation.messages import (
+    LOOP_MESSAGE,
+    LOST_MESSAGE,
+    VERSION,
+    tick_columns,
+    tick_message,
+    values_message,
+)
+from torqued.server.observation.protobuf import MessageType
+from torqued.server.observation.reader import Batch, Reader, Values
+from torqued.server.observation.records import SessionInfo
+
+#: Bytes of a chunk at the most; and s after which it is written, whatever it has.
+CHUNK_BYTES, CHUNK_SECONDS = 4 * 2**20, 0.5
+ENCODING = "protobuf"
+
+
+class Output:
+    """What MCAP's writer writes to. Bytes go to the file at once: there is no buffer that would
+    fail a second time."""
+
+    def __init__(self, path: Path) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        self.size = 0
+        self.whole = 0  # up to here the file has nothing half written
+
+    def write(self, data: bytes) -> int:
+        left = memoryview(data)
+        while left:
+            count = os.write(self._file, left)
+            left = left[count:]
+            self.size += count
+        return len(data)
+
+    def tell(self) -> int:
+        return self.size
+
+    def flush(self) -> None:
+        self.whole = self.size
+
+    def close(self) -> None:
+        os.close(self._file)
+
+    def cut(self) -> None:
+        """Take away what could not be written whole."""
+        os.ftruncate(self._file, self.whole)
+        self.close()
+
+
+class RecordingFile:
+    """Takes what a reader polls."""
+
+    def __init__(self, path: Path, reader: Reader) -> None:
+        self.path = path
+        self._offset = time.time_ns() - time.monotonic_ns()  # of the loop's clock
+        self._output = Output(path)
+        self._channels: dict[str, tuple[int, MessageType]] = {}
+        self._flushed = self.opened = time.monotonic()
+        self._last = time.time_ns()
+        # Beyond Writer's own type: it takes whatever has write, tell and flush.
+        output: Any = self._output
+        self._writer: Any = Writer(output, CHUNK_BYTES, CompressionType.LZ4)
+        self._writer.start(library="torqued")
+        self._describe(reader)
+
+    @property
+    def size(self) -> int:
+        return self._output.size
+
+    def _describe(self, reader: Reader) -> None:
+        about = {key: value for key, value in reader.directory.items() if key != "sessions"}
+        self._writer.add_metadata(
+            "torqued", {"version": str(VERSION), "directory": json.dumps(about)}
+        )
+        text = reader.robot_file()
+        if text:
+            screws = "screws" in reader.robot["source"].get("robot", {})
+            name, kind = ("robot.toml", "toml") if screws else ("robot.urdf", "xml")
+            now = time.time_ns()
+            self._writer.add_attachment(now, now, name, f"application/{kind}", text.encode())
+        self._output.flush()
+
+    def add(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:
+        """What has been polled; `sessions` are those to be recorded."""
+        for kind, group in (("Gains", batch.gains), ("Load", batch.loads)):
+            for values in group:
+                if values.session in sessions:
+                    self._add_values(values, kind)
+        for number, ticks in batch.ticks.items():
+            if number in sessions:
+                channel, message = self._channel_of(sessions[number])
+                data = message.encode(tick_columns(ticks, message), len(ticks))
+                self._add(channel, message, data, ticks["time"], ticks["index"])
+        if len(batch.loop):
+            channel, message = self._channel("/loop", LOOP_MESSAGE)
+            loop = batch.loop
+            columns = {name: loop[name] for name in ("tick", "time", "compute", "missed", "served")}
+            columns["lateness"] = loop["time"] - loop["deadline"]
+            data = message.encode(columns, len(loop))
+            self._add(channel, message, data, loop["time"], loop["tick"])
+        self._add_lost(batch, sessions)
+        if time.monotonic() - self._flushed > CHUNK_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        self._writer.flush()
+        self._flushed = time.monotonic()
+
+    def finish(self) -> None:
+        """Close the file with its index."""
+        self._writer.finish()
+        self._output.close()
+
+    def cut(self) -> None:
+        """Close a file that cannot be written any more: it ends with the last whole chunk."""
+        self._output.cut()
+
+    def _channel_of(self, info: SessionInfo) -> tuple[int, MessageType]:
+        topic = f"/sessions/{info.number}"
+        if topic in self._channels:
+            return self._channels[topic]
+        about = {
+            "session": json.dumps(info.raw),
+            "units": json.dumps({part.field: part.unit for part in info.parts}),
+        }
+        return self._channel(topic, tick_message(info), about)
+
+    def _channel(
+        self, topic: str, message: MessageType, metadata: dict[str, str] | None = None
+    ) -> tuple[int, MessageType]:
+        if topic not in self._channels:
+            schema = self._writer.register_schema(message.name, ENCODING, message.schema())
+            channel = self._writer.register_channel(topic, ENCODING, schema, metadata or {})
+            self._channels[topic] = (channel, message)
+        return self._channels[topic]
+
+    def _add(
+        self, channel: int, message: MessageType, data: bytes, times: Any, numbers: Any
+    ) -> None:
+        size, add = message.size, self._writer.add_message
+        numbers = (numbers & 0xFFFFFFFF).tolist()
+        for k, at in enumerate((times + self._offset).tolist()):
+            add(channel, at, data[k * size : (k + 1) * size], at, numbers[k])
+            self._last = at
+
+    def _add_values(self, values: Values, kind: str) -> None:
+        message = values_message(kind, values.session, len(values.values))
+        topic = f"/sessions/{values.session}/{kind.lower()}"
+        channel, message = self._channel(topic, message)
+        data = message.encode({"index": values.index, "values": values.values}, 1)
+        self._writer.add_message(channel, self._last, data, self._last)
+
+    def _add_lost(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:
+        lost = {number: count for number, count in batch.lost.items() if number in sessions}
+        if batch.lost_records:
+            lost[0] = batch.lost_records
+        for number, count in lost.items():
+            channel, message = self._channel("/lost", LOST_MESSAGE)
+            data = message.encode({"session": number, "lost": count}, 1)
+            self._writer.add_message(channel, self._last, data, self._last)

@@ -1,0 +1,98 @@
+"""Why a whole-body solver found no torque: the rows that contradict each other, in words.
+
+Multipliers of an infeasible program prove that there is no solution: the rows that have any cannot
+all be met (kernels/control/wholebody/solve.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels import Robot
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.wholebody.balance import Balance
+from torqued.kernels.control.wholebody.contacts import EDGES
+from torqued.kernels.control.wholebody.layout import (
+    CLASSES,
+    CONTACT,
+    DYNAMICS,
+    FRICTION,
+    JOINT,
+    TORQUE,
+)
+from torqued.kernels.control.wholebody.solve import SHARE
+
+AXES = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")
+SIDES = ("+ first tangent", "- first tangent", "+ second tangent", "- second tangent")
+
+
+@dataclass
+class Contradiction:
+    """One failed tick."""
+
+    index: int  # of the tick
+    violated: str  # the class of constraints that could not be met
+    iterations: int
+    rows: list[tuple[float, str]]  # share of the largest multiplier, and the row
+
+
+def contradiction(controller: Controller, index: int, found: dict[str, Any]) -> Contradiction:
+    """Of the tick that a controller has just computed without success."""
+    owner = controller.prepared.owner
+    violated = CLASSES[int(np.ravel(found["violated"])[0])]
+    iterations = int(np.ravel(found["iterations"])[0])
+    program, count = owner.program, int(owner.solver.problem["m"][0])
+    dual = np.abs(program.dual[:count])
+    rows = []
+    if count and dual.max() > 0.0 and violated != "input":
+        for r in np.argsort(-dual, kind="stable"):
+            share = float(dual[r] / dual.max())
+            if share > SHARE:
+                rows.append((share, row_name(controller, int(r))))
+    return Contradiction(index, violated, iterations, rows)
+
+
+def row_name(controller: Controller, r: int) -> str:
+    """A row of the solver, by its class and what it is about."""
+    owner = controller.prepared.owner
+    sizes, program = owner.memory.sizes, owner.program
+    kind, identity = int(program.class_of[r]), int(program.identity[r])
+    joints = velocity_names(controller.robot)
+    contacts = [repr(contact["frame"]) for contact in controller.fields.get("contacts") or ()]
+    if kind == DYNAMICS:
+        return f"dynamics of the base, {AXES[identity]}"
+    if kind == TORQUE:
+        most = program.effort[identity]
+        return f"torque of {joints[identity]}, at most {most:.4g}"
+    # `balance` has forces alone: its edges come first, those of `wholebody` after other rows.
+    edges = 0 if isinstance(owner, Balance) else sizes.nv + sizes.contact_rows
+    if kind == CONTACT:
+        row = sizes.task_rows + identity - sizes.nv
+        k = next(i for i, c in enumerate(program.contact) if c.row <= row < c.row + c.rows)
+        return f"contact {contacts[k]} stays, row {row - int(program.contact[k].row)}"
+    if kind == FRICTION:
+        point, edge = divmod(identity - edges, EDGES)
+        if point >= sizes.points:
+            k = identity - edges - EDGES * sizes.points
+            most = program.contact[k].most
+            return f"normal force of contact {contacts[k]}, at most {most:.4g} N"
+        k = next(i for i, c in enumerate(program.contact) if c.point <= point < c.point + c.points)
+        corner = point - int(program.contact[k].point)
+        return f"friction of contact {contacts[k]}, point {corner}, {SIDES[edge]}"
+    assert kind == JOINT
+    first = sizes.nv + sizes.contact_rows + EDGES * sizes.points + sizes.contacts
+    i = identity - first
+    low, high = program.lower[r], program.upper[r]
+    return f"acceleration of {joints[i]} within its limits, {low:.4g} … {high:.4g}"
+
+
+def velocity_names(robot: Robot) -> list[str]:
+    """A name for each number of v."""
+    names = [""] * robot.nv_free
+    for joint in robot.model.joints:
+        for k in range(joint.nv):
+            names[joint.v + k] = joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
+    return [names[k] or f"base, {AXES[k % 6]}" for k in robot.model.mimics.leaders_v]

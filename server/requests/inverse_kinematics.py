@@ -1,0 +1,118 @@
+"""The operation `inverse_kinematics`: targets as maps, in `batch` with one value for each state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torqued.common.errors import InputError
+from torqued.kernels import Robot, Target
+from torqued.kernels.input_checks import Fields, text
+from torqued.server.requests.fields import is_numbers, kind_of
+from torqued.server.requests.limits import Work, at_most
+
+#: Members of a target, on the wire as in `Target`, and what they have to be.
+MEMBERS = tuple(Target.__dataclass_fields__)
+TEXTS, INTEGERS, SINGLE = ("frame", "kind", "axes"), ("priority",), ("radian",)
+
+#: Dimensions of a target's value by its kind; of a batch, it may have one more in front.
+DIMENSIONS = {"pose": 2, "position": 1, "orientation": 2, "com": 1, "posture": 1}
+
+#: As `Robot.inverse_kinematics` has them.
+ITERATIONS, RESTARTS = 100, 20
+
+
+def inverse_kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    found = robot.inverse_kinematics(
+        targets(fields),
+        fields["q"],
+        fields.get("tolerance", 1e-6),
+        fields.get("iterations", ITERATIONS),
+        fields.get("restarts", RESTARTS),
+        seed=fields.get("seed", 0),
+        coordinates=text(fields, "coordinates", "native"),
+    )
+    return {
+        "q": found.q,
+        "status": found.status,
+        "errors": found.errors,
+        "left_over": list(found.left_over),
+        "reached": list(found.reached),
+        "iterations": found.iterations,
+        "starts": found.starts,
+    }
+
+
+def work_of_search(robot: Robot, fields: Fields) -> Work:
+    """By the steps that it may take, each of which solves for all rows."""
+    counts = [fields.get("iterations", ITERATIONS), fields.get("restarts", RESTARTS)]
+    iterations, restarts = (max(0, x) if isinstance(x, int) else 0 for x in counts)
+    value = fields.get("targets")
+    rows = 6 * len(value) if isinstance(value, list) else 0
+    steps = iterations * (1 + restarts)
+    at_most("search", steps)
+    per_step = 2e-6 + 2e-8 * rows * (robot.nv + rows)
+    return Work(8 * (robot.nq + rows), 1e-4 + steps * per_step)
+
+
+def targets(fields: Fields) -> list[Target]:
+    """The field targets: a list of maps with the members of `Target`."""
+    value = fields["targets"]
+    at_most("targets", len(value))
+    return [_target(f"targets[{k}]", item) for k, item in enumerate(value)]
+
+
+def _target(name: str, item: dict[Any, Any]) -> Target:
+    for key in item:
+        if key not in MEMBERS:
+            listed = ", ".join(MEMBERS)
+            message = f"{name}: {key!r} is unknown, allowed: {listed}"
+            raise InputError(message, "targets", key, f"one of {listed}")
+    given = {key: value for key, value in item.items() if value is not None}
+    if "value" not in given:
+        raise InputError(f"{name}: 'value' is missing", "targets", None, "numbers")
+    for key, value in given.items():
+        if key in TEXTS:
+            good, expected = isinstance(value, str), "a text"
+        elif key in INTEGERS:
+            good, expected = type(value) is int, "a whole number"
+        elif key in SINGLE:
+            good, expected = type(value) in (int, float), "a number"
+        else:
+            good, expected = is_numbers(value), "numbers"
+        if not good:
+            message = f"{name}.{key} is {kind_of(value)}, expected {expected}"
+            raise InputError(message, "targets", None, expected)
+    return Target(**given)
+
+
+class TargetStacks:
+    """The targets of a batch: values that have one more dimension are of the states."""
+
+    def __init__(self, fields: Fields) -> None:
+        value = fields.get("targets")
+        self._targets: list[dict[Any, Any]] = value if isinstance(value, list) else []
+        #: By place in the list: values, a row for each state.
+        self.stacks: dict[int, Any] = {}
+        for k, item in enumerate(self._targets):
+            kind, values = item.get("kind", "pose"), item.get("value")
+            if not isinstance(kind, str) or kind not in DIMENSIONS or not is_numbers(values):
+                continue  # refused with the first state
+            try:
+                array = np.asarray(values, np.float64)
+            except ValueError:
+                continue
+            if array.ndim == DIMENSIONS[kind] + 1:
+                self.stacks[k] = array
+
+    def fields(self, k: int) -> dict[str, Any]:
+        """Those of one state."""
+        if not self.stacks:
+            return {}
+        return {
+            "targets": [
+                item | {"value": self.stacks[place][k]} if place in self.stacks else item
+                for place, item in enumerate(self._targets)
+            ]
+        }

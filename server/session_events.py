@@ -1,0 +1,93 @@
+"""What has happened to sessions since the last look at them, told by what `stats` has of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+log = logging.getLogger("torqued")
+
+#: Counters, and what it is called when one begins to grow.
+COUNTED = {
+    "stale": "stale",
+    "fallbacks": "fallback",
+    "overruns": "overrun",
+    "bad_states": "bad_state",
+    "lost_commanders": "lost_commander",
+    "clamped": "clamped",
+    "walls": "wall",
+}
+#: Status bits that no counter has, likewise.
+BITS = {
+    "SOLVER": "solver",
+    "NONFINITE": "nonfinite",
+    "OSCILLATING": "oscillating",
+    "STOPPED": "stopped",
+}
+#: What belongs to ordinary work.
+ORDINARY = {"opened", "closed", "clamped", "wall"}
+
+
+@dataclass(frozen=True)
+class SessionEvent:
+    """Something that began in a session, or the session itself."""
+
+    event: str
+    session: int
+    law: str
+    client: str
+
+    def __str__(self) -> str:
+        what = self.event.replace("_", " ")
+        return f"session {self.session} ({self.law}, {self.client}): {what}"
+
+
+class SessionEvents:
+    """Compares what is known of sessions with what was known at the last look.
+
+    Something that goes on is told once, when it begins: it ends with a look that finds no more
+    of it. A session that is opened and closed between two looks is not seen.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, Mapping[str, Any]] = {}
+        self._going_on: dict[int, set[str]] = {}
+
+    def look(self, sessions: Sequence[Mapping[str, Any]]) -> list[SessionEvent]:
+        """What has begun; `sessions` as in `stats`."""
+        now = {int(session["session"]): session for session in sessions}
+        found = [
+            _event("closed", before) for number, before in self._known.items() if number not in now
+        ]
+        going_on = {}
+        for number, session in now.items():
+            if number not in self._known:
+                found.append(_event("opened", session))
+            going_on[number] = _happening(self._known.get(number, {}), session)
+            begun = going_on[number] - self._going_on.get(number, set())
+            found += [_event(name, session) for name in sorted(begun)]
+        self._known, self._going_on = now, going_on
+        return found
+
+
+def write(events: Sequence[SessionEvent]) -> None:
+    """Log what has happened."""
+    for event in events:
+        level = logging.INFO if event.event in ORDINARY else logging.WARNING
+        # The event itself is the message: what differs is no repetition.
+        log.log(level, str(event), extra=asdict(event))
+
+
+def _event(name: str, session: Mapping[str, Any]) -> SessionEvent:
+    return SessionEvent(name, int(session["session"]), session["law"], session["client"])
+
+
+def _happening(before: Mapping[str, Any], session: Mapping[str, Any]) -> set[str]:
+    counted = {
+        name for counter, name in COUNTED.items() if session[counter] > before.get(counter, 0)
+    }
+    if not before.get("states", 0):
+        counted.discard("stale")  # as each session is until its first state comes
+    return counted | {name for bit, name in BITS.items() if bit in session["status"]}

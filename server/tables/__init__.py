@@ -1,0 +1,9 @@
+"""`torqued batch`: an operation for all states of a file, chunk by chunk.
+
+reading.py     tables of states: .npy, .npz, Parquet
+plan.py        what is computed from what, and the folder that remembers which chunks are done
+chunk.py       one chunk: read, compute, write; what every engine does
+engines.py     chunks one after the other in threads of this process
+dask_engine.py chunks on the workers of a Dask cluster
+writing.py     the chunks as one file
+"""

@@ -1,0 +1,185 @@
+"""Pages of sessions in shared memory: made here, and handed to who may have them.
+
+A page is an anonymous file (memfd) whose size is sealed before anybody else has it. A file in a
+folder could be shrunk by whoever may write to it, and the daemon would die of SIGBUS in the middle
+of a torque; this one cannot, and nothing of it is left behind by a crash of either side.
+
+It has no name to be opened by. A local socket of the same mode and owner as the daemon's others
+hands it out, as a file descriptor, to who connects and sends the secret that `open` replied.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import socket
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from torqued.client.page_layout import PageLayout
+from torqued.common import errors
+from torqued.server.transport.endpoints import EndpointError, Endpoints, remove_socket
+from torqued.server.transport.event_loop import EventLoop
+
+SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
+#: Connections that may be there at a time without having said what they want; the oldest goes.
+MOST_CONNECTIONS = 16
+#: Bytes of a secret at the most.
+LONGEST_SECRET = 256
+
+
+class Page:
+    """Sealed memory for one session's frames, mapped for the daemon."""
+
+    def __init__(self, layout: PageLayout) -> None:
+        self.layout = layout
+        try:
+            self.descriptor = os.memfd_create("torqued", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        except OSError as error:
+            raise no_memory(layout, error) from None
+        try:
+            os.ftruncate(self.descriptor, layout.page_bytes)
+            os.posix_fallocate(
+                self.descriptor, 0, layout.page_bytes
+            )  # all of it is there from now on
+            fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, SEALS)
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+            self._map = mmap.mmap(self.descriptor, layout.page_bytes, flags)
+        except OSError as error:
+            os.close(self.descriptor)
+            raise no_memory(layout, error) from None
+        head = layout.head()
+        self._map[: len(head)] = head
+        self._array = np.frombuffer(self._map, np.uint8)
+        self.on_gone: Callable[[], None] | None = None
+        self.on_handed_over: Callable[[], None] = lambda: None
+        self.address: int = self._array.ctypes.data
+
+    @property
+    def view(self) -> memoryview:
+        """All of it, to be released before the page is closed."""
+        return memoryview(self._map)
+
+    def close(self) -> None:
+        """To be called when nobody here uses the address any more; a client keeps its own map."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+            del self._array
+            self._map.close()
+
+
+def no_memory(layout: PageLayout, error: OSError) -> errors.RequestError:
+    """The refusal of a session for which there is no memory or descriptor."""
+    return errors.error(
+        "busy", f"no {layout.page_bytes} bytes of shared memory for this session: {error.strerror}"
+    )
+
+
+class MemoryPages:
+    """The socket that hands out pages. Belongs to the thread of `events`."""
+
+    def __init__(
+        self, files: Endpoints, events: EventLoop, is_crowded: Callable[[], bool] = lambda: False
+    ) -> None:
+        self.endpoint = files.memory
+        self._events = events
+        self._is_crowded = is_crowded  # whether descriptors have become few
+        self._pages: dict[bytes, Page] = {}  # by secret
+        self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
+        self._lasting: dict[int, socket.socket] = {}  # those that pages last as long as
+        kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        self._listening = socket.socket(socket.AF_UNIX, kind)
+        try:
+            self._listening.bind(self.endpoint.removeprefix("ipc://"))
+            files.protect(self.endpoint)
+            self._listening.listen(MOST_CONNECTIONS)
+        except OSError as error:
+            self._listening.close()
+            raise EndpointError(f"cannot bind {self.endpoint}: {error.strerror}") from None
+        events.add(self._listening.fileno(), self._accept)
+
+    def make(
+        self,
+        layout: PageLayout,
+        secret: bytes,
+        on_gone: Callable[[], None] | None = None,
+        on_handed_over: Callable[[], None] = lambda: None,
+    ) -> Page:
+        """A page that is handed to whoever knows the secret, until `forget`.
+
+        One with `on_gone` is handed out once: it is called when that connection ends.
+        """
+        page = self._pages[secret] = Page(layout)
+        page.on_gone, page.on_handed_over = on_gone, on_handed_over
+        return page
+
+    def forget(self, secret: bytes) -> None:
+        """Hand it out no longer."""
+        self._pages.pop(secret, None)
+
+    def _accept(self) -> None:
+        try:
+            connection, _ = self._listening.accept()
+        except OSError:  # it has gone again, or there is no descriptor for it
+            return
+        if self._is_crowded():
+            connection.close()
+            return
+        if len(self._connections) >= MOST_CONNECTIONS:
+            self._drop(next(iter(self._connections)))
+        connection.setblocking(False)
+        descriptor = connection.fileno()
+        self._connections[descriptor] = connection
+        self._events.add(descriptor, partial(self._answer, descriptor))
+
+    def _answer(self, descriptor: int) -> None:
+        """Hand over the page that was asked for; nothing where there is none."""
+        connection = self._connections[descriptor]
+        try:
+            secret = connection.recv(LONGEST_SECRET)
+            page = self._pages.get(secret)
+            if page is not None:
+                socket.send_fds(connection, [b"\0"], [page.descriptor])
+                page.on_handed_over()
+                if page.on_gone is not None:
+                    self._keep(descriptor, page.on_gone)
+                    self.forget(secret)
+                    return
+        except BlockingIOError:
+            return  # what was to be read came in by another connection of that number
+        except OSError:
+            pass  # it has gone again
+        self._drop(descriptor)
+
+    def _keep(self, descriptor: int, on_gone: Callable[[], None]) -> None:
+        """Have a connection stay; whatever comes there next, its end or not, ends it."""
+        connection = self._lasting[descriptor] = self._connections.pop(descriptor)
+
+        def end() -> None:
+            self._events.remove(descriptor)
+            del self._lasting[descriptor]
+            connection.close()
+            on_gone()
+
+        self._events.add(descriptor, end)
+
+    def _drop(self, descriptor: int) -> None:
+        self._events.remove(descriptor)
+        self._connections.pop(descriptor).close()
+
+    def close(self) -> None:
+        """Hand out nothing more."""
+        for descriptor in list(self._connections):
+            self._drop(descriptor)
+        for descriptor, connection in self._lasting.items():
+            self._events.remove(descriptor)
+            connection.close()
+        self._lasting.clear()
+        self._events.remove(self._listening.fileno())
+        self._listening.close()
+        remove_socket(Path(self.endpoint.removeprefix("ipc://")))

@@ -1,0 +1,118 @@
+"""A page with the robot in three dimensions and all that is known of its sessions.
+
+Live, it follows a daemon's ring; for a recording it has a slider. Both fill one `History`, and
+the page knows of nothing else.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable
+from contextlib import redirect_stdout
+
+import numpy as np
+import viser
+
+from torqued.kernels import Robot
+from torqued.server.observation.reader import Reader
+from torqued.server.observation.recording import Recording
+from torqued.server.viewers.following import Following
+from torqued.server.viewers.history import SPAN, History
+from torqued.server.viewers.panels import Panels
+from torqued.server.viewers.scene import Scene
+from torqued.server.viewers.shapes import Shape
+
+#: s between two pictures, and between two sets of plots.
+PICTURE, PLOT = 0.04, 0.25
+
+
+class Dash:
+    """The page, for any number of viewers."""
+
+    def __init__(
+        self, title: str, robot: Robot, shapes: list[Shape], history: History, host: str, port: int
+    ) -> None:
+        self.history = history
+        with redirect_stdout(io.StringIO()):  # its banner
+            self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
+        self.server.gui.configure_theme(control_width="large", show_logo=False)
+        self.server.gui.add_markdown(f"## {title}")
+        self.scene = Scene(self.server, robot, shapes)
+        self.panels = Panels(self.server, list(history.robot["joints"]))
+        self.scene.move(robot.neutral())
+
+    @property
+    def port(self) -> int:
+        return int(self.server.get_port())
+
+    def close(self) -> None:
+        self.server.stop()
+
+    def picture(self) -> None:
+        """Move the robot to the newest state of the chosen session."""
+        track = self.panels.chosen_track(self.history)
+        if track is None or track.newest is None or not np.all(np.isfinite(track.newest["q"])):
+            return
+        self.scene.move(track.newest["q"])
+        self.scene.show_forces(track.info, track.newest)
+        self.scene.show_reference(track.info, track.newest)
+
+    def plots(self) -> None:
+        self.panels.show(self.history)
+
+
+def follow(dash: Dash, following: Following) -> None:
+    """Show what comes out of the ring, until told to stop."""
+    due = 0.0
+    reader: Reader = following.reader
+    for batch in following.batches(PICTURE):
+        dash.history.add(reader.sessions, batch.ticks, batch.loop)
+        if time.monotonic() >= due:
+            due = time.monotonic() + PLOT
+            dash.plots()
+        dash.picture()
+
+
+class Playback:
+    """A recording on the page: a slider over its time, and play."""
+
+    def __init__(self, dash: Dash, recording: Recording) -> None:
+        self.dash, self.recording = dash, recording
+        stamps = [s.ticks["time"] for s in recording.sessions.values() if len(s.ticks)]
+        self.first = min((int(times[0]) for times in stamps), default=0)
+        last = max((int(times[-1]) for times in stamps), default=0)
+        self.seconds = max(1e-9 * (last - self.first), 1e-3)
+        gui = dash.server.gui
+        self.slider = gui.add_slider(
+            "time, s", 0.0, self.seconds, max(self.seconds / 2000.0, 1e-3), 0.0, order=-1.0
+        )
+        self.play = gui.add_checkbox("play", False, order=-0.5)
+        self.slider.on_update(lambda _: self.show(self.slider.value))
+        self.show(0.0)
+
+    def show(self, at: float) -> None:
+        """The robot, and the plots, as they were."""
+        until = self.first + int(1e9 * at)
+        since = until - int(1e9 * SPAN)
+        history = History(self.dash.history.robot, keep_closed=True)
+        sessions = {number: s.info for number, s in self.recording.sessions.items()}
+        ticks = {}
+        for number, session in self.recording.sessions.items():
+            times = session.ticks["time"]
+            rows = session.ticks[np.searchsorted(times, since) : np.searchsorted(times, until) + 1]
+            if len(rows):
+                ticks[number] = rows
+        history.add(sessions, ticks, self.recording.loop)
+        self.dash.history = history
+        self.dash.plots()
+        self.dash.picture()
+
+    def run(self, following: Callable[[], bool]) -> None:
+        """Advance while `play` is on."""
+        while following():
+            time.sleep(PLOT)
+            if self.play.value:
+                now = self.slider.value + PLOT
+                self.slider.value = now if now <= self.seconds else 0.0  # type: ignore[misc]
+                self.show(self.slider.value)

@@ -1,0 +1,141 @@
+"""The last seconds of sessions, thinned out for plots, and what happened to them.
+
+One `History` holds what a page shows, whether ticks come out of a ring or out of a recording.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.common.status import STATUS, status_names
+from torqued.server.observation.records import Records, SessionInfo
+
+Array = NDArray[np.float64]
+
+#: s that plots show, and points that they have at the most.
+SPAN, MOST_POINTS = 10.0, 500
+#: Lines of the log that are kept.
+MOST_EVENTS = 200
+
+
+@dataclass
+class Track:
+    """One session: its newest tick, and those of the last seconds, thinned out."""
+
+    info: SessionInfo
+    limits: Array  # N m, of its torques; infinite where there is none
+    newest: Any = None  # a record
+    kept: deque[Any] = field(default_factory=lambda: deque(maxlen=2 * MOST_POINTS))
+    status: int = 0
+    _due: int = 0  # ns
+
+    def add(self, ticks: Records) -> None:
+        self.newest = ticks[-1]
+        spacing = int(1e9 * SPAN / MOST_POINTS)
+        for tick in ticks:
+            if int(tick["time"]) >= self._due:
+                self._due = int(tick["time"]) + spacing
+                self.kept.append(tick)
+
+    def times(self) -> Array:
+        """s before the newest, negative."""
+        stamps = np.array([int(tick["time"]) for tick in self.kept], np.int64)
+        newest = int(self.newest["time"]) if self.newest is not None else 0
+        return np.asarray(1e-9 * (stamps - newest), np.float64)
+
+    def series(self, what: str) -> Array:
+        """(points, width) of an array by its name, of "error", or of nothing."""
+        names = self.kept[0].dtype.names if self.kept else ()
+        if what == "error" and "q_ref" in names and self.kept[0]["q_ref"].shape[-1:]:
+            references = np.array([tick["q_ref"] for tick in self.kept])
+            states = np.array([tick["q"] for tick in self.kept])
+            if references.shape == states.shape:
+                return np.asarray(references - states, np.float64)
+        if what not in names:
+            return np.zeros((len(self.kept), 0))
+        return np.array([np.ravel(tick[what]) for tick in self.kept], float)
+
+
+@dataclass(frozen=True)
+class Happening:
+    """A line of the log."""
+
+    time: int  # ns, CLOCK_MONOTONIC
+    session: int
+    law: str
+    words: str
+
+
+class History:
+    """All sessions that have given ticks, the loop's times and the log."""
+
+    def __init__(self, robot: Mapping[str, Any], keep_closed: bool = False) -> None:
+        self.robot = robot
+        self.keep_closed = keep_closed  # as a recording does, where all have ended
+        self.tracks: dict[int, Track] = {}
+        self.events: deque[Happening] = deque(maxlen=MOST_EVENTS)
+        self.lateness: deque[float] = deque(maxlen=20_000)  # µs
+        self.compute: deque[float] = deque(maxlen=20_000)
+
+    def add(
+        self, sessions: Mapping[int, SessionInfo], ticks: Mapping[int, Records], loop: Records
+    ) -> None:
+        """What has come since the last time."""
+        for number, rows in ticks.items():
+            if number not in self.tracks:
+                info = sessions[number]
+                self.tracks[number] = Track(info, self._limits(info))
+                self._tell(rows[0], info, f"opened by {info.client}")
+            self.tracks[number].info = sessions[number]
+            self._watch(self.tracks[number], rows)
+            self.tracks[number].add(rows)
+        for number in [n for n in self.tracks if self._is_over(sessions, n)]:
+            track = self.tracks.pop(number)
+            self._tell(track.newest, track.info, "closed")
+        if len(loop):
+            self.lateness.extend((1e-3 * (loop["time"] - loop["deadline"])).tolist())
+            self.compute.extend((1e-3 * loop["compute"]).tolist())
+
+    def _is_over(self, sessions: Mapping[int, SessionInfo], number: int) -> bool:
+        if self.keep_closed:
+            return False
+        return number not in sessions or sessions[number].closed is not None
+
+    def _limits(self, info: SessionInfo) -> Array:
+        """Effort limits of the session where the directory has them, else the robot's."""
+        given = info.raw.get("effort_limit")
+        limits = given if given is not None else self.robot["limits"]["effort"]
+        return np.array([np.inf if value is None else value for value in np.ravel(limits)], float)
+
+    def _watch(self, track: Track, rows: Records) -> None:
+        """A line when a status bit comes."""
+        statuses = rows["status"]
+        changes = np.flatnonzero(np.diff(statuses, prepend=track.status))
+        for k in changes.tolist():
+            came = int(statuses[k]) & ~track.status & ~NOT_TOLD
+            if came:
+                words = " ".join(status_names(came)).lower().replace("_", " ")
+                self._tell(rows[k], track.info, words)
+            track.status = int(statuses[k])
+
+    def _tell(self, tick: Any, info: SessionInfo, words: str) -> None:
+        self.events.append(Happening(int(tick["time"]), info.number, info.law, words))
+
+
+#: Bits that come and go in ordinary work.
+NOT_TOLD = next(bit for bit, name in STATUS.items() if name == "LIMITED_REFERENCE")
+
+
+def histogram(values: Any, bins: int = 40) -> tuple[Array, Array]:
+    """Middles of bins, µs, and counts, for a curve; the slowest hundredth is not cut off."""
+    found = np.array(values, float)
+    if not len(found):
+        return np.array([0.0, 1.0]), np.zeros(2)
+    counts, edges = np.histogram(found, bins=np.linspace(0.0, max(found.max(), 1.0), bins + 1))
+    return 0.5 * (edges[1:] + edges[:-1]), counts.astype(float)

@@ -1,0 +1,135 @@
+"""The robot in three dimensions, with forces and references as arrows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+
+from torqued.kernels import Robot
+from torqued.kernels.charts.rotation import quaternion_of, rotation
+from torqued.server.observation.records import SessionInfo
+from torqued.server.viewers.poses import frame_poses
+from torqued.server.viewers.shapes import WORLD, Shape
+
+Array = NDArray[np.float64]
+
+#: Length of an arrow that stands for the robot's whole weight, m per m of its height.
+WEIGHT = 0.5
+FORCE_COLOR, REFERENCE_COLOR = (230, 60, 50), (40, 130, 230)
+
+
+class Scene:
+    """Shapes of a robot that move with its frames."""
+
+    def __init__(self, server: viser.ViserServer, robot: Robot, shapes: list[Shape]) -> None:
+        self.server, self.robot = server, robot
+        server.scene.set_up_direction("+z")
+        server.scene.add_grid("/ground", width=4.0, height=4.0, cell_size=0.25)
+        names = sorted({shape.frame for shape in shapes} - {WORLD})
+        self._frames = {name: self._frame(name) for name in names}
+        for k, shape in enumerate(shapes):
+            parent = f"/robot/{_path(shape.frame)}" if shape.frame else "/robot"
+            server.scene.add_mesh_trimesh(
+                f"{parent}/shape{k}",
+                shape.mesh,
+                wxyz=_wxyz(shape.pose[:3, :3]),
+                position=shape.pose[:3, 3],
+            )
+        self._size = self._extent(shapes)
+        self._weight = robot.total_mass * float(np.linalg.norm(robot.gravity_vector)) or 1.0
+        self.look_from_the_side(server)
+
+    def look_from_the_side(self, server: viser.ViserServer) -> None:
+        """Where each viewer begins."""
+        distance = 1.6 * max(self._size, 0.3)
+        center = self._center
+
+        @server.on_client_connect
+        def _(client: viser.ClientHandle) -> None:
+            client.camera.look_at = center
+            client.camera.position = center + distance * np.array([1.0, -1.0, 0.5])
+
+    def move(self, q: Any) -> None:
+        """To a configuration (nq,)."""
+        poses = frame_poses(self.robot, q)
+        with self.server.atomic():
+            for name, node in self._frames.items():
+                position, turn = poses[name]
+                node.position = position
+                node.wxyz = turn[[3, 0, 1, 2]]
+
+    def show_forces(self, info: SessionInfo, tick: Any) -> None:
+        """Contact forces as arrows, from where they act."""
+        forces = np.asarray(tick["force"]) if "force" in (tick.dtype.names or ()) else None
+        points = self._contact_points(info, tick["q"]) if forces is not None else []
+        if forces is None or len(points) != len(forces):
+            self.server.scene.remove_by_name("/forces")
+            return
+        ends = np.array(points) + forces * WEIGHT * self._size / self._weight
+        self._arrows("/forces", np.array(points), ends, FORCE_COLOR)
+
+    def show_reference(self, info: SessionInfo, tick: Any) -> None:
+        """Where a frame is to go: its axes there, and an arrow to it."""
+        names = tick.dtype.names or ()
+        frame = info.raw.get("options", {}).get("frame")
+        if "position" not in names or not frame or not np.all(np.isfinite(tick["position"])):
+            self.server.scene.remove_by_name("/reference")
+            return
+        turn = tick["orientation"] if "orientation" in names else np.array([0.0, 0.0, 0.0, 1.0])
+        here = self.robot.frame_pose(tick["q"], frame)[:3, 3]
+        self.server.scene.add_frame(
+            "/reference/axes",
+            axes_length=0.12 * self._size,
+            axes_radius=0.006 * self._size,
+            position=tick["position"],
+            wxyz=np.asarray(turn)[[3, 0, 1, 2]],
+        )
+        self._arrows("/reference/way", here[None], tick["position"][None], REFERENCE_COLOR)
+
+    def _contact_points(self, info: SessionInfo, q: Any) -> list[Array]:
+        """In the world: points of contacts in the order of their forces."""
+        found = []
+        for contact in info.raw.get("options", {}).get("contacts") or ():
+            pose = self.robot.frame_pose(q, contact["frame"])
+            for point in contact.get("points") or [[0.0, 0.0, 0.0]]:
+                found.append(pose[:3, :3] @ np.asarray(point) + pose[:3, 3])
+        return found
+
+    def _arrows(self, name: str, starts: Array, ends: Array, color: tuple[int, int, int]) -> None:
+        radius = 0.008 * self._size
+        self.server.scene.add_arrows(
+            name,
+            np.stack([starts, ends], axis=1),
+            color,
+            shaft_radius=radius,
+            head_radius=2.5 * radius,
+            head_length=5.0 * radius,
+        )
+
+    def _frame(self, name: str) -> viser.FrameHandle:
+        return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)
+
+    def _extent(self, shapes: list[Shape]) -> float:
+        """m: diagonal of the box around the robot at its neutral pose."""
+        poses = frame_poses(self.robot, self.robot.neutral())
+        corners = []
+        for shape in shapes:
+            position, turn = poses.get(shape.frame, (np.zeros(3), np.array([0.0, 0, 0, 1])))
+            local = shape.mesh.bounds @ shape.pose[:3, :3].T + shape.pose[:3, 3]
+            corners.append(local @ rotation(turn).T + position)
+        box = np.concatenate(corners) if corners else np.array([[0.0] * 3, [1.0] * 3])
+        self._center = box.mean(axis=0)
+        return float(np.linalg.norm(np.ptp(box, axis=0)))
+
+
+def _path(name: str) -> str:
+    """A frame's name as one part of a path."""
+    return name.replace("/", "|")
+
+
+def _wxyz(R: Array) -> Array:
+    quaternion: Array = quaternion_of(R)[[3, 0, 1, 2]]
+    return quaternion

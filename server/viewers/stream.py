@@ -1,0 +1,76 @@
+"""Ticks as plain msgpack maps on a PUB socket: what PlotJuggler's ZMQ Subscriber takes as it is.
+
+A message has three frames: topic `ROBOT/LAW/SESSION`, a map of numbers by name, and the time in
+seconds since 1970 as text. Arrays are maps too, by joint where they have a number for each.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+import numpy as np
+import zmq
+
+from torqued.server.observation.reader import Batch, Reader
+from torqued.server.observation.records import SessionInfo
+from torqued.server.viewers.following import since_1970, titles
+
+#: Messages that wait for a subscriber; those after them are dropped.
+QUEUE = 1000
+#: Times of a tick, ns, that are sent as µs.
+TIMES = ("age", "compute")
+
+
+class Stream:
+    """Publishes what comes out of a ring, at most `rate` times a second for each session."""
+
+    def __init__(self, reader: Reader, endpoint: str, rate: float) -> None:
+        self.reader = reader
+        self.rate = rate
+        self.sent = 0
+        self._due: dict[int, int] = {}  # by session: ns before which no tick is sent
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._socket = self._context.socket(zmq.PUB)
+        self._socket.sndhwm = QUEUE
+        self._socket.linger = 0
+        self._socket.bind(endpoint)
+        self.endpoint = bytes(self._socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
+
+    def close(self) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def publish(self, batch: Batch) -> None:
+        offset = since_1970()
+        period = int(1e9 / self.rate)
+        for number, ticks in batch.ticks.items():
+            session = self.reader.sessions[number]
+            topic = f"{self.reader.name}/{session.law}/{number}".encode()
+            for tick in ticks:
+                time = int(tick["time"])
+                due = self._due.get(number, 0)
+                if time < due:
+                    continue
+                # In step with the pace, not with ticks: 1 kHz at 400 Hz is 2 or 3 ticks apart.
+                self._due[number] = due + period if time - due < period else time + period
+                body = msgpack.packb(self.values(session, tick))
+                self._socket.send_multipart([topic, body, f"{1e-9 * (time + offset):.6f}".encode()])
+                self.sent += 1
+
+    def values(self, session: SessionInfo, tick: Any) -> dict[str, Any]:
+        """The numbers of a tick by name."""
+        joints = list(self.reader.robot["joints"])
+        found: dict[str, Any] = {
+            "status": int(tick["status"]),
+            "lateness_us": 1e-3 * int(tick["time"] - tick["deadline"]),
+            **{f"{name}_us": 1e-3 * int(tick[name]) for name in TIMES},
+        }
+        for part in session.parts:
+            flat = np.ravel(tick[part.field])
+            if part.shape in ((), (1,)):
+                found[part.field] = float(flat[0])
+            else:
+                names = titles(len(flat), joints)
+                found[part.field] = dict(zip(names, flat.tolist(), strict=True))
+        return found

@@ -1,0 +1,107 @@
+"""Inertias and joint frames changed at run time: as if the robot had been loaded so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from agreement import assert_agree
+from random_trees import random_tree
+
+from torqued.kernels import Inertia, InputError, Pose, Robot
+from torqued.kernels.model.families import family
+from torqued.kernels.model.rotations import rotation_from_rpy
+
+ARM = family("chain", 5, seed=3)
+
+
+def same(one, two, seed=0):
+    rng = np.random.default_rng(seed)
+    q, v = one.random_state(rng)
+    a = rng.normal(size=one.nv)
+    assert_agree(one.mass_matrix(q), two.mass_matrix(q))
+    assert_agree(one.inverse_dynamics(q, v, a), two.inverse_dynamics(q, v, a))
+    for frame in one.frame_names:
+        assert_agree(one.frame_pose(q, frame), two.frame_pose(q, frame))
+
+
+def test_inertia_is_that_of_a_robot_loaded_with_it():
+    robot = Robot.from_description(ARM)
+    link = ARM.links[3]
+    new = Inertia(2.5, np.array([0.1, -0.2, 0.05]), np.diag([0.03, 0.04, 0.05]))
+    robot.set_inertia(link.name, new.mass, new.com, new.rotational)
+    links = tuple(replace(x, inertia=new) if x is link else x for x in ARM.links)
+    same(robot, Robot.from_description(replace(ARM, links=links)))
+    assert robot.total_mass != Robot.from_description(ARM).total_mass
+
+
+def test_joint_frame_is_that_of_a_robot_loaded_with_it():
+    robot = Robot.from_description(ARM)
+    joint = ARM.joints[2]
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation_from_rpy(0.3, -0.4, 1.0), [0.1, 0.2, 0.3]
+    robot.set_joint_frame(joint.name, pose)
+    moved = replace(joint, placement=Pose(pose[:3, :3], pose[:3, 3]))
+    joints = tuple(moved if x is joint else x for x in ARM.joints)
+    same(robot, Robot.from_description(replace(ARM, joints=joints)))
+
+
+@pytest.mark.parametrize("seed", [1, 2, 5])
+def test_joints_of_every_kind_can_be_moved(seed):
+    tree = random_tree(np.random.default_rng(seed), 8)
+    pose = np.eye(4)
+    pose[:3, :3], pose[:3, 3] = rotation_from_rpy(0.5, 0.2, -1.0), [0.1, -0.2, 0.3]
+    for joint in tree.joints:
+        if joint.type == "fixed":
+            continue
+        robot = Robot.from_description(tree, accept_unphysical=True)
+        robot.set_joint_frame(joint.name, pose, relative_to=joint.parent)
+        moved = replace(joint, placement=Pose(pose[:3, :3], pose[:3, 3]))
+        joints = tuple(moved if x is joint else x for x in tree.joints)
+        same(robot, Robot.from_description(replace(tree, joints=joints), accept_unphysical=True))
+
+
+def test_copies_keep_what_they_were():
+    robot = Robot.from_description(ARM)
+    before, q = robot.copy(), np.full(5, 0.3)
+    M = before.mass_matrix(q)
+    robot.set_inertia(ARM.links[3].name, 9.0, [0, 0, 0.1])
+    np.testing.assert_array_equal(before.mass_matrix(q), M)
+    assert np.abs(robot.mass_matrix(q) - M).max() > 0.1
+    assert_agree(
+        robot.mass_matrix(robot.chart("pinocchio").from_native(q), coordinates="pinocchio").shape,
+        M.shape,
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda r: r.set_inertia("nowhere", 1.0), "frame 'nowhere' is unknown"),
+        (lambda r: r.set_inertia(ARM.links[0].name, 1.0), "does not move"),
+        (lambda r: r.set_inertia(ARM.links[2].name, -1.0), "mass is -1.0"),
+        (lambda r: r.set_inertia(ARM.links[2].name, 0.0), "mass is 0.0, expected a positive"),
+        (lambda r: r.set_inertia(ARM.links[2].name, np.nan), "mass is nan"),
+        (lambda r: r.set_inertia(ARM.links[2].name, 1.0, [0, 0, 0], -np.eye(3)), "inertia"),
+        (lambda r: r.set_joint_frame("elbow", np.eye(4)), "joint 'elbow' is unknown"),
+        (lambda r: r.set_joint_frame(ARM.joints[1].name, np.eye(3)), r"pose: shape \(3, 3\)"),
+        (lambda r: r.set_joint_frame(ARM.joints[1].name, 2 * np.eye(4)), "pose: .*not a rotation"),
+        (
+            lambda r: r.set_joint_frame(ARM.joints[1].name, np.eye(4), ARM.links[4].name),
+            "relative_to: frame .* is not on the body",
+        ),
+    ],
+)
+def test_wrong_changes_are_refused_and_leave_all_as_it_was(change, message):
+    robot = Robot.from_description(ARM)
+    M = robot.mass_matrix(np.zeros(5))
+    with pytest.raises(InputError, match=message):
+        change(robot)
+    np.testing.assert_array_equal(robot.mass_matrix(np.zeros(5)), M)
+
+
+def test_joint_of_a_floating_base_has_no_other_place():
+    robot = Robot.from_description(ARM, "floating")
+    with pytest.raises(InputError, match="joint 'root_joint' is the floating base's"):
+        robot.set_joint_frame("root_joint", np.eye(4))

@@ -1,0 +1,70 @@
+"""How far a robot may reach before rounding counts, and what is said past that."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from torqued.kernels import Description, Inertia, Joint, Limits, Link, NumericalError, Robot
+from torqued.kernels.robot.near_tree import NearTree, reach
+
+Z, X = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
+RADIUS = 0.2
+
+
+def ball(mass: float) -> Inertia:
+    return Inertia(mass, np.zeros(3), mass * RADIUS**2 * np.eye(3))
+
+
+def wrist_on_a_slider(travel: float = np.inf) -> Robot:
+    """A turntable, a slider and a wrist, whose inertia about its axis is known."""
+    links = (Link("world"), Link("table", ball(10)), Link("slider", ball(5)), Link("hand", ball(1)))
+    known = Limits(velocity=1.0, effort=1.0)
+    joints = (
+        Joint("turn", "continuous", "world", "table", axis=Z, limits=known),
+        Joint("slide", "prismatic", "table", "slider", axis=X, limits=Limits(0, travel, 1.0, 1.0)),
+        Joint("wrist", "continuous", "slider", "hand", axis=Z, limits=known),
+    )
+    return Robot.from_description(Description("crane", links, joints))
+
+
+@pytest.mark.parametrize("distance", [1.0, 1e3, 1e4])
+def test_loss_stays_below_what_is_promised(distance):
+    M = wrist_on_a_slider().mass_matrix([0.1, distance, 0.3])
+    assert abs(M[2, 2] / RADIUS**2 - 1.0) < 1e-6
+
+
+@pytest.mark.parametrize("distance", [1e5, 1e6])
+def test_further_away_the_true_reason_is_given(distance):
+    robot, zero = wrist_on_a_slider(), np.zeros(3)
+    q = [0.1, distance, 0.3]
+    for compute in (
+        lambda: robot.mass_matrix(q),
+        lambda: robot.forward_dynamics(q, zero, zero),
+        lambda: robot.forward_dynamics_derivatives(q, zero, zero),
+        lambda: robot.regressor(q, zero, zero),
+    ):
+        expected = re.escape(f"is {distance:.6g} m away from link 'table', allowed: 13421.8 m")
+        with pytest.raises(NumericalError, match=expected):
+            compute()
+    assert np.isclose(robot.frame_pose(q, "hand")[0, 3], distance * np.cos(0.1))
+
+
+def test_ordinary_robots_are_not_looked_at():
+    for robot in (wrist_on_a_slider(2.0), Robot.family("biped", 12), Robot.family("chain", 20)):
+        assert reach(robot.tree) < 10.0
+        assert not isinstance(robot._dynamics._tree, NearTree)
+
+
+def test_two_free_bodies_may_part():
+    links = (Link("ground"), Link("one", ball(1)), Link("two", ball(1)))
+    joints = tuple(Joint(f"free_{n}", "floating", "ground", n) for n in ("one", "two"))
+    robot = Robot.from_description(Description("two", links, joints))
+    q = robot.neutral()
+    q[0] = q[7] = 1e7  # both of them far from the world's origin
+    assert np.isclose(robot.mass_matrix(q)[6, 6], RADIUS**2)
+    q[0] = 0.0
+    with pytest.raises(NumericalError, match="link 'two' is 1e\\+07 m away from link 'one'"):
+        robot.mass_matrix(q)

@@ -1,0 +1,244 @@
+"""States that are answered as they arrive, and the loop that keeps watch over them."""
+
+import mmap
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from eventually import eventually
+
+from torqued.client import errors
+from torqued.client.memory_channel import handed_over
+from torqued.client.page_layout import STATES
+from torqued.common.errors import InputError, TorquedError
+from torqued.common.status import FALLBACK, STALE, STOPPED
+from torqued.server.loop.link_options import checked_spin
+
+#: s until a frame has to come: only an end of waiting.
+PATIENCE = 60.0
+ON_ARRIVAL = {"transport": "memory", "clock": "state"}
+
+
+def started(folder, *options, **settings):
+    folder.chmod(0o700)
+    return DaemonProcess(folder, "arm", "--robot", "panda", *options, **settings).start()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    process = started(tmp_path_factory.mktemp("sockets"), "--spin", "0.0001")
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def state(daemon):
+    with daemon.client() as client:
+        robot = client.hello()
+    rng = np.random.default_rng(0)
+    q = robot.limits["lower"] + (0.3 + 0.4 * rng.random(robot.nq)) * (
+        robot.limits["upper"] - robot.limits["lower"]
+    )
+    return q, 0.01 * rng.normal(size=robot.nv)
+
+
+def described(client, number):
+    return next(item for item in client.sessions() if item["session"] == number)
+
+
+def test_torque_is_that_of_a_tick_to_the_last_bit(client, state):
+    torques = []
+    for options in ({}, ON_ARRIVAL):
+        with client.session("passivity", low_pass=0.0, **options) as session:
+            output = session.step(*state, timeout=PATIENCE)
+            assert output.status & FALLBACK == 0
+            torques.append(output.tau.tobytes())
+    assert torques[0] == torques[1]
+
+
+def test_every_state_is_answered_and_no_other_output_comes(client, state):
+    with client.session("gravity", **ON_ARRIVAL) as session:
+        assert session.clock == "state"
+        session.step(*state, timeout=PATIENCE)
+        before = described(client, session.number)["outputs"]
+        for k in range(2, 102):
+            output = session.step(*state, timeout=PATIENCE)
+            assert (output.sequence, output.seen) == (k, k)
+            assert output.status & (FALLBACK | STALE) == 0
+            assert output.time >= output.stamp  # computed after it was measured
+        assert described(client, session.number)["outputs"] == before + 100
+
+
+def test_loop_speaks_before_the_first_state(client):
+    with client.session("gravity", **ON_ARRIVAL) as session:
+        first = session.receive(PATIENCE)
+        assert first.status == STALE | FALLBACK
+        assert session.receive(PATIENCE).tick > first.tick
+
+
+def test_loop_carries_out_orders_while_no_states_come(client, state):
+    with client.session("passivity", **ON_ARRIVAL) as session:
+        session.step(*state, timeout=PATIENCE)
+        session.hold()
+        for bandwidth in (2.0, 3.0):  # the second waits for the loop to have taken the first
+            session.tune({"bandwidth": bandwidth})
+        for mass in (0.5, 1.0):
+            session.payload("panda_hand", mass, over=0.0)
+        eventually(lambda: client.look(session.number).mode == "holding")
+
+
+def test_stop_reaches_a_session_whose_states_have_stopped(client, state):
+    with client.session("gravity", **ON_ARRIVAL) as session:
+        session.step(*state, timeout=PATIENCE)
+        client.stop()
+        try:
+            assert session.receive(PATIENCE).status & STOPPED
+            assert session.step(*state, timeout=PATIENCE).status & (STOPPED | FALLBACK)
+        finally:
+            client.recover()
+        session.resume()
+        eventually(lambda: session.step(*state, timeout=PATIENCE).status & FALLBACK == 0)
+
+
+def test_states_that_stop_lead_to_the_fallback_until_it_is_resumed(tmp_path, state):
+    folder = tmp_path / "strict"
+    folder.mkdir()
+    process = started(folder, TORQUED_STALE_TICKS="50")
+    try:
+        with process.client() as client, client.session("gravity", **ON_ARRIVAL) as session:
+            eventually(lambda: session.step(*state, timeout=PATIENCE).status & FALLBACK == 0)
+            output = eventually(lambda: stale(session.receive(PATIENCE)), pause=0.0)
+            assert output.status & FALLBACK
+            eventually(lambda: described(client, session.number)["fallbacks"])
+            assert session.step(*state, timeout=PATIENCE).status & FALLBACK
+            session.resume()
+            eventually(lambda: session.step(*state, timeout=PATIENCE).status & FALLBACK == 0)
+    finally:
+        assert process.stop() == 0
+
+
+def stale(output):
+    return output if output.status & STALE and output.seen >= 0 else None
+
+
+def test_flood_of_garbage_harms_nobody_else(client, state):
+    opened = client.call("open", law="gravity", **ON_ARRIVAL)
+    descriptor = handed_over(opened.endpoint, opened.owner.encode())
+    with mmap.mmap(descriptor, opened.memory["page_bytes"]) as page:
+        os.close(descriptor)
+        with client.session("gravity", **ON_ARRIVAL) as other:
+            rng = np.random.default_rng(2)
+            for _ in range(300):
+                page[STATES : STATES + 4] = rng.bytes(4)
+                assert other.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        eventually(lambda: described(client, opened.session)["bad_states"])
+        client.call("close", session=opened.session)
+
+
+def test_threads_and_pages_end_with_their_sessions(daemon, client, state):
+    def count():
+        place = f"/proc/{daemon.process.pid}"
+        with open(f"{place}/maps") as file:
+            pages = sum("memfd:torqued" in line for line in file)
+        return pages, len(os.listdir(f"{place}/task")), len(os.listdir(f"{place}/fd"))
+
+    with client.session("gravity", **ON_ARRIVAL) as session:
+        session.step(*state, timeout=PATIENCE)
+    before = count()
+    for _ in range(3):
+        with client.session("gravity", **ON_ARRIVAL) as session:
+            session.step(*state, timeout=PATIENCE)
+            assert count()[1] == before[1] + 1
+    assert count() == before
+
+
+def test_daemon_stops_while_states_arrive(tmp_path, state):
+    folder = tmp_path / "stopping"
+    folder.mkdir()
+    process = started(folder)
+    with process.client() as client:
+        session = client.session("gravity", **ON_ARRIVAL)
+        session.step(*state, timeout=PATIENCE)
+        process.signal(15)
+        output = session.step(*state, timeout=PATIENCE)
+        while not output.is_last:
+            output = session.step(*state, timeout=PATIENCE)
+        assert not output.tau.any()
+        assert process.wait() == 0
+        session.close()
+    assert process.files() == []
+
+
+def test_time_that_is_spent_watching_is_counted(client, state):
+    assert eventually(lambda: client.stats().servo["spun"]) > 0.0  # the daemon has --spin
+    with client.session("gravity", spin=0.002, **ON_ARRIVAL) as session:
+        session.step(*state, timeout=PATIENCE)
+        assert eventually(lambda: described(client, session.number)["spun"]) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"clock": "state"}, "clock: 'state' needs the transport 'memory'"),
+        ({"clock": "moon", "transport": "memory"}, "clock: 'moon' is unknown"),
+        ({"spin": 0.001}, "spin: a session over a socket watches no memory"),
+        ({"spin": -1.0, "transport": "memory"}, r"spin is -1.0, expected 0 … 0.01 s"),
+        ({"spin": 1.0, "transport": "memory"}, r"spin is 1.0, expected 0 … 0.01 s"),
+        ({"spin": "long", "transport": "memory"}, "spin"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(client, fields, message):
+    with pytest.raises(errors.FieldError, match=message):
+        client.call("open", law="gravity", **fields)
+
+
+def test_spinning_is_refused_on_a_single_processor(monkeypatch, tmp_path):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
+    assert checked_spin(0.0, 1.0) == 0.0
+    with pytest.raises(InputError, match="one processor only"):
+        checked_spin(1e-4, 1.0)
+    tmp_path.chmod(0o700)
+    program = (
+        "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
+        "from torqued.server.cli.main import main; sys.exit(main())"
+    )
+    command = [sys.executable, "-c", program, "serve", "--robot", "chain2"]
+    done = subprocess.run(
+        [*command, "--spin", "0.0001", "--folder", tmp_path], capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "one processor only" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_align_ends_before_a_tick_of_the_loop(client, state):
+    with client.session("gravity", transport="memory") as session:
+        output = session.step(*state, timeout=PATIENCE)
+        for lead in (0.0, 3e-4):
+            begin = time.monotonic()
+            due = session.align(lead)
+            ticks = (due - output.deadline) / session.period
+            assert due >= begin + lead - 1e-9
+            assert time.monotonic() >= due - lead - 1e-9
+            assert abs(ticks - round(ticks)) < 1e-4
+        with pytest.raises(ValueError, match=r"lead is 0.1, expected 0 … 0.001 s"):
+            session.align(0.1)
+        phase = (client.hello().deadline - output.deadline) / session.period
+        assert abs(phase - round(phase)) < 1e-4
+
+
+def test_align_needs_the_daemons_clock(client):
+    with client.session("gravity") as session:
+        session._same_clock = False
+        with pytest.raises(TorquedError, match="another one over TCP"):
+            session.align()

@@ -1,0 +1,200 @@
+"""The compiled side of a page: whole frames both ways, under pressure, and who is woken."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from numba import njit
+
+from torqued.client import futex
+from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
+from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
+from torqued.server.loop.memory_frames import (
+    NOTHING,
+    TORN,
+    WHOLE,
+    put_into_page,
+    take_from_page,
+)
+from torqued.server.loop.records import SESSION
+from torqued.server.loop.syscalls import wake_sleeper
+from torqued.server.loop.turns import OF_ARRIVALS, OF_LOOP, end_turn, has_turn
+
+WORDS = 200
+FRAME = 8 * WORDS
+
+
+@njit(nogil=True)
+def take(sessions):
+    return take_from_page(sessions[0])
+
+
+@njit(nogil=True)
+def put(sessions):
+    put_into_page(sessions[0])
+
+
+@njit(nogil=True)
+def put_many(sessions, frame, count):
+    """Frames whose words are all the same, one after the other without a pause."""
+    for k in range(count):
+        frame[:] = k
+        put_into_page(sessions[0])
+
+
+@njit(nogil=True)
+def wake(address):
+    return wake_sleeper(address)
+
+
+@njit(nogil=True)
+def try_turn(sessions, whose):
+    return has_turn(sessions[0], whose)
+
+
+@njit(nogil=True)
+def give_turn(sessions):
+    end_turn(sessions[0])
+
+
+@njit
+def swapped(address, expected, wanted):
+    found = swap_long(address, np.uint64(expected), np.uint64(wanted))
+    fence()
+    return found, load_long(address)
+
+
+class Side:
+    """A page in this process, and a session's record that leads to it."""
+
+    def __init__(self):
+        self.layout = layout = PageLayout.of(FRAME, FRAME)
+        self.page = np.zeros(layout.page_bytes // 8, np.uint64)
+        self.around = np.zeros(WORDS + 2, np.uint64)  # the session's buffer, and what is beside it
+        self.receive, self.send = self.around[1:-1], np.zeros(WORDS, np.uint64)
+        self.records = np.zeros(1, SESSION).view(np.recarray)
+        record = self.records[0]
+        record.page = self.page.ctypes.data
+        record.page_states, record.page_state_slot = layout.states, layout.state_slot
+        record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
+        record.receive, record.receive_size = self.receive.ctypes.data, FRAME
+        record.send, record.send_size = self.send.ctypes.data, FRAME
+
+    @property
+    def words(self):
+        return self.page.view(np.uint32)
+
+    def write_state(self, count, value, lock=None):
+        slot = (self.layout.states + count % self.layout.slots * self.layout.state_slot) // 8
+        self.page[slot + 1 : slot + 1 + WORDS] = value
+        self.page[slot] = 2 * count if lock is None else lock
+        self.words[STATES // 4] = count
+
+    def output(self):
+        """The newest one as a client reads it; None where it is not whole."""
+        count = int(self.words[OUTPUTS // 4])
+        slot = (self.layout.outputs + count % self.layout.slots * self.layout.output_slot) // 8
+        if int(self.page[slot]) != 2 * count:
+            return None
+        frame = self.page[slot + 1 : slot + 1 + WORDS].copy()
+        return frame if int(self.page[slot]) == 2 * count else None
+
+
+@pytest.fixture
+def side():
+    return Side()
+
+
+def test_state_is_taken_once(side):
+    assert take(side.records) == NOTHING
+    side.write_state(1, 7)
+    assert take(side.records) == WHOLE
+    assert (side.receive == 7).all()
+    assert take(side.records) == NOTHING
+
+
+def test_state_under_way_is_torn_and_passed_over_once(side):
+    side.receive[:] = 3
+    side.write_state(1, 7, lock=3)
+    assert [take(side.records), take(side.records)] == [TORN, NOTHING]
+    side.write_state(2, 8)
+    assert take(side.records) == WHOLE
+
+
+@pytest.mark.parametrize("count", [2**32 - 1, 2**31, 5])
+def test_any_count_is_a_slot_of_the_page(side, count):
+    side.write_state(count, 9)
+    assert take(side.records) == WHOLE
+    assert (side.receive == 9).all()
+
+
+def test_garbage_leads_nowhere(side):
+    rng = np.random.default_rng(0)
+    for _ in range(500):
+        side.page[:] = rng.integers(0, 2**63, len(side.page), np.uint64)
+        assert take(side.records) in (TORN, NOTHING)
+        side.write_state(int(rng.integers(2**32)), 2**64 - 1)
+        assert take(side.records) == WHOLE
+    assert side.around[0] == side.around[-1] == 0
+    assert int(side.records[0].page_sent) == 0
+
+
+def test_outputs_that_are_read_are_whole(side):
+    count = 200_000
+    writer = threading.Thread(target=put_many, args=(side.records, side.send, count))
+    put(side.records)  # compiled
+    writer.start()
+    read = 0
+    while writer.is_alive():
+        frame = side.output()
+        if frame is not None:
+            read += 1
+            assert (frame == frame[0]).all()
+    writer.join()
+    assert int(side.words[OUTPUTS // 4]) == count + 1
+    assert read > 0
+
+
+def test_one_sleeper_is_woken_at_a_time(side):
+    address = side.page.ctypes.data + OUTPUTS
+    sleepers = [threading.Thread(target=futex.wait, args=(address, 0, 60.0)) for _ in range(3)]
+    for sleeper in sleepers:
+        sleeper.start()
+    woken = 0
+    while woken < 3:
+        count = wake(np.uint64(address))
+        assert count in (0, 1)
+        woken += count
+        time.sleep(0.001)
+    for sleeper in sleepers:
+        sleeper.join(60.0)
+        assert not sleeper.is_alive()
+
+
+def test_turn_is_one_sides_at_a_time(side):
+    turn = np.zeros(1, np.uint64)
+    assert try_turn(side.records, OF_LOOP)  # no word: always the loop's
+    side.records[0].turn = turn.ctypes.data
+    assert try_turn(side.records, OF_ARRIVALS)
+    assert not try_turn(side.records, OF_LOOP)
+    give_turn(side.records)
+    assert try_turn(side.records, OF_LOOP)
+    assert turn[0] == OF_LOOP
+
+
+def test_swap_takes_place_where_it_was_expected():
+    word = np.array([5], np.uint64)
+    assert swapped(word.ctypes.data, 5, 9) == (5, 9)
+    assert swapped(word.ctypes.data, 5, 1) == (9, 9)
+
+
+def test_words_are_stored_and_loaded():
+    @njit
+    def round_trip(address):
+        store_word(address, np.uint32(2**32 - 1))
+        return load_word(address)
+
+    word = np.zeros(1, np.uint64)
+    assert round_trip(word.ctypes.data) == 2**32 - 1
+    assert word[0] == 2**32 - 1

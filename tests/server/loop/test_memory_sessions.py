@@ -1,0 +1,338 @@
+"""Sessions in shared memory with a daemon in a process of its own."""
+
+import asyncio
+import ctypes
+import mmap
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from eventually import eventually
+
+from torqued.client import AsyncClient, Client, errors
+from torqued.client.endpoints import memory_endpoint
+from torqued.client.memory_channel import handed_over
+from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
+from torqued.common.errors import TorquedError
+from torqued.common.status import FALLBACK, INVALID, LAST, STALE
+from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.transport.memory_pages import MOST_CONNECTIONS
+
+#: s until a frame has to come: no measure of the loop, only an end of waiting.
+PATIENCE = 60.0
+PUNCH_HOLE, KEEP_SIZE = 2, 1  # of fallocate
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    process = DaemonProcess(folder, "arm", "--robot", "panda", **settings).start()
+    yield process
+    assert process.stop() == 0
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def state(daemon):
+    with daemon.client() as client:
+        robot = client.hello()
+    rng = np.random.default_rng(0)
+    return robot.neutral + 0.1 * rng.normal(size=robot.nq), 0.1 * rng.normal(size=robot.nv)
+
+
+@contextmanager
+def page_of(client, **fields):
+    """A session's page as a hostile client has it: number, map, descriptor, layout."""
+    opened = client.call("open", law="gravity", transport="memory", **fields)
+    descriptor = handed_over(opened.endpoint, opened.owner.encode())
+    layout = PageLayout(**opened.memory)
+    page = mmap.mmap(descriptor, layout.page_bytes)
+    try:
+        yield opened.session, page, descriptor, layout
+    finally:
+        page.close()
+        os.close(descriptor)
+        client.call("close", session=opened.session)
+
+
+def described(client, number):
+    return next(item for item in client.sessions() if item["session"] == number)
+
+
+def test_torques_are_those_of_a_socket_to_the_last_bit(client, state):
+    torques = []
+    for transport in ("socket", "memory"):
+        with client.session("passivity", transport=transport, low_pass=0.0) as session:
+            assert session.transport == transport
+            output = session.step(*state, timeout=PATIENCE)
+            assert output.status & FALLBACK == 0
+            torques.append(output.tau.tobytes())
+    assert torques[0] == torques[1]
+
+
+def test_every_state_is_answered_and_the_newest_wins(client, state):
+    with client.session("gravity", transport="memory") as session:
+        for _ in range(50):
+            number = session.send(*state)
+        output = session.step(*state, timeout=PATIENCE)
+        assert output.seen == output.sequence == number + 1
+        described_ = described(client, session.number)
+        assert described_["transport"] == "memory"
+        assert described_["bad_states"] == described_["old_states"] == 0
+
+
+def test_latest_is_none_until_another_output_comes(client, state):
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        first = eventually(session.latest)
+        second = eventually(session.latest)
+        assert second.tick > first.tick
+
+
+def test_orders_and_gains_reach_a_session_in_memory(client, state):
+    with client.session("passivity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        session.hold()
+        session.tune({"bandwidth": 3.0})
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert client.look(session.number).mode == "holding"
+
+
+def test_last_output_has_zero_torque(client, state):
+    session = client.session("gravity", transport="memory")
+    session.step(*state, timeout=PATIENCE)
+    client.call("close", session=session.number)
+    output = session.receive(PATIENCE)
+    while not output.is_last:
+        output = session.receive(PATIENCE)
+    assert output.status == FALLBACK | LAST
+    assert not output.tau.any()
+    assert session.step(*state) is output
+    session.close()
+
+
+def test_states_that_stop_lead_to_the_fallback(tmp_path, state):
+    folder = tmp_path / "strict"
+    folder.mkdir(mode=0o700)
+    process = DaemonProcess(folder, "arm", "--robot", "panda", TORQUED_STALE_TICKS="3").start()
+    try:
+        with process.client() as client, client.session("gravity", transport="memory") as session:
+            session.step(*state, timeout=PATIENCE)
+            output = eventually(lambda: stale(session.receive(PATIENCE)), pause=0.0)
+            assert output.status & FALLBACK
+    finally:
+        assert process.stop() == 0
+
+
+def stale(output):
+    return output if output.status & STALE and output.seen >= 0 else None
+
+
+def test_size_of_a_page_cannot_be_changed(client, state):
+    with page_of(client) as (_, _, descriptor, layout):
+        for size in (0, layout.page_bytes // 2, 2 * layout.page_bytes):
+            with pytest.raises(PermissionError):
+                os.ftruncate(descriptor, size)
+        with pytest.raises(PermissionError):
+            os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_TRUNC)
+        # A hole gives memory back, which comes again as zeros when it is next looked at.
+        libc = ctypes.CDLL(None, use_errno=True)
+        hole = (ctypes.c_int64(0), ctypes.c_int64(layout.page_bytes))
+        assert libc.fallocate(descriptor, PUNCH_HOLE | KEEP_SIZE, *hole) == 0
+        with client.session("gravity", transport="memory") as other:
+            for _ in range(20):
+                assert other.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def test_garbage_harms_nobody_but_its_own_session(client, state):
+    rng = np.random.default_rng(1)
+    with ExitStack() as stack:
+        number, page, _, layout = stack.enter_context(page_of(client))
+        others = [
+            stack.enter_context(client.session("gravity", transport=transport))
+            for transport in ("memory", "socket")
+        ]
+        for _ in range(200):
+            page[:] = rng.bytes(layout.page_bytes)
+            for other in others:
+                output = other.step(*state, timeout=PATIENCE)
+                assert output.status & (FALLBACK | INVALID) == 0
+        assert described(client, number)["bad_states"] > 0
+        assert described(client, number)["states"] == 0
+
+
+def test_session_goes_on_after_a_write_that_was_not_finished(client, state):
+    """What is left by a client that dies in the middle of a write, and another that goes on."""
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        channel = session._channel
+        layout, count = channel._layout, channel._sent + 1
+        slot = layout.states + count % layout.slots * layout.state_slot
+        channel._longs[slot // 8] = 2 * count + 1
+        tick = session.receive(PATIENCE).tick
+        output = eventually(lambda: after(session.receive(PATIENCE), tick + 3), pause=0.0)
+        assert output.status & INVALID == 0  # nobody has looked at it
+        assert described(client, session.number)["bad_states"] == 0
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def after(output, tick):
+    return output if output.tick > tick else None
+
+
+def test_count_without_its_frame_is_a_bad_state_once(client, state):
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        session._channel._words[STATES // 4] += 2  # of which nobody has written anything
+        eventually(lambda: described(client, session.number)["bad_states"])
+        tick = session.receive(PATIENCE).tick
+        eventually(lambda: after(session.receive(PATIENCE), tick + 5), pause=0.0)
+        assert described(client, session.number)["bad_states"] == 1
+        session._channel._sent += 2
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+CONTROLLER = """
+import sys
+import numpy as np
+from torqued.client import Client
+
+client = Client(sys.argv[1], timeout=20.0)
+robot = client.hello()
+session = client.session("gravity", transport="memory")
+while True:
+    session.step(robot.neutral, np.zeros(robot.nv), timeout=20.0)
+    print(session.number, flush=True)
+"""
+
+
+def test_client_that_is_killed_leaves_others_and_no_files(daemon, client, state):
+    before = daemon.files()
+    command = [sys.executable, "-c", CONTROLLER, daemon.endpoint]
+    with client.session("gravity", transport="memory") as mine:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
+            for _ in range(20):
+                number = int(child.stdout.readline())
+            child.kill()
+        assert mine.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert daemon.files() == before
+        client.call("close", session=number)
+
+
+def test_another_process_goes_on_where_one_has_died(client, state):
+    """Whoever has the secret may map the page anew, and counts on."""
+    opened = client.call("open", law="gravity", transport="memory").as_dict()
+    from torqued.client.session import Session
+
+    first = Session(client._context, opened, client.call, client.endpoint)
+    first.step(*state, timeout=PATIENCE)
+    first._channel.close()
+    with Session(client._context, opened, client.call, client.endpoint) as second:
+        second._sequence = first._sequence
+        assert second.step(*state, timeout=PATIENCE).sequence == 2
+
+
+def test_page_is_handed_to_nobody_without_its_secret(client):
+    with page_of(client), pytest.raises(TorquedError, match="knows no such session"):
+        handed_over(memory_endpoint(client.endpoint), b"torqued-000000000000000000000000")
+
+
+def test_connections_that_say_nothing_keep_nobody_out(daemon, client, state):
+    path = memory_endpoint(daemon.endpoint).removeprefix("ipc://")
+    with ExitStack() as stack:
+        for _ in range(2 * MOST_CONNECTIONS):
+            silent = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+            silent.connect(path)
+        with client.session("gravity", transport="memory") as session:
+            session.step(*state, timeout=PATIENCE)
+
+
+def test_socket_that_hands_out_pages_is_the_users_own(daemon):
+    mode = os.stat(memory_endpoint(daemon.endpoint).removeprefix("ipc://")).st_mode
+    assert stat.S_ISSOCK(mode)
+    assert stat.S_IMODE(mode) == 0o600
+
+
+def test_descriptors_and_maps_of_ended_sessions_are_given_back(daemon, client):
+    def count():
+        maps = f"/proc/{daemon.process.pid}/maps"
+        with open(maps) as file:
+            pages = sum("memfd:torqued" in line for line in file)
+        return pages, len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
+
+    client.session("gravity", transport="memory").close()
+    before = count()
+    for _ in range(5):
+        client.session("gravity", transport="memory").close()
+    assert count() == before
+    assert before[0] == 0
+
+
+def test_wrong_transport_is_refused_by_name(client):
+    with pytest.raises(errors.FieldError, match="'carrier pigeon' is unknown, allowed: 'socket'"):
+        client.session("gravity", transport="carrier pigeon")
+    with pytest.raises(errors.FieldError, match="transport"):
+        client.call("open", law="gravity", transport=3)
+
+
+def test_daemon_that_stands_still_is_noticed_by_time(daemon, client, state):
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        daemon.signal(signal.SIGSTOP)
+        try:
+            with pytest.raises(errors.TimeoutError, match="no fresh output within"):
+                for _ in range(20):
+                    session.receive(0.05)
+        finally:
+            daemon.signal(signal.SIGCONT)
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def test_asyncio_has_sessions_in_memory_too(daemon, state):
+    async def control():
+        async with (
+            AsyncClient(daemon.endpoint, timeout=20.0) as client,
+            client.session("gravity", transport="memory") as session,
+        ):
+            output = await session.step(*state, timeout=PATIENCE)
+            return output.sequence, output.status & FALLBACK
+
+    assert asyncio.run(control()) == (1, 0)
+
+
+def test_word_of_outputs_wraps(client, state):
+    """2³² outputs take 49 days; a reader goes by what differs, not by what is larger."""
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        session._channel._taken = (session._channel._words[OUTPUTS // 4] + 7) & 0xFFFFFFFF
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def test_daemon_starts_anew_where_one_was_killed(tmp_path):
+    folder = tmp_path / "killed"
+    folder.mkdir(mode=0o700)
+    process = DaemonProcess(folder, "arm", "--robot", "chain4").start()
+    with Client(process.endpoint, timeout=20.0) as client:
+        session = client.session("gravity", transport="memory")
+        process.kill()
+        with pytest.raises(errors.TimeoutError):
+            session.step(np.zeros(4), np.zeros(4), timeout=0.1)
+        process.start()
+        with client.session("gravity", transport="memory") as session:
+            session.step(np.zeros(4), np.zeros(4), timeout=PATIENCE)
+    assert process.stop() == 0
+    assert process.files() == []

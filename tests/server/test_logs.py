@@ -1,0 +1,145 @@
+"""Lines of the log: what repeats is left out, what programs read is JSON."""
+
+import io
+import json
+import logging
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from eventually import eventually
+
+from torqued.server.logs import QUIET, JsonLines, Repeats, TextLines
+from torqued.server.session_events import COUNTED, SessionEvents
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def lines(clock):
+    """A logger, and what it has written as JSON."""
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    handler.addFilter(Repeats(clock))
+    logger = logging.Logger("torqued.test")
+    logger.addHandler(handler)
+
+    def written():
+        return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+    return logger, written
+
+
+class TestRepeats:
+    def test_a_warning_is_written_once_and_then_counted(self, lines, clock):
+        logger, written = lines
+        for k in range(5):
+            logger.warning("refused %d", k)
+        assert [line["message"] for line in written()] == ["refused 0"]
+        clock.now += QUIET
+        logger.warning("refused %d", 5)
+        assert written()[-1]["message"] == "refused 5"
+        assert written()[-1]["left_out"] == 4
+
+    def test_other_warnings_and_other_sessions_are_no_repetition(self, lines):
+        logger, written = lines
+        logger.warning("late")
+        logger.warning("later")
+        logger.warning("late", extra={"session": 2})
+        assert len(written()) == 3
+
+    def test_information_always_passes(self, lines):
+        logger, written = lines
+        for _ in range(3):
+            logger.info("opened")
+        assert len(written()) == 3
+
+    def test_text_says_how_many_were_left_out(self):
+        record = logging.makeLogRecord({"msg": "late", "levelno": logging.WARNING, "left_out": 7})
+        assert TextLines("%(message)s").format(record) == "late (7 more like it were left out)"
+
+
+def test_json_has_fields_and_the_traceback(lines):
+    logger, written = lines
+    try:
+        raise ValueError("seven\nlines")
+    except ValueError:
+        logger.exception("failed", extra={"event": "failure", "session": 3, "q": np.float64(1.5)})
+    (line,) = written()
+    assert (line["level"], line["event"], line["session"]) == ("error", "failure", 3)
+    assert "ValueError: seven" in line["exception"]
+    assert line["time"].endswith("+00:00")
+
+
+def session(number, status=(), **counters):
+    known = {"session": number, "law": "pd", "client": "local", "status": list(status)}
+    return known | dict.fromkeys(COUNTED, 0) | {"states": 1} | counters
+
+
+class TestSessionEvents:
+    def names(self, events):
+        return [(event.event, event.session) for event in events]
+
+    def test_sessions_come_and_go(self):
+        events = SessionEvents()
+        assert self.names(events.look([session(1)])) == [("opened", 1)]
+        assert self.names(events.look([session(2)])) == [("closed", 1), ("opened", 2)]
+        assert self.names(events.look([session(2)])) == []
+
+    def test_what_goes_on_is_told_when_it_begins(self):
+        events = SessionEvents()
+        events.look([session(1)])
+        assert self.names(events.look([session(1, stale=4)])) == [("stale", 1)]
+        assert self.names(events.look([session(1, stale=9)])) == []
+        assert self.names(events.look([session(1, stale=9)])) == []
+        assert self.names(events.look([session(1, stale=10)])) == [("stale", 1)]
+
+    def test_sessions_that_wait_for_their_first_state_are_not_told_of(self):
+        events = SessionEvents()
+        assert self.names(events.look([session(1, states=0, stale=3)])) == [("opened", 1)]
+        assert self.names(events.look([session(1, states=0, stale=90)])) == []
+        assert self.names(events.look([session(1, states=1, stale=95)])) == []
+        assert self.names(events.look([session(1, states=9, stale=99)])) == [("stale", 1)]
+
+    def test_bits_without_counters(self):
+        events = SessionEvents()
+        events.look([session(1)])
+        found = events.look([session(1, ["SOLVER", "LIMITED_REFERENCE"])])
+        assert self.names(found) == [("solver", 1)]
+        assert self.names(events.look([session(1, ["SOLVER"])])) == []
+
+
+@pytest.mark.slow
+def test_daemon_logs_as_json(folder):
+    environment = {"TORQUED_LOG_FORMAT": "json", "TORQUED_STALE_TICKS": "3"}
+    daemon = DaemonProcess(folder, "logs", "--robot", "chain6", **environment).start()
+
+    def logged():
+        return [json.loads(line) for line in daemon.log.read_text().splitlines()]
+
+    def events():
+        return [line.get("event") for line in logged()]
+
+    with daemon.client() as client, client.session("pd_plus") as robot:
+        eventually(lambda: "opened" in events())
+        robot.step(np.zeros(6), np.zeros(6))
+        eventually(lambda: "stale" in events())
+    eventually(lambda: "closed" in events())
+    assert daemon.stop() == 0
+    ready = next(line for line in logged() if line.get("event") == "ready")
+    assert "6 degrees of freedom" in ready["robot"]
+    assert events()[-1] == "stopped"
+    stale = next(line for line in logged() if line.get("event") == "stale")
+    assert (stale["law"], stale["level"]) == ("pd_plus", "warning")

@@ -1,0 +1,160 @@
+"""What a page shows, without a browser: shapes, history, words."""
+
+import numpy as np
+import pytest
+import trimesh
+
+from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
+from torqued.kernels import Robot
+from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
+from torqued.server.observation.records import session_info
+from torqued.server.viewers.history import MOST_POINTS, SPAN, History, histogram
+from torqued.server.viewers.panels import bar_html, log_html, session_html
+from torqued.server.viewers.poses import frame_poses
+from torqued.server.viewers.shapes import capsules, find_mesh, shapes_of
+
+BOXES = """
+<robot name="boxes">
+  <material name="red"><color rgba="1 0 0 1"/></material>
+  <link name="base"/>
+  <link name="arm">
+    <inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
+    <visual><origin xyz="0 0 0.5"/><geometry><box size="0.1 0.2 1"/></geometry>
+      <material name="red"/></visual>
+    <visual><geometry><mesh filename="{mesh}"/></geometry></visual>
+  </link>
+  <joint name="hinge" type="revolute"><parent link="base"/><child link="arm"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="5" velocity="2"/></joint>
+</robot>"""
+
+
+class TestShapes:
+    def test_boxes_and_meshes_move_with_their_links(self, tmp_path):
+        trimesh.creation.icosphere(radius=0.3).export(tmp_path / "ball.stl")
+        text = BOXES.format(mesh="ball.stl")
+        (tmp_path / "robot.urdf").write_text(text)
+        robot = Robot.from_urdf(tmp_path / "robot.urdf")
+        box, ball = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert (box.frame, ball.frame) == ("arm", "arm")
+        assert np.allclose(box.mesh.extents, [0.1, 0.2, 1.0])
+        assert np.allclose(box.pose[:3, 3], [0, 0, 0.5])
+        assert tuple(box.mesh.visual.face_colors[0]) == (255, 0, 0, 255)
+        assert np.allclose(ball.mesh.extents, 0.6, atol=0.02)
+
+    def test_mesh_that_is_missing_is_left_out(self, tmp_path):
+        text = BOXES.format(mesh="package://nowhere/x.dae")
+        (tmp_path / "robot.urdf").write_text(text)
+        robot = Robot.from_urdf(tmp_path / "robot.urdf")
+        assert len(shapes_of(robot, text, tmp_path / "robot.urdf")) == 1
+
+    def test_packages_are_found_above_the_urdf_and_on_the_ros_path(self, tmp_path, monkeypatch):
+        mesh = tmp_path / "ws" / "my_robot" / "meshes" / "a.stl"
+        mesh.parent.mkdir(parents=True)
+        mesh.touch()
+        urdf = tmp_path / "ws" / "my_robot" / "urdf" / "a.urdf"
+        assert find_mesh("package://my_robot/meshes/a.stl", urdf) == mesh
+        assert find_mesh("package://my_robot/meshes/a.stl", None) is None
+        monkeypatch.setenv("ROS_PACKAGE_PATH", str(tmp_path / "ws"))
+        assert find_mesh("package://my_robot/meshes/a.stl", None) == mesh
+        assert find_mesh(f"file://{mesh}", None) == mesh
+
+    @pytest.mark.parametrize("family", ["chain", "tree", "biped"])
+    def test_capsules_join_the_bodies(self, family):
+        robot = Robot.family(family, 6)
+        poses = frame_poses(robot, robot.neutral())
+        found = capsules(robot)
+        floating = robot.model.base == "floating"
+        assert len(found) == len(robot.model.bodies) - floating
+        for shape in found:
+            assert shape.frame == "" or shape.frame in poses
+            assert np.isfinite(shape.mesh.vertices).all() and len(shape.mesh.faces)
+
+    def test_real_robots_have_all_their_meshes(self):
+        from torqued.kernels.model import catalog
+
+        path = catalog.find_urdf("panda")
+        shapes = shapes_of(Robot.named("panda"), path.read_text(), path)
+        assert {f"panda_link{k}" for k in range(8)} <= {shape.frame for shape in shapes}
+
+
+def session(number=7, closed=None):
+    offset = TICK_HEAD.itemsize
+
+    def part(name, unit):
+        nonlocal offset
+        offset += 16
+        return {"name": name, "shape": [2], "offset": offset - 16, "unit": unit}
+
+    return session_info(
+        {
+            "session": number,
+            "law": "pd",
+            "client": "<me>",
+            "opened": 0.0,
+            "closed": closed,
+            "gains": {},
+            "state": [part("q", "rad"), part("v", "rad/s")],
+            "references": [part("q_ref", "rad")],
+            "outputs": [part("tau", "N m")],
+            "record_bytes": offset,
+            "effort_limit": [10.0, None],
+        }
+    )
+
+
+def ticks(info, times, status=OK):
+    rows = np.zeros(len(times), info.dtype)
+    rows["time"] = (np.asarray(times) * 1e9).astype(np.int64)
+    rows["status"], rows["q"], rows["q_ref"], rows["tau"] = status, 0.5, 0.7, [9.9, -3.0]
+    return rows
+
+
+ROBOT = {"joints": ["one", "<two>"], "limits": {"effort": [1.0, 1.0]}}
+NO_LOOP = np.zeros(0, LOOP_TICK)
+
+
+class TestHistory:
+    def test_ticks_are_thinned_out_and_errors_are_reference_minus_state(self):
+        info, history = session(), History(ROBOT)
+        history.add({7: info}, {7: ticks(info, np.arange(0, 2 * SPAN, 1e-3))}, NO_LOOP)
+        track = history.tracks[7]
+        assert 0.9 * MOST_POINTS < np.sum(track.times() > -SPAN) <= MOST_POINTS + 1
+        assert np.allclose(track.series("error"), 0.2)
+        assert track.series("tau").shape == (len(track.kept), 2)
+        assert track.series("storage").shape[1] == 0
+        assert track.limits.tolist() == [10.0, np.inf]
+
+    def test_status_bits_are_told_when_they_come(self):
+        info, history = session(), History(ROBOT)
+        history.add({7: info}, {7: ticks(info, [0.0, 0.1])}, NO_LOOP)
+        both = CLAMPED | LIMITED_REFERENCE
+        history.add({7: info}, {7: ticks(info, [0.2, 0.3], both)}, NO_LOOP)
+        history.add({7: info}, {7: ticks(info, [0.4], both | STALE)}, NO_LOOP)
+        words = [event.words for event in history.events]
+        assert words == ["opened by <me>", "clamped", "stale"]
+
+    def test_sessions_that_end_go_away(self):
+        info, history = session(), History(ROBOT)
+        history.add({7: info}, {7: ticks(info, [0.0])}, NO_LOOP)
+        history.add({7: session(closed=1.0)}, {}, NO_LOOP)
+        assert not history.tracks and history.events[-1].words == "closed"
+
+    def test_times_of_the_loop(self):
+        history, loop = History(ROBOT), np.zeros(3, LOOP_TICK)
+        loop["time"], loop["deadline"], loop["compute"] = 5000, 2000, 7000
+        history.add({}, {}, loop)
+        assert list(history.lateness) == [3.0] * 3 and list(history.compute) == [7.0] * 3
+        middles, counts = histogram(history.lateness)
+        assert counts.sum() == 3 and middles[0] > 0.0
+        assert histogram([])[1].sum() == 0
+
+
+def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
+    info, history = session(), History(ROBOT)
+    history.add({7: info}, {7: ticks(info, [0.0], CLAMPED)}, NO_LOOP)
+    text = session_html(history.tracks[7], ROBOT["joints"])
+    assert "CLAMPED" in text and "&lt;me&gt;" in text and "&lt;two&gt;" in text
+    assert "9.90 of 10" in text and "-3.00<" in text
+    assert "<me>" not in log_html(history)
+    assert "width:50.0%" in bar_html("x", -30.0, 10.0)
+    assert "right:50%" in bar_html("x", -30.0, 10.0)
