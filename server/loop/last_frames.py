@@ -32,6 +32,7 @@ class Waiting:
     due: float  # s, monotonic, when it is sent next
     until: float  # s, monotonic, when it has been sent often enough, or is given up
     linger: int  # ms that it has to leave once ZeroMQ has it
+    reached: bool  # whether its client has been there: one that is not there has left
 
 
 class LastFrames:
@@ -52,15 +53,17 @@ class LastFrames:
         frame: bytes,
         milliseconds: int,
         sent: bool = False,
+        reached: bool = True,
     ) -> None:
         """Send a frame until its client leaves, for so many ms at most, and close the socket.
 
-        `sent` says whether ZeroMQ has the frame already, a first time.
+        `sent` says whether ZeroMQ has the frame already, a first time; `reached`, whether it has
+        ever taken one for this client, who else may still be connecting.
         """
         now = time.monotonic()
         until = now + 1e-3 * milliseconds
         due = now + REPEAT if sent else now
-        self._waiting.append(Waiting(socket, owner, frame, due, until, milliseconds))
+        self._waiting.append(Waiting(socket, owner, frame, due, until, milliseconds, reached))
         self.flush()
 
     def flush(self, at_once: bool = False) -> bool:
@@ -77,7 +80,7 @@ class LastFrames:
 def settle(item: Waiting, at_once: bool) -> bool:
     """Send a last frame if it is due; whether its socket is closed.
 
-    It is when the time is over, or nobody is there any more.
+    It is when the time is over, or who was there has left.
     """
     now = time.monotonic()
     if now < min(item.due, item.until) and not at_once:
@@ -87,9 +90,10 @@ def settle(item: Waiting, at_once: bool) -> bool:
     except zmq.Again:
         pass  # its client does not read: tried again at the next look
     except zmq.ZMQError:
-        item.until = now  # its client is gone
+        if item.reached:
+            item.until = now
     else:
-        item.due = now + REPEAT
+        item.due, item.reached = now + REPEAT, True
     if now < item.until:
         return False
     item.socket.close(linger=item.linger)

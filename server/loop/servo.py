@@ -373,9 +373,16 @@ class Servo:
             end_memory_link(session.page, session.owner.tobytes(), session.caller)
         if session.socket is None:
             return
-        sent = bool(self.shared.sessions[session.slot].last_sent)
+        record = self.shared.sessions[session.slot]
         owner, frame = session.owner.tobytes(), session.send.tobytes()
-        self.last_frames.add(session.socket, owner, frame, milliseconds, sent)
+        self.last_frames.add(
+            session.socket,
+            owner,
+            frame,
+            milliseconds,
+            sent=bool(record.last_sent),
+            reached=bool(record.outputs),
+        )
 
     def states_of(self, session: Session) -> int:
         """States that a session has been sent and taken, refused ones too."""

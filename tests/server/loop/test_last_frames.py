@@ -90,6 +90,34 @@ def test_client_that_is_gone_is_not_waited_for(clock):
     assert not waiting.flush()
 
 
+def test_client_that_is_still_connecting_gets_its_frame(clock):
+    """It was never there, so that it cannot have left."""
+    waiting, socket = last_frames.LastFrames(), Socket(GONE, GONE, None, GONE)
+    waiting.add(socket, b"owner", b"frame", 200, reached=False)
+    waiting.finish()
+    assert socket.sent == [[b"owner", b"frame"]]
+    assert clock.now < 100.2
+
+
+def test_session_ended_before_its_client_has_connected_tells_it_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(servo, "LAST_FRAME", 60_000)
+    folder = tmp_path / "s"
+    folder.mkdir(mode=0o700)
+    with (
+        InThread(Robot.family("chain", 3), folder) as daemon,
+        daemon.client() as client,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as late,
+    ):
+        opened = client.call("open", law="gravity")
+        client.call("close", session=opened.session)
+        late.linger, late.routing_id = 0, opened.owner.encode()
+        late.connect(opened.endpoint)
+        assert late.poll(1000 * PATIENCE)
+        (status,) = struct.unpack_from("<Q", late.recv(), PAYLOAD + 24)
+        assert status & LAST
+
+
 def test_time_of_all_passes_at_once(clock):
     waiting, sockets = last_frames.LastFrames(), [Socket(zmq.Again()) for _ in range(16)]
     for socket in sockets:
