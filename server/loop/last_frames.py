@@ -12,6 +12,7 @@ time is over. Nobody waits for them, and however many there are, their time pass
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import zmq
@@ -33,6 +34,7 @@ class Waiting:
     until: float  # s, monotonic, when it has been sent often enough, or is given up
     linger: int  # ms that it has to leave once ZeroMQ has it
     reached: bool  # whether its client has been there: one that is not there has left
+    closed: Callable[[], None]  # to be called once the socket is closed
 
 
 class LastFrames:
@@ -54,16 +56,20 @@ class LastFrames:
         milliseconds: int,
         sent: bool = False,
         reached: bool = True,
+        closed: Callable[[], None] = lambda: None,
     ) -> None:
         """Send a frame until its client leaves, for so many ms at most, and close the socket.
 
         `sent` says whether ZeroMQ has the frame already, a first time; `reached`, whether it has
-        ever taken one for this client, who else may still be connecting.
+        ever taken one for this client, who else may still be connecting. `closed` is called when
+        the socket is.
         """
         now = time.monotonic()
         until = now + 1e-3 * milliseconds
         due = now + REPEAT if sent else now
-        self._waiting.append(Waiting(socket, owner, frame, due, until, milliseconds, reached))
+        self._waiting.append(
+            Waiting(socket, owner, frame, due, until, milliseconds, reached, closed)
+        )
         self.flush()
 
     def flush(self, at_once: bool = False) -> bool:
@@ -97,4 +103,5 @@ def settle(item: Waiting, at_once: bool) -> bool:
     if now < item.until:
         return False
     item.socket.close(linger=item.linger)
+    item.closed()
     return True

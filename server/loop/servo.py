@@ -6,6 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -359,7 +360,6 @@ class Servo:
         self.observation.closed(session.number)
         del self.sessions[session.number]
         move(record, FREE)
-        session.caller.transport.end_session(session.number)
 
     def _close_socket(self, session: Session, milliseconds: int) -> None:
         """Close a session's socket; its last frame has that long to arrive.
@@ -382,6 +382,7 @@ class Servo:
             milliseconds,
             sent=bool(record.last_sent),
             reached=bool(record.outputs),
+            closed=partial(session.caller.transport.end_session, session.number),
         )
 
     def states_of(self, session: Session) -> int:
