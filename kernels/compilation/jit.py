@@ -19,6 +19,7 @@ from numba import njit
 
 from torqued.kernels.compilation.cache import KernelCache
 from torqued.kernels.compilation.cache_folder import cache_root, prepare_folder
+from torqued.kernels.compilation.libraries import EntryCompiler, KernelCompiler
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.compilation.target_cpu import choose_processor
 
@@ -69,6 +70,7 @@ def _compile(
         forceinline=inline,
         no_cpython_wrapper=not from_python,
         no_cfunc_wrapper=not from_python,
+        pipeline_class=EntryCompiler if from_python else KernelCompiler,
     )
     if CACHE_FOLDER is not None and not config.DISABLE_JIT:
         dispatcher._cache = KernelCache(function, CACHE_FOLDER)
