@@ -176,6 +176,7 @@ class Ping(Result):
     ready: bool
     name: str  # of the daemon
     robot: str  # of its robot
+    kernels: dict[str, Any]  # kernel: that comes next, done, total
 
 
 class Stats(Result):
@@ -193,7 +194,7 @@ class Stats(Result):
     servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
     sessions: list[dict[str, Any]]
     realtime: dict[str, str]
-    kernels: dict[str, Any]  # while not ready: kernel, done, total
+    kernels: dict[str, Any]  # kernel: that comes next, done, total
     worker: dict[str, Any]
     observation: dict[str, Any]  # the ring: size, records, refused; recorders, with their alarms
 

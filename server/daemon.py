@@ -21,7 +21,9 @@ import zmq
 from torqued.client import codec
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import Robot
-from torqued.kernels.compilation.entries import CompileSummary, compile_all
+from torqued.kernels.compilation.background import Background
+from torqued.kernels.compilation.entries import CompileSummary, can_be_handed_on, compile_all
+from torqued.server import kernels_needed
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
@@ -89,6 +91,7 @@ class Daemon:
         self.robot = robot
         self.source = source  # to load the robot anew
         self.endpoints = endpoints
+        self.cpu = cpu  # the loop's, where it has one
         self.listeners = Listeners(with_tcp=tcp is not None)
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
@@ -115,7 +118,8 @@ class Daemon:
         self.servo.arrival_settings = lambda: realtime(below, False, None)
         self.started = time.monotonic()
         self.ready = False
-        self.preparing = {"kernel": "", "done": 0, "total": 0}
+        self.preparing: dict[str, Any] = {"kernel": "", "done": 0, "total": 0}
+        self.background = Background([])  # kernels that follow when it is ready
         self.stopping = threading.Event()
         self.access_changed = threading.Event()
         self.events, self.control_events = EventLoop(), EventLoop()
@@ -214,23 +218,29 @@ class Daemon:
         self.events.wake()
 
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
-        """Compile every kernel and enter the loop; ready afterwards.
+        """Compile what is needed first and enter the loop; ready afterwards.
 
-        Meanwhile requests are refused as `not_ready`. Raises `Stopped` when told to stop.
+        Meanwhile requests are refused as `not_ready`. All other kernels follow from a process
+        beside this one; where they could not come from there, for want of a cache, they are
+        compiled first as well. Raises `Stopped` when told to stop.
         """
+        needed, others = kernels_needed.needed(), kernels_needed.others()
+        if not can_be_handed_on():
+            needed, others = needed + others, []
+        total = len(needed) + len(others)
         prepared = threading.Event()
         refusing = threading.Thread(target=self._refuse_until, args=(prepared,), name="refusing")
 
-        def go_on(name: str, done: int, total: int) -> None:
+        def go_on(name: str, done: int, of_needed: int) -> None:
             if self.stopping.is_set():
                 raise Stopped
             self.preparing = {"kernel": name, "done": done, "total": total}
             if report:
-                report(name, done, total)
+                report(name, done, of_needed)
 
         refusing.start()
         try:
-            summary = compile_all(go_on)
+            summary = compile_all(go_on, needed)
             require_libzmq()
             self.servo.start()
         except BaseException:
@@ -244,9 +254,19 @@ class Daemon:
         self.servo.wait_for_settings()  # memory that is locked is all there from then on
         self.memory.ready()
         self.ready = True
+        self.background = Background(others, self.cpu)
+        self.background.start()
         if self.flight and self.observation.ring:
             self.flight.start()
         return summary
+
+    @property
+    def kernels(self) -> dict[str, Any]:
+        """How many kernels are here, of how many, and which comes next."""
+        if not self.ready:
+            return self.preparing
+        total, left = self.preparing["total"], self.background.left
+        return {"kernel": self.background.next, "done": total - left, "total": total}
 
     def _refuse_until(self, prepared: threading.Event) -> None:
         while not prepared.is_set():
@@ -289,6 +309,7 @@ class Daemon:
         self.control_events.wake()
         self.control.join()
         self.memory.close()
+        self.background.close()
         self.servo.stop(LINGER)
         if self.flight:
             self.flight.close()  # it has all that the loop has written

@@ -51,7 +51,7 @@ class WideWork(NamedTuple):
     C: Records = array(NUMBER, "columns", "columns")
 
 
-WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element)
+WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element, at_once=True)
 
 #: The arrays behind a handle.
 open_wide = WIDE_LAYOUT.open

@@ -14,7 +14,7 @@ import pickle
 from pathlib import Path
 from typing import Any
 
-from torqued.kernels.compilation import cache_file
+from torqued.kernels.compilation import cache_file, libraries
 from torqued.kernels.compilation.numba_internals import (
     CompileResultCacheImpl,
     FunctionCache,
@@ -84,6 +84,11 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
         class Implementation(CompileResultCacheImpl):  # type: ignore[misc]
             _locator_classes = (Locator,)
+
+            def rebuild(self, target_context: Any, payload: Any) -> Any:
+                if libraries.is_inlined(payload):
+                    return libraries.rebuild(target_context, payload)
+                return super().rebuild(target_context, payload)
 
         self._impl_class = Implementation
         self._writable = os.access(folder, os.W_OK)

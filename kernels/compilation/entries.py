@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,36 +82,39 @@ class CompileSummary:
     cache: str  # the folder, or why there is none
 
 
-def compile_all(report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
-    """Make every kernel ready; `report(name, done, total)` is called before each and at the end.
+def compile_all(
+    report: Callable[[str, int, int], None] | None = None, names: Collection[str] = ()
+) -> CompileSummary:
+    """Make kernels ready; `report(name, done, total)` is called before each and at the end.
 
-    A second process helps where much is missing: it begins at the other end of the list, and what
-    one has put into the cache the other only reads.
+    All of them, unless `names` says which. A second process helps where much is missing: it begins
+    at the other end of the list, and what one has put into the cache the other only reads.
     """
     start = time.perf_counter()
-    missing = [name for name in ENTRIES if not is_cached(name)]
-    from_cache = len(ENTRIES) - len(missing)
-    with _helper() if len(missing) > WORTH_A_HELPER else contextlib.nullcontext():
-        for done, name in enumerate(ENTRIES):
+    names = list(names or ENTRIES)
+    missing = [name for name in names if not is_cached(name)]
+    from_cache = len(names) - len(missing)
+    with _helper(missing) if len(missing) > WORTH_A_HELPER else contextlib.nullcontext():
+        for done, name in enumerate(names):
             if report:
-                report(name, done, len(ENTRIES))
+                report(name, done, len(names))
             getattr(COMPILED, name)
     require_numba()
     if report:
-        report("", len(ENTRIES), len(ENTRIES))
+        report("", len(names), len(names))
     seconds = time.perf_counter() - start
     return CompileSummary(
-        len(ENTRIES), from_cache, seconds, str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM
+        len(names), from_cache, seconds, str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM
     )
 
 
-def compile_backwards() -> None:
+def compile_backwards(names: Sequence[str]) -> None:
     """What the second process does: the last kernel first, until it meets what is there.
 
     However the first process ends, the pipe to it ends with it, and so does this one.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    for name in reversed(ENTRIES):
+    for name in reversed(names):
         if not is_cached(name):
             getattr(COMPILED, name)
 
@@ -121,16 +124,22 @@ def _end_with_parent() -> None:
     os._exit(1)
 
 
+def can_be_handed_on() -> bool:
+    """Whether what another process compiles gets here: through the cache."""
+    return CACHE_FOLDER is not None and os.access(CACHE_FOLDER, os.W_OK)
+
+
 @contextlib.contextmanager
-def _helper() -> Iterator[subprocess.Popen[bytes] | None]:
+def _helper(names: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
     """A process that compiles as well, as long as this one does."""
-    if CACHE_FOLDER is None or not os.access(CACHE_FOLDER, os.W_OK) or (os.cpu_count() or 1) < 2:
+    if not can_be_handed_on() or (os.cpu_count() or 1) < 2:
         yield None
         return
     modules = sorted({dispatcher.py_func.__module__ for dispatcher, _ in ENTRIES.values()})
     program = (
         f"import importlib; [importlib.import_module(name) for name in {modules}]; "
-        "from torqued.kernels.compilation.entries import compile_backwards; compile_backwards()"
+        "from torqued.kernels.compilation.entries import compile_backwards; "
+        f"compile_backwards({names})"
     )
     # A group of its own: Ctrl-C in the terminal is for this process, whose end is the helper's too.
     command = [sys.executable, "-c", program]

@@ -9,7 +9,9 @@ types of its arguments, so that Python can call the compiled code directly (`bin
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,8 +19,10 @@ import llvmlite
 import numba
 from numba import njit
 
+from torqued.common.errors import TorquedError
 from torqued.kernels.compilation.cache import KernelCache
 from torqued.kernels.compilation.cache_folder import cache_root, prepare_folder
+from torqued.kernels.compilation.libraries import EntryCompiler, KernelCompiler
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.compilation.target_cpu import choose_processor
 
@@ -50,6 +54,33 @@ def _prepare_cache() -> tuple[Path | None, str]:
 CACHE_FOLDER, CACHE_PROBLEM = _prepare_cache()
 
 
+class MissingKernelError(TorquedError):
+    """A kernel has to be compiled first, where there is no time for that; `kernel` names it."""
+
+    def __init__(self, kernel: str) -> None:
+        super().__init__(f"kernel {kernel!r} is not compiled yet")
+        self.kernel = kernel
+
+
+class _Patience(threading.local):
+    """Whether a thread may compile."""
+
+    none = False
+
+
+_PATIENCE = _Patience()
+
+
+@contextmanager
+def without_compiling() -> Iterator[None]:
+    """In here, this thread has `MissingKernelError` in place of seconds of compilation."""
+    before, _PATIENCE.none = _PATIENCE.none, True
+    try:
+        yield
+    finally:
+        _PATIENCE.none = before
+
+
 def _compile(
     function: Function,
     arithmetic: set[str] = ARITHMETIC,
@@ -69,6 +100,7 @@ def _compile(
         forceinline=inline,
         no_cpython_wrapper=not from_python,
         no_cfunc_wrapper=not from_python,
+        pipeline_class=EntryCompiler if from_python else KernelCompiler,
     )
     if CACHE_FOLDER is not None and not config.DISABLE_JIT:
         dispatcher._cache = KernelCache(function, CACHE_FOLDER)
@@ -115,9 +147,17 @@ def bind(function: Function) -> Function:
     """
     if config.DISABLE_JIT:
         return function
-    dispatcher, types = ENTRIES[function.__name__]
-    dispatcher.compile(types)
-    return dispatcher.overloads[types].entry_point  # type: ignore[no-any-return]
+    return _compiled(function.__name__).entry_point  # type: ignore[no-any-return]
+
+
+def _compiled(name: str) -> Any:
+    """What numba has made of an entry, now or before."""
+    dispatcher, types = ENTRIES[name]
+    if types not in dispatcher.overloads:
+        if _PATIENCE.none and not is_cached(name):
+            raise MissingKernelError(name)
+        dispatcher.compile(types)
+    return dispatcher.overloads[types]
 
 
 def is_cached(name: str) -> bool:
@@ -129,7 +169,5 @@ def is_cached(name: str) -> bool:
 
 def address_of(name: str) -> int:
     """Address of an entry as a C function, for compiled code that calls it through a pointer."""
-    dispatcher, types = ENTRIES[name]
-    dispatcher.compile(types)
-    result = dispatcher.overloads[types]
+    result = _compiled(name)
     return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))

@@ -19,8 +19,11 @@ class ToolchainError(TorquedError):
 VERSIONS = f"numba {numba.__version__} with llvmlite {llvmlite.__version__}"
 
 try:
+    from llvmlite.binding import parse_bitcode
     from numba.core import cgutils, config
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, CompileResult
     from numba.core.serialize import dumps
     from numba.np.arrayobj import make_array, populate_array
 except ImportError as error:
@@ -28,13 +31,17 @@ except ImportError as error:
 
 __all__ = [
     "VERSIONS",
+    "CompileResult",
     "CompileResultCacheImpl",
+    "Compiler",
     "FunctionCache",
+    "JITCodeLibrary",
     "ToolchainError",
     "_CacheLocator",
     "cgutils",
     "config",
     "dumps",
     "make_array",
+    "parse_bitcode",
     "populate_array",
 ]

@@ -18,7 +18,7 @@ from torqued.common.errors import InputError
 from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
-from torqued.kernels.control import evaluation  # noqa: F401  (registers what it compiles)
+from torqued.kernels.control import evaluation, oscillation  # noqa: F401  (register entries)
 from torqued.kernels.control.friction import Friction
 from torqued.kernels.control.integral import Integral
 from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
@@ -27,6 +27,7 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.springs import MEASURED
@@ -36,6 +37,7 @@ from torqued.kernels.control.stability import (
     checked_delay,
     require_stable,
 )
+from torqued.kernels.control.steps import fill_steps
 from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.primitives.workspace import Workspace
@@ -209,6 +211,7 @@ class Controller:
         record, prepared = self.record[0], self.prepared
         record.law, record.law_memory = address_of(self.law.entry), prepared.law_memory
         record.observer = address_of("observe") if len(self.data.observer) else 0
+        fill_steps(record)
         record.address = self.record.ctypes.data
         record.remembered = prepared.remembered
         record.most_iterations = prepared.iterations

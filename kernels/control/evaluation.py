@@ -2,27 +2,25 @@
 
 references → observer → law → walls → low-pass → limits → oscillation
 references/  observer.py laws/  walls.py                   oscillation.py
+
+What calls these are the steps of steps.py.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from llvmlite import ir
 from numba import typeof, types
-from numba.extending import intrinsic
 
 from torqued.common.status import CLAMPED, NONFINITE, SOLVER, WALL
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.friction import compensate_friction
 from torqued.kernels.control.integral import compensate_bias
-from torqued.kernels.control.oscillation import watch_oscillation
-from torqued.kernels.control.payload import put_on, take_off
+from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.records import CONTROL
-from torqued.kernels.control.references.follow import follow
-from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
+from torqued.kernels.control.steps import call_law, evaluate, follow, guard, put_on, watch
 from torqued.kernels.control.walls import hold_walls
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work
@@ -35,26 +33,15 @@ REACHED = 1e-9
 CONTROLS = typeof(np.zeros(1, CONTROL).view(np.recarray))
 
 
-@intrinsic
-def call_law(typing: Any, function: Any, handle: Any, control: Any) -> Any:
-    """Call the C function at an address: a law, see `law` in law.py."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        word = ir.IntType(64)
-        kind = ir.FunctionType(word, [word, word])
-        return builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
-
-    return types.int64(types.uint64, types.int64, types.uint64), generate
-
-
-@kernel
-def evaluate(handle, control, data):
+@entry(WORK, types.uint64)
+def evaluate_law(handle, address):
     """The observer, then the law, then what friction and bias take. Returns status bits; NONFINITE
     and SOLVER: not to be used.
 
     The payload has to be on. What cannot be used leaves no trace in what law and observer remember.
     """
-    sizes = sizes_of(control)
+    control = control_at(address)
+    sizes, data = sizes_of(control), arrays_of(control)
     keep_memory(control, data)
     data.unmodelled[:] = 0.0
     if control.observer != 0:
@@ -92,11 +79,13 @@ def restore_memory(control, data):
         data.observer[k] = data.kept[n + k]
 
 
-@kernel
-def guard(work, control, sizes, data, dt, has_state):
+@entry(WORK, types.uint64, types.float64)
+def guard_torques(handle, address, dt):
     """What keeps any torque safe: walls, low-pass, limits. Returns status bits."""
+    work, control = open_work(handle), control_at(address)
+    sizes, data = sizes_of(control), arrays_of(control)
     status = 0
-    if has_state and (control.has_walls != 0 or len(data.planes) > 0):
+    if control.has_state != 0 and (control.has_walls != 0 or len(data.planes) > 0):
         status |= hold_walls(work, control, sizes, data, dt)
     for k in range(sizes.torques):
         if not math.isfinite(data.out[k]):  # a state so large that walls or fallback overflow
@@ -105,7 +94,7 @@ def guard(work, control, sizes, data, dt, has_state):
     smooth_torques(control, sizes, data, dt)
     status |= limit(control, sizes, data, dt)
     control.cut = status & (CLAMPED | WALL)
-    return status | watch_oscillation(sizes, data, dt)
+    return status | watch(control, dt)
 
 
 @kernel
@@ -149,9 +138,9 @@ def evaluate_once(handle, controls):
     """One result of the law outside of the loop, within its limits. Returns status bits."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
-    put_on(handle, data)
-    follow(open_work(handle), control, sizes, data, 0.0)
-    control.status = evaluate(handle, control, data) | limit(control, sizes, data, NEVER)
+    put_on(handle, control)
+    follow(handle, control, 0.0)
+    control.status = evaluate(handle, control) | limit(control, sizes, data, NEVER)
     control.cut = control.status & CLAMPED
     take_off(handle, data)
     return control.status
@@ -164,11 +153,11 @@ def step_once(handle, controls, dt):
     Returns status bits.
     """
     control = controls[0]
-    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
-    put_on(handle, data)
-    status = follow(work, control, sizes, data, dt) | evaluate(handle, control, data)
+    sizes, data = sizes_of(control), arrays_of(control)
+    put_on(handle, control)
+    status = follow(handle, control, dt) | evaluate(handle, control)
     if sizes.torques > 0:
-        status |= guard(work, control, sizes, data, dt, True)
+        status |= guard(handle, control, dt, True)
     take_off(handle, data)
     control.status = status
     return status

@@ -9,8 +9,12 @@ from __future__ import annotations
 
 import math
 
+from numba import types
+
 from torqued.common.status import OSCILLATING
-from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.compilation.jit import entry
+from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
+from torqued.kernels.primitives.layout import WORK
 
 #: s over which the mean is taken, and over which swings are forgotten.
 MEAN_TIME, WINDOW = 0.1, 0.25
@@ -20,11 +24,13 @@ BAND = 0.03
 MOST_SWINGS = 6.0
 
 
-@kernel
-def watch_oscillation(sizes, data, dt):
-    """Look at the torques of this tick. Returns status bits."""
+@entry(WORK, types.uint64, types.float64)
+def watch_torques(handle, address, dt):
+    """`watch` of steps.py. Returns status bits."""
     if not dt > 0.0:
         return 0
+    control = control_at(address)
+    sizes, data = sizes_of(control), arrays_of(control)
     slow, forget = 1.0 - math.exp(-dt / MEAN_TIME), math.exp(-dt / WINDOW)
     mean, side, swings = data.swing[0], data.swing[1], data.swing[2]
     status = 0

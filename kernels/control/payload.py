@@ -12,10 +12,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.session_arrays import SessionArrays
+from numba import types
+
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.session_arrays import SessionArrays, arrays_of, control_at
 from torqued.kernels.model.loads import Load, load_of, loads_of
 from torqued.kernels.model.model import Model
+from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.tuples import load3, load6, store3, store6
 from torqued.kernels.primitives.workspace import open_work
 
@@ -100,13 +103,14 @@ def ramp_load(data):
     steps[LEFT] = left - 1
 
 
-@kernel
-def put_on(handle, data):
-    """Add the session's payload to the bodies of a workspace that is not the model's own."""
-    work = open_work(handle)
+@entry(WORK, types.uint64)
+def put_payload_on(handle, address):
+    """`put_on` of steps.py."""
+    work, data = open_work(handle), arrays_of(control_at(address))
     for i in range(len(data.load)):
         if data.load[i, 0] > 0.0:
             add_load(work.bodies[i], data.bare[i], data.load[i])
+    return 0
 
 
 @kernel

@@ -10,6 +10,12 @@ CONTROL = np.dtype(
         ("address", "u8"),  # of this record
         ("law", "u8"),  # address of the law's compiled function
         ("observer", "u8"),  # the same for the observer; 0: none
+        # addresses of the steps of a tick; steps.py
+        ("put_on", "u8"),
+        ("follow", "u8"),
+        ("evaluate", "u8"),
+        ("guard", "u8"),
+        ("watch", "u8"),
         ("law_memory", "u8"),  # address of memory that the law alone uses; 0: none
         ("want", "i8"),  # quantities of a stream; quantities.py
         ("frames", "u8"),  # address of the frames that they are about
@@ -30,6 +36,7 @@ CONTROL = np.dtype(
         ("move_time", "f8"),  # s since a planned movement began
         ("move_seconds", "f8"),  # s that it takes; 0: there is none
         # what comes after the law
+        ("has_state", "i8"),  # 1: the state is not too old for walls to go by
         ("has_walls", "i8"),  # 1: joints have walls
         ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
         ("low_pass", "f8"),  # Hz, of torques; 0: none

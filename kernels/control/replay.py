@@ -6,12 +6,11 @@ from numba import types
 
 from torqued.common.status import NONFINITE, SOLVER
 from torqued.kernels.compilation.jit import entry
-from torqued.kernels.control.evaluation import CONTROLS, evaluate, guard
-from torqued.kernels.control.oscillation import watch_oscillation
-from torqued.kernels.control.payload import put_on, take_off
+from torqued.kernels.control.evaluation import CONTROLS
+from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.steps import evaluate, guard, put_on, watch
 from torqued.kernels.primitives.layout import WORK
-from torqued.kernels.primitives.workspace import open_work
 
 
 @entry(WORK, CONTROLS, types.float64)
@@ -19,11 +18,11 @@ def replay_tick(handle, controls, dt):
     """What a session sends for the state and the references in `data.state`, dt s after the last
     torque. Returns status bits; NONFINITE and SOLVER: not to be used."""
     control = controls[0]
-    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
-    put_on(handle, data)
-    status = evaluate(handle, control, data)
+    sizes, data = sizes_of(control), arrays_of(control)
+    put_on(handle, control)
+    status = evaluate(handle, control)
     if sizes.torques > 0 and status & (NONFINITE | SOLVER) == 0:
-        status |= guard(work, control, sizes, data, dt, True)
+        status |= guard(handle, control, dt, True)
     take_off(handle, data)
     control.status = status
     return status
@@ -37,4 +36,4 @@ def replay_sent(controls, dt):
     for k in range(sizes.torques):
         data.last[k] = data.smooth[k] = data.out[k]
     control.begun = 1
-    return watch_oscillation(sizes, data, dt)
+    return watch(control, dt)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from numba import carray
+
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.plane import PLANE
+from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import MOTION
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
+from torqued.kernels.primitives.workspace import pointer
 
 
 class Sizes(NamedTuple):
@@ -124,6 +128,12 @@ class SessionArrays(NamedTuple):
 
 SESSION = Layout(SessionArrays, Sizes)
 _open, _open_sizes = SESSION.open, SESSION.open_sizes
+
+
+@kernel
+def control_at(address):
+    """The record of a controller."""
+    return carray(pointer(address), 1, CONTROL)[0]
 
 
 @kernel

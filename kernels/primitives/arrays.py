@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
@@ -33,6 +34,7 @@ from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from torqued.kernels.compilation.numba_internals import config, make_array, populate_array
+from torqued.kernels.primitives.array_view import Field, load_word, view_opener
 
 #: A line of the cache: no two arrays share one, and four numbers side by side never lie on two.
 LINE = 64
@@ -98,9 +100,16 @@ class Layout(Generic[ArraysT, SizesT]):
         arrays: type[ArraysT],
         sizes: type[SizesT],
         element: Callable[[np.dtype[Any]], Any] = from_dtype,
+        at_once: bool = False,
     ) -> None:
-        """`element` tells what compiled code takes the elements of an array for."""
+        """`element` tells what compiled code takes the elements of an array for.
+
+        `at_once`: compiled code has all arrays in a tuple from the beginning, in registers as far
+        as there are some. Else it has a view that opens each where it is named: what takes a tenth
+        of a microsecond longer to run, and much less to compile where there are many.
+        """
         self._arrays, self._sizes, self._element = arrays, sizes, element
+        self._at_once = at_once
         self.declared: dict[str, Declared] = _declarations(arrays, _fields(sizes))
         #: The word that holds an array's address; those after it hold its lengths.
         self._words: dict[str, int] = {}
@@ -175,64 +184,58 @@ class Layout(Generic[ArraysT, SizesT]):
         return _by_field(value)
 
     def _compiled_open(self) -> Any:
-        declared, words = self.declared, self._words
-        kinds = [
-            types.Array(self._element(item.dtype), len(item.dims), "C")
-            for item in declared.values()
-        ]
+        fields = {
+            name: self._compiled_array(item, self._words[name])
+            for name, item in self.declared.items()
+        }
+        kinds = [kind for kind, _ in fields.values()]
+        if not self._at_once:
+            words = f"{self._words} {self.declared} {kinds}"
+            return view_opener(self._arrays.__name__, words, fields)
         result = types.BaseTuple.from_types(kinds, self._arrays)
 
-        def build(context: Any, builder: Any, head: Any) -> list[Any]:
-            return [
-                _build_array(context, builder, head, kind, item, words[name])
-                for kind, (name, item) in zip(kinds, declared.items(), strict=True)
-            ]
+        @intrinsic
+        def opened(typing: Any, address: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                head = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
+                arrays = [build(context, builder, head) for _, build in fields.values()]
+                return context.make_tuple(builder, result, arrays)
 
-        return _opener(result, build)
+            return result(address), generate
+
+        return opened
+
+    def _compiled_array(self, declared: Declared, word: int) -> Field:
+        """The type of an array of numba's, and how it is built from its words in the head."""
+        kind = types.Array(self._element(declared.dtype), len(declared.dims), "C")
+
+        def build(context: Any, builder: Any, head: Any) -> Any:
+            made = make_array(kind)(context, builder)
+            data = builder.inttoptr(load_word(builder, head, word), made.data.type)
+            shape = [  # lengths that are known stay constants
+                ir.IntType(64)(dim)
+                if declared.is_constant(dim)
+                else load_word(builder, head, word + 1 + k)
+                for k, dim in enumerate(declared.dims)
+            ]
+            strides = [ir.IntType(64)(declared.dtype.itemsize)]
+            for length in reversed(shape[1:]):
+                strides.insert(0, builder.mul(strides[0], length, flags=["nsw"]))
+            populate_array(made, data, shape, strides, declared.dtype.itemsize, meminfo=None)
+            return made._getvalue()
+
+        return kind, build
 
     def _compiled_sizes(self) -> Any:
         names = _fields(self._sizes)
-        result = types.BaseTuple.from_types([types.int64] * len(names), self._sizes)
-
-        def build(context: Any, builder: Any, head: Any) -> list[Any]:
-            return [_word(builder, head, k) for k in range(len(names))]
-
-        return _opener(result, build)
+        fields: dict[str, Field] = {
+            name: (types.int64, partial(_build_word, k)) for k, name in enumerate(names)
+        }
+        return view_opener(self._sizes.__name__, " ".join(names), fields)
 
 
-def _opener(result: Any, build: Any) -> Any:
-    """A function for kernels: from an address to a tuple of what `build` makes of it."""
-
-    @intrinsic
-    def opened(typing: Any, address: Any) -> Any:
-        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            head = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-            return context.make_tuple(builder, result, build(context, builder, head))
-
-        return result(address), generate
-
-    return opened
-
-
-def _word(builder: Any, head: Any, index: int) -> Any:
-    return builder.load(builder.gep(head, [ir.IntType(64)(index)]), align=8)
-
-
-def _build_array(
-    context: Any, builder: Any, head: Any, kind: Any, declared: Declared, word: int
-) -> Any:
-    """An array of numba's from its words in the head. Lengths that are known stay constants."""
-    made = make_array(kind)(context, builder)
-    data = builder.inttoptr(_word(builder, head, word), made.data.type)
-    shape = [
-        ir.IntType(64)(dim) if declared.is_constant(dim) else _word(builder, head, word + 1 + k)
-        for k, dim in enumerate(declared.dims)
-    ]
-    strides = [ir.IntType(64)(declared.dtype.itemsize)]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length, flags=["nsw"]))
-    populate_array(made, data, shape, strides, declared.dtype.itemsize, meminfo=None)
-    return made._getvalue()
+def _build_word(index: int, context: Any, builder: Any, head: Any) -> Any:
+    return load_word(builder, head, index)
 
 
 def _plain_open(address: int) -> Any:

@@ -21,7 +21,7 @@ from torqued.kernels.primitives.arrays import Layout
 from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import BODY, WORLD, Work, WorkSizes
 
-WORK_LAYOUT = Layout(Work, WorkSizes)
+WORK_LAYOUT = Layout(Work, WorkSizes, at_once=True)
 
 #: The arrays behind a handle: the first line of every entry.
 open_work = WORK_LAYOUT.open

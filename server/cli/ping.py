@@ -26,12 +26,14 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print(as_json(reply.as_dict()))
         else:
-            state = "ready" if reply.ready else progress(client.stats().kernels)
+            state = progress(reply.ready, reply.kernels)
             print(f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})")
         return 0 if reply.ready else 1
 
 
-def progress(kernels: Mapping[str, Any]) -> str:
-    """How far a daemon is that is not ready."""
+def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
+    """How far a daemon is."""
     done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
-    return f"not ready yet, {done} of {total} kernels are{name and f'; now {name}'}"
+    if done == total and ready:
+        return "ready"
+    return f"{'ready' if ready else 'not ready yet'}, {done} of {total} kernels are{name and f'; now {name}'}"

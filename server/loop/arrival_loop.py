@@ -17,9 +17,9 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.primitives.layout import WORK
 from torqued.server.loop.memory_frames import states_written, wait_for_state
 from torqued.server.loop.records import LOOP, SHARED
+from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import OPEN
 from torqued.server.loop.syscalls import now, sleep_until
-from torqued.server.loop.tick import serve_session
 from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
@@ -75,6 +75,6 @@ def answer_arrivals(handle, shared, own):
         wait_for_turn(session, OF_ARRIVALS, mine.clock)
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, session, now(mine.clock))
-            serve_session(handle, mine, session)
+            call_session(main.serve, handle, mine, session)
             session.served = session.arrived = mine.time
         end_turn(session)

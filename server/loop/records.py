@@ -24,6 +24,7 @@ BINS_PER_OCTAVE = 16
 LOOP = np.dtype(
     [
         ("running", "i8"),  # Python sets 0 to stop the loop
+        ("serve", "u8"),  # address of what serves a session; session_call.py
         ("period", "i8"),  # ns
         ("tick", "i8"),  # ticks done
         ("missed", "i8"),  # deadlines that passed before they could be served

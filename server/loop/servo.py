@@ -17,6 +17,7 @@ from torqued.client import errors
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
 from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
@@ -94,6 +95,7 @@ class Servo:
     def start(self) -> None:
         """Enter the loop; compiles it first where the cache has no copy."""
         loop = COMPILED.run_servo
+        self.shared.loop["serve"] = address_of("serve_session")
         self.shared.loop["running"] = 1
         left = self._left
         # The loop's own memory: nothing but its thread can have it.

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import carray
+from numba import carray, types
 
 from torqued.client.frames import OUTPUT_HEAD, PAYLOAD
 from torqued.common.status import (
@@ -29,8 +29,7 @@ from torqued.common.status import (
     STOPPED,
     WALL,
 )
-from torqued.kernels.compilation.jit import entry, kernel, routine
-from torqued.kernels.control.evaluation import evaluate, guard
+from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.fallback import (
     GRAVITY,
     begin_fallback,
@@ -38,24 +37,31 @@ from torqued.kernels.control.fallback import (
     gravity_torque,
 )
 from torqued.kernels.control.law import copy
-from torqued.kernels.control.payload import ASKED, LEFT, TAKEN, put_on, ramp_load, take_off
-from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.payload import ASKED, LEFT, TAKEN, ramp_load, take_off
 from torqued.kernels.control.references.follow import (
     FROM_ORDERS,
     FROM_STATES,
-    follow,
     forget_command,
     hold,
     move,
 )
-from torqued.kernels.control.session_arrays import arrays_of, sizes_of
+from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
 from torqued.kernels.control.springs import motor_velocity
+from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.memory_frames import put_into_page
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
-from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, SHARED, WINDOW
+from torqued.server.loop.records import (
+    BINS,
+    BINS_PER_OCTAVE,
+    LOOP,
+    SESSION,
+    SHARED,
+    WINDOW,
+)
 from torqued.server.loop.ring_writer import write_gains, write_load, write_loop, write_tick
+from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
 from torqued.server.loop.state_frames import age_of, newest_state
 from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_until
@@ -80,7 +86,7 @@ def count(histogram, nanoseconds):
 @kernel
 def control_of(session):
     """The record of a session's controller."""
-    return carray(pointer(session.control), 1, CONTROL)[0]
+    return control_at(session.control)
 
 
 @kernel
@@ -175,7 +181,7 @@ def fallback(work, session, sizes, data, has_state, time, dt):
 
 
 @kernel
-def compute(handle, loop, session, control, data):
+def compute(handle, loop, session, control):
     """Evaluate the law, on the session's time. Returns status bits."""
     session.credit = min(session.credit + session.share, MOST_CREDIT * session.share)
     if session.credit < 0:
@@ -186,16 +192,18 @@ def compute(handle, loop, session, control, data):
         allowed = max(LEAST_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
         control.iterations = min(control.most_iterations, allowed)
     begin = processor_time(loop.clock)
-    status = evaluate(handle, control, data)
+    status = evaluate(handle, control)
     # A virtual processor that is taken away for long counts as one period: no single tick demotes.
     spent = min(processor_time(loop.clock) - begin, loop.period)
     session.credit = max(session.credit - spent, -MOST_DEBT * session.share)
     return status
 
 
-@routine
-def serve_session(handle, loop, session):
-    """One tick of one session."""
+@entry(WORK, types.uint64, types.uint64)
+def serve_session(handle, loop_address, session_address):
+    """One tick of one session; see session_call.py. Returns its status bits."""
+    loop = carray(pointer(loop_address), 1, LOOP)[0]
+    session = carray(pointer(session_address), 1, SESSION)[0]
     control = control_of(session)
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = loop.period * 1e-9
@@ -208,7 +216,7 @@ def serve_session(handle, loop, session):
     moved = data.load_steps[LEFT] != left or data.load_steps[TAKEN] != taken
     if moved or session.recorded == 0:
         write_load(loop, session, data)
-    put_on(handle, data)  # for all that computes until it is taken off
+    put_on(handle, control)  # for all that computes until it is taken off
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -226,8 +234,8 @@ def serve_session(handle, loop, session):
         resume(loop, session, control, sizes, data)
     usable = has_state and session.fallen == 0
     if usable:
-        status |= follow_robot_time(work, control, sizes, data, dt)
-        status |= compute(handle, loop, session, control, data)
+        status |= follow_robot_time(handle, control, dt)
+        status |= compute(handle, loop, session, control)
         usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
     if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
         data.out[:] = 0.0
@@ -238,7 +246,7 @@ def serve_session(handle, loop, session):
         else:
             status |= FALLBACK
             fallback(work, session, sizes, data, has_state, loop.time, dt)
-        status |= guard(work, control, sizes, data, dt, has_state)
+        status |= guard(handle, control, dt, has_state)
         if session.good == 0:  # what is sent before the law's first torque binds it to nothing
             control.begun = 0
         if status & CLAMPED:
@@ -251,16 +259,17 @@ def serve_session(handle, loop, session):
     spent = now(loop.clock) - begin
     send_output(loop, session, data, status, age, spent)
     write_tick(loop, session, control, data, status, usable, age, spent)
+    return status
 
 
 @kernel
-def follow_robot_time(work, control, sizes, data, dt):
+def follow_robot_time(handle, control, dt):
     """References move on with the robot's time: where no state came, they stay. Status bits."""
     passed = control.elapsed
     if control.started == 0:
         passed = dt
     if passed > 0.0:
-        control.followed = follow(work, control, sizes, data, passed)
+        control.followed = follow(handle, control, passed)
     return control.followed
 
 
@@ -337,9 +346,9 @@ def sleep_and_spin(loop):
 def serve(handle, loop, session):
     """What a tick does for an open session."""
     if session.on_arrival == 0:
-        serve_session(handle, loop, session)
+        call_session(loop.serve, handle, loop, session)
     elif wants_watch(loop, session) and has_turn(session, OF_LOOP):
-        serve_session(handle, loop, session)
+        call_session(loop.serve, handle, loop, session)
         session.served = loop.time
         end_turn(session)
 

@@ -63,7 +63,7 @@ def attach(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 
 
 def ping(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    return {"ready": daemon.ready, **names(daemon)}
+    return {"ready": daemon.ready, **names(daemon), "kernels": daemon.kernels}
 
 
 def names(daemon: Daemon) -> dict[str, str]:
@@ -91,7 +91,7 @@ def statistics(daemon: Daemon) -> dict[str, Any]:
         "servo": daemon.servo.statistics(),
         "sessions": daemon.servo.describe(),
         "realtime": daemon.servo.granted,
-        "kernels": daemon.preparing,
+        "kernels": daemon.kernels,
         "worker": daemon.worker.statistics(),
         "observation": daemon.observation.statistics(),
     }

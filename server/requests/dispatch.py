@@ -15,8 +15,9 @@ import zmq
 
 from torqued.client import codec
 from torqued.common import errors
+from torqued.kernels.compilation.jit import MissingKernelError, without_compiling
 from torqued.server.access.rate_limits import RequestRate
-from torqued.server.access.rights import READ, check
+from torqued.server.access.rights import READ, Caller, check
 from torqued.server.requests.limits import LONGEST_INLINE, check_counts, fits_into_a_reply
 from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Operation, checked_name
 from torqued.server.requests.operations import OPERATIONS, names_on
@@ -112,6 +113,23 @@ class Dispatcher:
                     "not_ready", "kernels are still being compiled; `ping` says when ready"
                 )
         fields = operation.fields_of(message)
+        if not self.daemon.background.left:
+            return self._carried_out(operation, fields, caller)
+        try:
+            with without_compiling():
+                return self._carried_out(operation, fields, caller)
+        except MissingKernelError as error:
+            self.daemon.background.ask_for(error.kernel)
+            known = self.daemon.kernels
+            raise errors.error(
+                "not_ready",
+                f"{error}, {known['done']} of {known['total']} are; it comes next: ask again",
+            ) from error
+
+    def _carried_out(
+        self, operation: Operation, fields: Mapping[str, Any], caller: Caller
+    ) -> Result | Deferred:
+        """What an operation gives, or who will say; `Deferred` where that is another process."""
         if operation.carried_out_by == DAEMON:
             return operation.run(self.daemon, fields, caller)  # type: ignore[no-any-return]
         check_counts(fields)

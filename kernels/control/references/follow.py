@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import math
 
+from numba import types
+
 from torqued.common.status import NONFINITE
-from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.law import expand_state
 from torqued.kernels.control.references.frames import (
     brake_frame,
@@ -31,8 +33,15 @@ from torqued.kernels.control.references.joints import (
     plan_joints,
 )
 from torqued.kernels.control.references.motions import JOINTS
-from torqued.kernels.control.session_arrays import first_reference
+from torqued.kernels.control.session_arrays import (
+    arrays_of,
+    control_at,
+    first_reference,
+    sizes_of,
+)
 from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.workspace import open_work
 
 #: Where references come from: the state frames (or calls), or orders of a commander.
 FROM_STATES, FROM_ORDERS = 0, 1
@@ -101,13 +110,15 @@ def is_given(motion, source):
     return orientation >= 0 and math.isfinite(source[orientation])
 
 
-@kernel
-def follow(work, control, sizes, data, dt):
-    """Fill in the references of this tick, dt s after the last. Returns status bits.
+@entry(WORK, types.uint64, types.float64)
+def follow_references(handle, address, dt):
+    """`follow` of steps.py. Returns status bits.
 
     With dt = 0 nothing is limited: one result outside of the loop. Nor is what a session gives
     that asked for that; what it holds and where it is moved is.
     """
+    work, control = open_work(handle), control_at(address)
+    sizes, data = sizes_of(control), arrays_of(control)
     if control.started == 0:
         latch(work, control, sizes, data)
     t, T = control.move_time + dt, control.move_seconds

@@ -1,0 +1,48 @@
+"""Which kernels a daemon has before it is ready, and in which order the others follow.
+
+Needed are what answers requests in compiled code, the loop with all that every session goes
+through, and what requests for dynamics, kinematics and torques call. Laws come next, those that
+most robots are tried with first.
+"""
+
+from __future__ import annotations
+
+from torqued.kernels.compilation.jit import ENTRIES
+from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.steps import STEPS
+
+NEEDED = (
+    "run_servo",
+    "serve_session",
+    "answer_known_requests",
+    "answer_page_requests",
+    "evaluate",
+    *STEPS.values(),
+    "gravity_torque",
+    "finite_vector",
+    "finite_matrix",
+    "finite_tensor",
+    "unit_quaternions_at",
+    "inverse_dynamics",
+    "forward_dynamics",
+    "frame_poses",
+    "mass_matrix",
+    "expand",
+    "expand_position",
+    "project_vector",
+    "project_matrix",
+)
+
+#: What follows first.
+SOON = ("answer_arrivals", "evaluate_once", "observe", *(law.entry for law in LAWS.values()))
+
+
+def needed() -> list[str]:
+    """Kernels without which the daemon is not ready."""
+    return list(dict.fromkeys(NEEDED))
+
+
+def others() -> list[str]:
+    """All that follow, in order."""
+    first = set(NEEDED)
+    return [name for name in dict.fromkeys((*SOON, *ENTRIES)) if name not in first]
