@@ -32,7 +32,7 @@ PATIENCE = 60_000
 
 @pytest.fixture(scope="module")
 def daemon(folder):
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start(from_scratch=True)
     yield process
     assert process.stop() == 0
 
@@ -209,7 +209,7 @@ def test_async_client_has_many_requests_under_way(daemon, robot):
     states = [robot.random_state(rng)[0] for _ in range(20)]
 
     async def ask():
-        async with AsyncClient(daemon.endpoint, timeout=5.0) as client:
+        async with AsyncClient(daemon.endpoint, timeout=60.0) as client:
             assert (await client.ping()).ready
             assert (await client.hello()).nv == 20
             async with client.telemetry() as telemetry:
@@ -352,7 +352,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     monkeypatch.setattr(daemon_module, "compile_all", slow)
     threaded = InThread(robot, folder)
     try:
-        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
+        with Client(threaded.daemon.endpoints.request, timeout=60.0) as client:
             assert client.ping().ready is False
             eventually(lambda: client.stats().kernels["total"])
             kernels = client.stats().kernels
@@ -383,7 +383,7 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
 
     row = replace(OPERATIONS["hello"], run=broken)
     monkeypatch.setitem(OPERATIONS, "hello", row)
-    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=5.0) as client:
+    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=60.0) as client:
         for _ in range(2):
             with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
                 client.hello()

@@ -243,7 +243,7 @@ def test_robot_without_a_file_cannot_be_loaded_anew(tmp_path):
     robot = Robot.family("chain", 2)
     with (
         InThread(robot, tmp_path) as daemon,
-        Client(daemon.endpoint, timeout=5.0) as client,
+        Client(daemon.endpoint, timeout=60.0) as client,
         pytest.raises(errors.ModelError, match="does not come from a file"),
     ):
         client.reload()
