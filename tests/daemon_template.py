@@ -24,7 +24,14 @@ from functools import cache
 from pathlib import Path
 
 #: Read when modules are imported: what they were then is what a fork would have.
-AT_IMPORT = ("NUMBA_", "PYTHON", "TORQUED_CACHE_DIR", "TORQUED_TARGET_CPU", "XDG_CACHE_HOME", "HOME")
+AT_IMPORT = (
+    "NUMBA_",
+    "PYTHON",
+    "TORQUED_CACHE_DIR",
+    "TORQUED_TARGET_CPU",
+    "XDG_CACHE_HOME",
+    "HOME",
+)
 
 
 class Forked:
@@ -105,12 +112,15 @@ def has_all_that(environment: Mapping[str, str]) -> bool:
 
 def load() -> None:
     """Import what `torqued serve` imports, and load what it compiles."""
+    from rich import console, progress  # noqa: F401
+
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server import config, daemon, logs, notify  # noqa: F401
     from torqued.server.cli import compile, main  # noqa: F401
     from torqued.server.loop import arrival_loop, tick  # noqa: F401
     from torqued.server.requests import fast_path_loop, page_requests_loop  # noqa: F401
+    from torqued.server.transport import curve  # noqa: F401
     from torqued.server.worker import source  # noqa: F401
 
     compile_all()

@@ -326,7 +326,9 @@ def test_results_come_through_memory_that_is_used_again(daemon, states):
         assert not Path(shared_memory.FOLDER, batches[2]).exists()  # its name is gone at once
 
 
-def test_results_come_through_the_sockets_where_memory_cannot_be_opened(daemon, states, monkeypatch):
+def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
+    daemon, states, monkeypatch
+):
     q, v = states
     with daemon.client() as client:
         expected = client.batch("dynamics", q=q, v=v).M  # which keeps its memory from being spare
