@@ -20,9 +20,6 @@ LONGEST_START = 400.0
 #: Seconds to stop before a test gives up.
 LONGEST_STOP = 120.0
 
-#: Of daemons, where a test says nothing else.
-SETTINGS = {"TORQUED_STALE_TICKS": "60000", "TORQUED_RING_SIZE": "8"}
-
 
 def free_port(count: int = 3) -> int:
     """The first of so many ports in a row that nobody listens on; below those given at random."""
@@ -42,7 +39,7 @@ class DaemonProcess:
     """`torqued serve` in a folder of the test's own.
 
     States grow stale after a minute, so that torques do not depend on how busy the machine is.
-    Tests of staleness set TORQUED_STALE_TICKS. The ring for observers is a small one.
+    Tests of staleness set TORQUED_STALE_TICKS.
 
     It is forked from a process that has loaded everything already, unless a test wants a program
     of its own, or has changed `command`.
@@ -56,7 +53,7 @@ class DaemonProcess:
         self.log = folder.parent / f"{name}.log"
         arguments = ["serve", "--name", name, "--folder", str(folder), *options]
         self.command = [*self.PROGRAM, *arguments]
-        self.environment = os.environ | SETTINGS | environment
+        self.environment = os.environ | {"TORQUED_STALE_TICKS": "60000"} | environment
         self.process: subprocess.Popen[bytes] | Forked | None = None
 
     def start(self, from_scratch: bool = False) -> "DaemonProcess":

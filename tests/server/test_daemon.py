@@ -283,7 +283,7 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
 
 def test_second_daemon_of_a_name_is_refused(daemon, another):
     second = another("--robot", "chain2", name="chain20")
-    done = subprocess.run(second.command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(second.command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert done.stderr == (
         f"torqued: error: a daemon for 'chain20' already runs on {daemon.endpoint} "
@@ -299,7 +299,7 @@ def test_folder_that_others_may_enter_is_refused(another, tmp_path, mode):
     open_folder.mkdir()
     open_folder.chmod(mode)
     command = [*another("--robot", "chain2").command, "--folder", str(open_folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert "others could command the robot" in done.stderr
 
@@ -320,7 +320,7 @@ def test_command_line_talks_to_the_daemon(daemon):
             [sys.executable, "-m", "torqued.server.cli.main", *arguments],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             env=os.environ | {"TORQUED_FOLDER": str(daemon.folder), "COLUMNS": "200"},
         )
 

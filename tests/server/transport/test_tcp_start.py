@@ -21,7 +21,7 @@ def run_serve(tmp_path, *options, **environment):
     folder.mkdir(mode=0o700)
     process = DaemonProcess(folder, "arm", "--robot", "chain2", *options, **environment)
     return subprocess.run(
-        process.command, capture_output=True, text=True, timeout=120, env=process.environment
+        process.command, capture_output=True, text=True, timeout=600, env=process.environment
     )
 
 

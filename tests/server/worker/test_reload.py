@@ -238,7 +238,7 @@ def test_command_tells_what_was_loaded(daemon, file):
             [sys.executable, "-m", "torqued.server.cli.main", *arguments],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             env=os.environ | {"TORQUED_FOLDER": str(daemon.folder)},
         )
 
