@@ -99,10 +99,11 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert np.array_equal(client.batch("dynamics", q=[q], v=[v]).C[0], client.dynamics(q, v).C)
         with client.session("gravity", gains={"damping": 0.0}) as session:
             assert np.allclose(session.step(q, v).tau, np.clip(robot.gravity(q), -1.0, 1.0))
-        after = client.stats().servo
+        after, later = client.stats().servo, client.stats().servo
         assert after["tick"] > before["tick"]
         assert after["missed"] > before["missed"]  # leaving the loop costs a tick at least
-        assert after["lateness"]["count"] == after["tick"]
+        # Each tick is counted once, from its beginning; the loop goes on while it is read.
+        assert after["tick"] <= after["lateness"]["count"] <= later["tick"] + 1
 
 
 def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
