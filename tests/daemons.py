@@ -88,7 +88,7 @@ class DaemonProcess:
         raise AssertionError(f"daemon is not ready:\n{self.log.read_text()}")
 
     def client(self) -> Client:
-        return Client(self.endpoint, timeout=20.0)
+        return Client(self.endpoint, timeout=60.0)
 
     def files(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob(f"{self.name}.*"))
