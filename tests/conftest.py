@@ -21,7 +21,7 @@ for kind in (Session, AsyncSession):
 # No deadline: the first example may compile kernels, and shared machines stall. A gate for changes
 # must give the same answer twice, so it takes the same examples; developers' runs take new ones.
 settings.register_profile("torqued", deadline=None, max_examples=40)
-settings.register_profile("gate", deadline=None, derandomize=True)
+settings.register_profile("gate", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("gate" if os.environ.get("CI") else "torqued")
 
 
@@ -31,3 +31,9 @@ def pytest_configure(config):
     if not config.option.basetemp and not hasattr(config, "workerinput"):
         config.option.basetemp = tempfile.mkdtemp(prefix="tq-")
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
+
+
+def pytest_collection_modifyitems(items):
+    """Files of slow tests first: what is left for the end is short, whichever process has it."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)

@@ -10,6 +10,8 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
+from daemon_template import Forked, has_all_that, template
+
 from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
 
@@ -38,22 +40,31 @@ class DaemonProcess:
 
     States grow stale after a minute, so that torques do not depend on how busy the machine is.
     Tests of staleness set TORQUED_STALE_TICKS.
+
+    It is forked from a process that has loaded everything already, unless a test wants a program
+    of its own, or has changed `command`.
     """
+
+    PROGRAM = (sys.executable, "-m", "torqued.server.cli.main")
 
     def __init__(self, folder: Path, name: str, *options: str, **environment: str) -> None:
         self.folder, self.name = folder, name
         self.endpoint = request_endpoint(name, folder)
         self.log = folder.parent / f"{name}.log"
         arguments = ["serve", "--name", name, "--folder", str(folder), *options]
-        self.command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
+        self.command = [*self.PROGRAM, *arguments]
         self.environment = os.environ | {"TORQUED_STALE_TICKS": "60000"} | environment
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[bytes] | Forked | None = None
 
-    def start(self) -> "DaemonProcess":
+    def start(self, from_scratch: bool = False) -> "DaemonProcess":
+        program, arguments = tuple(self.command[:3]), self.command[3:]
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen(
-                self.command, stdout=log, stderr=subprocess.STDOUT, env=self.environment
-            )
+            if from_scratch or program != self.PROGRAM or not has_all_that(self.environment):
+                self.process = subprocess.Popen(
+                    self.command, stdout=log, stderr=subprocess.STDOUT, env=self.environment
+                )
+            else:
+                self.process = template().start(arguments, self.environment, self.log)
         try:
             self._wait()
         except BaseException:
@@ -77,7 +88,7 @@ class DaemonProcess:
         raise AssertionError(f"daemon is not ready:\n{self.log.read_text()}")
 
     def client(self) -> Client:
-        return Client(self.endpoint, timeout=20.0)
+        return Client(self.endpoint, timeout=60.0)
 
     def files(self) -> list[str]:
         return sorted(path.name for path in self.folder.glob(f"{self.name}.*"))

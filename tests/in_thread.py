@@ -25,12 +25,12 @@ class InThread:
         self.daemon.run()
 
     def __enter__(self):
-        with Client(self.endpoint, timeout=20.0) as client:
+        with Client(self.endpoint, timeout=60.0) as client:
             eventually(lambda: client.ping().ready, LONGEST_START)
         return self
 
     def client(self):
-        return Client(self.endpoint, timeout=20.0)
+        return Client(self.endpoint, timeout=60.0)
 
     def __exit__(self, *_):
         self.stop()

@@ -44,9 +44,9 @@ FORBIDDEN = {
 }
 
 
-def imported_names(source: str, package: str) -> Iterator[str]:
+def imported_names(tree: ast.Module, package: str) -> Iterator[str]:
     """Absolute names of all that a module of `package` imports, `from a import b` as a.b."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -58,7 +58,7 @@ def imported_names(source: str, package: str) -> Iterator[str]:
 
 
 def breaches(source: str, package: str, forbidden: set[str]) -> list[str]:
-    names = imported_names(source, package)
+    names = imported_names(ast.parse(source), package)
     return [n for n in names if any(n == f or n.startswith(f"{f}.") for f in forbidden)]
 
 
@@ -107,8 +107,8 @@ def modules_of(folder: str) -> dict[str, Path]:
     return found
 
 
-def without_typing(source: str) -> str:
-    """The source without what is imported for types alone."""
+def without_typing(source: str) -> ast.Module:
+    """A module without what is imported for types alone."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -117,7 +117,7 @@ def without_typing(source: str) -> str:
                 ast.Pass() if isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test) else n
                 for n in body
             ]
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return tree
 
 
 def import_graph(sources: dict[str, str]) -> dict[str, set[str]]:

@@ -35,7 +35,7 @@ MOST_EXCEPTIONS = 2
 #: Commands that change nothing, and end by themselves.
 HARMLESS = {"ping", "stats", "call", "models"}
 #: Seconds for a command that takes one.
-LONGEST = 120
+LONGEST = 600
 
 BLOCK = re.compile(r"(?:^<!-- not run: (.*?) -->\n)?^```(\w*)\n(.*?)^```$", re.M | re.S)
 

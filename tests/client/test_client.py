@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 import zmq
+from eventually import PATIENCE, eventually
 
 from torqued.client import Client, TimeoutError, TorquedError, VersionError, codec
 from torqued.client.endpoints import control_endpoint, request_endpoint
@@ -80,19 +81,21 @@ def good(message, **fields):
 
 
 def test_silence_ends_in_a_timeout_after_all_retries(puppet):
-    daemon, client = puppet(lambda message: [])
+    daemon, client = puppet(lambda message: [], timeout=0.3)
     with pytest.raises(TimeoutError, match=r"hello: no reply from .* 3 times"):
         client.hello()
-    assert daemon.operations == ["hello"] * 3
+    eventually(lambda: daemon.operations)
+    # A busy machine may not have connected by the time that the client gives up waiting.
+    assert set(daemon.operations) == {"hello"} and len(daemon.operations) <= 3
 
 
 @pytest.mark.parametrize("operation", ["open", "close", "batch", "reload"])
 def test_what_must_not_happen_twice_is_never_sent_twice(puppet, operation):
     daemon, client = puppet(lambda message: [])
-    client.timeout = 5.0  # of the ping before long work
+    client.timeout = PATIENCE  # of the ping before long work
     with pytest.raises(TimeoutError, match=f"{operation}: no reply"):
-        client.call(operation, client.endpoint, 0.1)
-    assert daemon.operations == [operation]
+        client.call(operation, client.endpoint, 0.3)
+    assert daemon.operations in ([operation], [])  # none where the machine was too busy
 
 
 def test_long_work_is_waited_for_longer_than_other_requests(puppet):
@@ -138,7 +141,7 @@ def test_path_that_no_socket_can_have_is_named(tmp_path):
 
 
 def test_closed_client_says_so(puppet):
-    _, client = puppet(lambda message: [good(message)], timeout=5.0)
+    _, client = puppet(lambda message: [good(message)], timeout=PATIENCE)
     client.hello()
     telemetry = client.telemetry()
     telemetry.close()
@@ -162,7 +165,7 @@ def test_client_works_on_after_a_timeout(puppet):
     client.timeout = 0.05
     with pytest.raises(TimeoutError):
         client.hello()
-    silent[0], client.timeout = False, 5.0
+    silent[0], client.timeout = False, PATIENCE
     assert client.hello().name == "r"
 
 
@@ -170,7 +173,7 @@ def test_reply_to_another_request_is_passed_over(puppet):
     def answer(message):
         return [good({"id": message["id"] - 1}, n=1), good({"id": "x"}, n=2), good(message, n=3)]
 
-    _, client = puppet(answer, timeout=5.0)
+    _, client = puppet(answer, timeout=PATIENCE)
     assert client.hello().n == 3
 
 
@@ -178,7 +181,7 @@ def test_daemon_of_another_version_is_named(puppet):
     def answer(message):
         return [{"protocol": 9, "id": message["id"], "ok": True}]
 
-    _, client = puppet(answer, timeout=5.0)
+    _, client = puppet(answer, timeout=PATIENCE)
     with pytest.raises(VersionError, match="speaks protocol version 9, this client 1"):
         client.hello()
 
@@ -188,7 +191,7 @@ def test_session_that_cannot_be_built_is_closed_again(puppet):
         fields = {"hello": {"nq": 1, "nv": 1}, "open": {"session": 5}}.get(message["op"], {})
         return [good(message, **fields)]
 
-    daemon, client = puppet(answer, timeout=5.0)
+    daemon, client = puppet(answer, timeout=PATIENCE)
     with pytest.raises(KeyError):  # the reply to `open` lacks what a session needs
         client.session("gravity")
     assert daemon.operations == ["hello", "open", "close"]
@@ -217,7 +220,7 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
         fields = {"hello": {"nq": 1, "nv": 1}, "open": opened}.get(message["op"], {})
         return [good(message, **fields)]
 
-    daemon, client = puppet(answer, timeout=5.0)
+    daemon, client = puppet(answer, timeout=PATIENCE)
     session = client.session("gravity")
     with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(1,\)"):
         session.send([0.0, 1.0], [0.0])
@@ -231,7 +234,7 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
 
 
 def test_results_are_attributes(puppet):
-    _, client = puppet(lambda message: [good(message, M=np.eye(2))], timeout=5.0)
+    _, client = puppet(lambda message: [good(message, M=np.eye(2))], timeout=PATIENCE)
     r = client.dynamics([0.0])
     assert np.array_equal(r.M, np.eye(2))
     assert "M" in r

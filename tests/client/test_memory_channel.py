@@ -5,6 +5,7 @@ import os
 import threading
 
 import pytest
+from eventually import PATIENCE, eventually
 from golden import FRAMES
 from test_protocol_document import marked, rows
 
@@ -46,18 +47,17 @@ def test_bytes_of_a_page_are_the_documents(page):
     state = bytearray.fromhex(next(iter(FRAMES.values()))[-1])
     channel = MemoryChannel(page, opened())
     channel.send(state)
-    sleeping = threading.Thread(target=channel.wait, args=(30.0,))
+    sleeping = threading.Thread(target=channel.wait, args=(PATIENCE,))
     sleeping.start()
     found = mmap.mmap(page, 0)
-    while not found[132]:
-        pass
+    eventually(lambda: found[132], pause=0.0)
     shown = bytearray(len(found))
     for start, text in rows(marked("page bytes")):
         data = bytes.fromhex(text.replace(" ", ""))
         shown[int(start) : int(start) + len(data)] = data
     assert found[:] == bytes(shown)
     futex.wake(channel._address + OUTPUTS)
-    sleeping.join(30.0)
+    sleeping.join(PATIENCE)
     assert not sleeping.is_alive()
     found.close()
     channel.close()
@@ -67,7 +67,7 @@ def test_bytes_of_a_page_are_the_documents(page):
 def test_output_that_comes_wakes_who_waits(page, spin):
     channel, daemon = MemoryChannel(page, opened(spin)), mmap.mmap(page, 0)
     found = []
-    waiting = threading.Thread(target=lambda: found.append(channel.receive(30.0)))
+    waiting = threading.Thread(target=lambda: found.append(channel.receive(PATIENCE)))
     waiting.start()
     put_output(daemon, 1, 7)
     while waiting.is_alive():
@@ -93,16 +93,20 @@ def test_frames_that_are_read_are_whole(page):
     thread = threading.Thread(target=write)
     thread.start()
     try:
-        read = 0
-        for _ in range(20_000):
-            data = channel.newest()
-            if data is not None:
+        tried = read = 0
+
+        def is_read():
+            nonlocal tried, read
+            tried += 1
+            if (data := channel.newest()) is not None:
                 read += 1
                 assert data == data[:1] * OUTPUT_BYTES
+            return tried >= 20_000 and read
+
+        eventually(is_read, pause=0.0)
     finally:
         done.set()
         thread.join()
-    assert read > 0
     daemon.close()
     channel.close()
 

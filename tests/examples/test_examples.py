@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 #: Seconds for a program that needs a fraction of one, or for npm to fetch four packages.
-LONGEST = 120
+LONGEST = 600
 
 
 @pytest.fixture(scope="module")

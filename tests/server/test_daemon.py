@@ -32,7 +32,7 @@ PATIENCE = 60_000
 
 @pytest.fixture(scope="module")
 def daemon(folder):
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start(from_scratch=True)
     yield process
     assert process.stop() == 0
 
@@ -209,7 +209,7 @@ def test_async_client_has_many_requests_under_way(daemon, robot):
     states = [robot.random_state(rng)[0] for _ in range(20)]
 
     async def ask():
-        async with AsyncClient(daemon.endpoint, timeout=5.0) as client:
+        async with AsyncClient(daemon.endpoint, timeout=60.0) as client:
             assert (await client.ping()).ready
             assert (await client.hello()).nv == 20
             async with client.telemetry() as telemetry:
@@ -283,7 +283,7 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
 
 def test_second_daemon_of_a_name_is_refused(daemon, another):
     second = another("--robot", "chain2", name="chain20")
-    done = subprocess.run(second.command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(second.command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert done.stderr == (
         f"torqued: error: a daemon for 'chain20' already runs on {daemon.endpoint} "
@@ -299,7 +299,7 @@ def test_folder_that_others_may_enter_is_refused(another, tmp_path, mode):
     open_folder.mkdir()
     open_folder.chmod(mode)
     command = [*another("--robot", "chain2").command, "--folder", str(open_folder)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2
     assert "others could command the robot" in done.stderr
 
@@ -320,7 +320,7 @@ def test_command_line_talks_to_the_daemon(daemon):
             [sys.executable, "-m", "torqued.server.cli.main", *arguments],
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
             env=os.environ | {"TORQUED_FOLDER": str(daemon.folder), "COLUMNS": "200"},
         )
 
@@ -352,7 +352,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     monkeypatch.setattr(daemon_module, "compile_all", slow)
     threaded = InThread(robot, folder)
     try:
-        with Client(threaded.daemon.endpoints.request, timeout=5.0) as client:
+        with Client(threaded.daemon.endpoints.request, timeout=60.0) as client:
             assert client.ping().ready is False
             eventually(lambda: client.stats().kernels["total"])
             kernels = client.stats().kernels
@@ -383,7 +383,7 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
 
     row = replace(OPERATIONS["hello"], run=broken)
     monkeypatch.setitem(OPERATIONS, "hello", row)
-    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=5.0) as client:
+    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=60.0) as client:
         for _ in range(2):
             with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
                 client.hello()

@@ -3,9 +3,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
+from eventually import PATIENCE, eventually
 from rich.console import Console
 
 from torqued.kernels.compilation import entries as compiled
@@ -128,24 +128,25 @@ def has_ended(pid):
         return True
 
 
+@pytest.mark.slow
 def test_interruption_while_compiling_ends_all_at_once_without_a_traceback(compiling):
     process, helper = compiling("compile")
     assert helper and not has_ended(helper)
     os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
     assert err == "interrupted; kernels that are ready stay in the cache\n"
-    while not has_ended(helper):  # sees that the pipe to it has closed
-        time.sleep(0.01)
+    eventually(lambda: has_ended(helper))  # sees that the pipe to it has closed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_daemon_that_still_compiles_stops_at_once_and_leaves_no_files(compiling, tmp_path, number):
     folder = tmp_path / "run"
     process, _ = compiling("serve", "--robot", "chain2", "--folder", str(folder))
     assert list(folder.iterdir())
     os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (0, "")
     assert out == "stopped before it was ready\n"
     assert not list(folder.iterdir())

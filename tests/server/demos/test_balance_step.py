@@ -52,7 +52,9 @@ class Step:
         return found
 
 
-@pytest.mark.parametrize("name", ["go2", "solo12", "laikago"])
+@pytest.mark.parametrize(
+    "name", ["go2", *(pytest.param(name, marks=pytest.mark.slow) for name in ("solo12", "laikago"))]
+)
 def test_a_foot_is_lifted_swings_and_is_placed(name):
     row = next(item for item in ROWS if item.name == name and item.kind != "arm")
     described = describe(row)

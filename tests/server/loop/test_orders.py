@@ -5,7 +5,7 @@ import threading
 
 import numpy as np
 import pytest
-from eventually import eventually
+from eventually import PATIENCE, eventually
 from fuzzing import fields_for, good_fields
 from in_thread import InThread
 
@@ -13,7 +13,6 @@ from torqued.client import OperationError, RequestError, TorquedError, errors
 from torqued.common.status import FALLBACK, LIMITED_REFERENCE, STALE, STOPPED
 from torqued.kernels import Robot
 
-PATIENCE = 10.0
 NV = 3
 
 
@@ -26,7 +25,7 @@ def robot():
 def daemon(robot, tmp_path):
     folder = tmp_path / "s"
     folder.mkdir(mode=0o700)
-    with InThread(robot, folder, stale_after=1.0) as daemon:
+    with InThread(robot, folder, stale_after=60.0) as daemon:
         yield daemon
 
 
@@ -82,8 +81,7 @@ def test_session_holds_until_it_is_moved_and_then_holds_there(driver, commander)
     commander.take(number, lease=60.0)
     assert commander.look(number).mode == "holding"
     goal = driver.q + 0.3
-    seconds = commander.move(number, {"q_ref": goal})
-    assert 0.2 < seconds < 5.0
+    assert commander.move(number, {"q_ref": goal}, seconds=2.0) == pytest.approx(2.0)
     seen = []
     eventually(lambda: seen.append(reference(commander, number)) or seen[-1][0] == goal[0])
     seen = np.array(seen)[:, 0]
@@ -255,10 +253,24 @@ def test_without_states_the_torque_fades_to_gravity_where_asked_for(robot, tmp_p
         options = {"without_states": "gravity", "hold": 0.0, "fade": 0.01, "low_pass": 0.0}
         with client.session("pd", **options) as session:
             q = robot.neutral() + 0.1
-            session.step(q, np.zeros(NV), timeout=PATIENCE)
+            until_fallen(client, session, q)
             fallen = lambda: session.receive(PATIENCE)  # noqa: E731
             eventually(lambda: fallen().status & (STALE | FALLBACK) == STALE | FALLBACK)
             eventually(lambda: np.allclose(fallen().tau, robot.gravity(q)))
+
+
+def until_fallen(client, session, q):
+    """Send states until one was in time for the law, and then none until the fallback has begun.
+
+    On a busy machine a state may be too old by the time it comes, and before the law's first
+    torque there is nothing to fall back from.
+    """
+
+    def has_fallen():
+        session.step(q, np.zeros(NV), timeout=PATIENCE)
+        return client.sessions()[0]["fallbacks"]
+
+    assert eventually(has_fallen, pause=0.3) == 1
 
 
 def test_fallback_is_left_by_resume_alone(robot, tmp_path):
@@ -270,12 +282,15 @@ def test_fallback_is_left_by_resume_alone(robot, tmp_path):
         client.session("pd") as session,
     ):
         q, v = robot.neutral() + 0.1, np.zeros(NV)
-        session.step(q, v, timeout=PATIENCE)
-        eventually(lambda: client.sessions()[0]["fallbacks"] == 1)
+        until_fallen(client, session, q)
         for _ in range(100):
             assert session.step(q, v, timeout=PATIENCE).status & FALLBACK
-        session.resume()
-        eventually(lambda: session.step(q, v, timeout=PATIENCE).status & FALLBACK == 0)
+
+        def is_resumed():
+            session.resume()  # again, where the machine was too busy for a state to come in time
+            return session.step(q, v, timeout=PATIENCE).status & FALLBACK == 0
+
+        eventually(is_resumed)
 
 
 ORDERS = ("take", "give", "hold", "move", "command", "resume", "look", "stop", "recover", "tune")

@@ -53,7 +53,7 @@ def connect(daemon, keys):
     """Clients by the name of their key."""
     made = []
 
-    def client(name, timeout=5.0, retries=2):
+    def client(name, timeout=60.0, retries=2):
         made.append(
             Client(daemon.tcp, timeout, retries, key=keys.folder / f"{name}.key")
             if name
@@ -307,7 +307,7 @@ def test_oversized_message_ends_the_connection_and_not_the_daemon(connect, local
 
 def test_async_client_has_keys_too(daemon, keys):
     async def ask():
-        async with AsyncClient(daemon.tcp, timeout=5.0, key=keys.folder / "reader.key") as client:
+        async with AsyncClient(daemon.tcp, timeout=60.0, key=keys.folder / "reader.key") as client:
             return await asyncio.gather(client.hello(), client.ping())
 
     hello, ping = asyncio.run(ask())
@@ -334,7 +334,7 @@ def test_limits_are_per_client(tmp_path, keys):
     ).start()
 
     def over(name):
-        return Client(tcp, timeout=5.0, key=keys.folder / f"{name}.key")
+        return Client(tcp, timeout=60.0, key=keys.folder / f"{name}.key")
 
     try:
         # One key counts as one client over however many connections; another key is another.

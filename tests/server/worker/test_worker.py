@@ -4,7 +4,6 @@ import os
 import re
 import signal
 import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +11,7 @@ import pytest
 import zmq
 from agreement import assert_agree
 from daemons import DaemonProcess
+from eventually import PATIENCE, eventually
 from in_thread import InThread
 
 from torqued.client import Client, codec, errors, shared_memory
@@ -24,9 +24,6 @@ from torqued.server.worker.worker import MOST_JOBS
 pytestmark = pytest.mark.slow
 
 NV = 20
-#: Tries, a hundredth of a second apart, before a test gives up waiting for something.
-MOST_TRIES = 3000
-
 #: Of the largest entry: a batch adds in another order.
 ROUNDING = 1e-12
 
@@ -46,7 +43,7 @@ def daemon(tmp_path_factory):
 
 @pytest.fixture
 def fresh(tmp_path_factory):
-    """A daemon whose worker has done nothing, and may be killed with it."""
+    """A daemon whose worker has done nothing, and that may be ended."""
     yield from started(tmp_path_factory.mktemp("sockets"))
 
 
@@ -81,14 +78,6 @@ class Asking:
     def wait(self):
         self.thread.join()
         return self
-
-
-def until(condition):
-    for _ in range(MOST_TRIES):
-        if condition():
-            return
-        time.sleep(0.01)
-    raise AssertionError("waited in vain")
 
 
 def is_alive(pid):
@@ -130,7 +119,7 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         os.kill(pid, signal.SIGSTOP)  # the longest of batches
         asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
         queued = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
-        until(lambda: client.stats().worker["queued"] == 1)
+        eventually(lambda: client.stats().worker["queued"] == 1)
         assert client.stats().worker["job"]["operation"] == "batch of dynamics"
         for k in range(20):
             assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
@@ -147,25 +136,30 @@ def test_progress_of_a_batch_is_in_the_statistics(daemon, states):
     q = np.tile(states[0], (100, 1))
     with daemon.client() as client:
         idle_worker(client, states)
-        asking = Asking(daemon, "solve_mass", q=q, b=q, coordinates="pinocchio")
         seen = set()
-        while asking.thread.is_alive():
-            job = client.stats().worker["job"]
-            if job:
-                assert job["total"] in (0, len(q))  # 0 before the first report
-                seen.add(job["done"])
-        assert asking.wait().reply.x.shape == q.shape
-    assert any(0 < done < len(q) for done in seen)
+
+        def is_seen_in_between():
+            asking = Asking(daemon, "solve_mass", q=q, b=q, coordinates="pinocchio")
+            while asking.thread.is_alive():
+                job = client.stats().worker["job"]
+                if job:
+                    assert job["total"] in (0, len(q))  # 0 before the first report
+                    seen.add(job["done"])
+            assert asking.wait().reply.x.shape == q.shape
+            return any(0 < done < len(q) for done in seen)
+
+        eventually(is_seen_in_between)
 
 
-def test_killed_worker_is_reported_and_replaced(fresh, robot, states):
+def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
     q, _ = states
-    with fresh.client() as client:
+    with daemon.client() as client:
         pid = idle_worker(client, states)
+        before = client.stats().worker
         os.kill(pid, signal.SIGSTOP)
-        asking = Asking(fresh, "dynamics", q=q, want=["g"])
-        queued = Asking(fresh, "dynamics", q=q, want=["g"])
-        until(lambda: client.stats().worker["queued"] == 1)
+        asking = Asking(daemon, "dynamics", q=q, want=["g"])
+        queued = Asking(daemon, "dynamics", q=q, want=["g"])
+        eventually(lambda: client.stats().worker["queued"] == 1)
         os.kill(pid, signal.SIGKILL)
         outcomes = [asking.wait(), queued.wait()]  # whichever came first was under way
         (failed,) = [outcome.error for outcome in outcomes if outcome.error]
@@ -176,15 +170,16 @@ def test_killed_worker_is_reported_and_replaced(fresh, robot, states):
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
         assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
         worker = client.stats().worker
-        assert (worker["deaths"], worker["failed"], worker["done"]) == (1, 1, 2)
+        assert all(worker[key] == before[key] + 1 for key in ("deaths", "failed", "done"))
         assert worker["pid"] != pid
 
 
-def test_worker_killed_while_idle_is_replaced(fresh, states):
-    with fresh.client() as client:
+def test_worker_killed_while_idle_is_replaced(daemon, states):
+    with daemon.client() as client:
         pid = idle_worker(client, states)
+        deaths = client.stats().worker["deaths"]
         os.kill(pid, signal.SIGKILL)
-        until(lambda: client.stats().worker["deaths"] == 1)
+        eventually(lambda: client.stats().worker["deaths"] == deaths + 1)
         assert idle_worker(client, states) not in (pid, None)
 
 
@@ -202,7 +197,7 @@ def test_worker_ends_with_the_daemon(fresh, states, number):
         pid = idle_worker(client, states)
         fresh.signal(number)
         fresh.wait()
-        until(lambda: not is_alive(pid))
+        eventually(lambda: not is_alive(pid))
     if number == signal.SIGKILL:
         fresh.start()  # takes away what is left
 
@@ -213,7 +208,7 @@ def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
         pid = idle_worker(client, states)
         os.kill(pid, signal.SIGSTOP)  # nor does it end by itself
         both = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(2)]
-        until(lambda: client.stats().worker["queued"] == 1)
+        eventually(lambda: client.stats().worker["queued"] == 1)
         assert fresh.stop() == 0
         for asking in both:
             assert asking.wait().error.code == "stopping"
@@ -226,7 +221,7 @@ def test_more_jobs_than_may_wait_are_refused(daemon, states):
         pid = idle_worker(client, states)
         os.kill(pid, signal.SIGSTOP)
         waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + 1)]
-        until(lambda: client.stats().worker["queued"] == MOST_JOBS)
+        eventually(lambda: client.stats().worker["queued"] == MOST_JOBS)
         with pytest.raises(errors.OperationError) as caught:
             client.batch("dynamics", q=q, want=["g"])
         assert caught.value.code == "busy"
@@ -239,7 +234,8 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
     wrong = q.copy()
     wrong[17, 3] = np.inf
     with daemon.client() as client:
-        failed = client.stats().worker["failed"]
+        worker = client.stats().worker
+        failed, deaths = worker["failed"], worker["deaths"]
         for fields, code in [
             ({"operation": "dynamics"}, "missing_field"),
             ({"q": q}, "missing_field"),
@@ -256,7 +252,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
             client.batch("dynamics", q=wrong, v=v)
         assert caught.value.state == 17
         worker = client.stats().worker
-        assert worker["deaths"] == 0
+        assert worker["deaths"] == deaths
         assert worker["failed"] == failed + 3  # the others never came to the worker
         assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
 
@@ -264,13 +260,14 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
 def test_strangers_at_the_workers_socket_are_not_heard(daemon, states):
     with daemon.client() as client, zmq.Context() as context:
         idle_worker(client, states)
+        deaths = client.stats().worker["deaths"]
         with context.socket(zmq.DEALER) as socket:
             socket.linger = 1000
             socket.connect(f"ipc://{daemon.folder}/chain20.worker.sock")
             for parts in ([b""], [b"x", b"y", b"z"], [codec.encode({"event": "ready"}), b""]):
                 socket.send_multipart(parts)
         assert client.batch("dynamics", q=states[0], v=states[1]).M.shape == (200, NV, NV)
-        assert client.stats().worker["deaths"] == 0
+        assert client.stats().worker["deaths"] == deaths
 
 
 @pytest.mark.parametrize(
@@ -280,7 +277,7 @@ def test_strangers_at_the_workers_socket_are_not_heard(daemon, states):
 def test_worker_that_cannot_start_is_reported(tmp_path, robot, states, monkeypatch, program, words):
     tmp_path.chmod(0o700)
     monkeypatch.setattr("sys.executable", program)
-    with InThread(robot, tmp_path) as daemon, Client(daemon.endpoint, timeout=5.0) as client:
+    with InThread(robot, tmp_path) as daemon, Client(daemon.endpoint, timeout=PATIENCE) as client:
         for _ in range(2):
             with pytest.raises(errors.InternalError, match=words):
                 client.batch("dynamics", q=states[0], want=["g"])
@@ -305,9 +302,9 @@ def test_model_survives_the_way_to_the_worker(load):
     assert np.array_equal(here["J"][frames[0]], there["J"][frames[0]])
 
 
-def test_results_come_through_memory_that_is_used_again(fresh, states):
+def test_results_come_through_memory_that_is_used_again(daemon, states):
     q, v = states
-    with fresh.client() as client:
+    with daemon.client() as client:
         asked = []
         ask = client._ask
         client._ask = lambda *args: asked.append(args[3].get("memory")) or ask(*args)
@@ -329,9 +326,11 @@ def test_results_come_through_memory_that_is_used_again(fresh, states):
         assert not Path(shared_memory.FOLDER, batches[2]).exists()  # its name is gone at once
 
 
-def test_results_come_through_the_sockets_where_memory_cannot_be_opened(fresh, states, monkeypatch):
+def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
+    daemon, states, monkeypatch
+):
     q, v = states
-    with fresh.client() as client:
+    with daemon.client() as client:
         expected = client.batch("dynamics", q=q, v=v).M  # which keeps its memory from being spare
         monkeypatch.setattr(shared_memory, "NAME", re.compile("none"))
         assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
@@ -341,9 +340,9 @@ def test_results_come_through_the_sockets_where_memory_cannot_be_opened(fresh, s
 
 
 @pytest.mark.parametrize("memory", ["/etc/passwd", "torqued-" + "0" * 32, ""])
-def test_names_of_other_files_lead_nowhere(fresh, states, memory):
+def test_names_of_other_files_lead_nowhere(daemon, states, memory):
     q, v = states
-    with fresh.client() as client:
+    with daemon.client() as client:
         reply = client.call("batch", operation="dynamics", q=q, v=v, memory=memory)
         name = reply["memory"]["file"] if "memory" in reply else None
         assert name != memory
