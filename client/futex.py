@@ -12,11 +12,9 @@ import functools
 import os
 import threading
 
+from torqued.client.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.common.errors import TorquedError
 
-#: Number of the system call, by machine.
-SYSTEM_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-FUTEX_WAIT, FUTEX_WAKE = 0, 1
 EVERYBODY = 0x7FFFFFFF
 
 _machine = os.uname().machine

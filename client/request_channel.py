@@ -16,12 +16,9 @@ import struct
 from typing import Any
 
 from torqued.client.memory_channel import MemoryChannel, asked_for
+from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 
-#: Bytes before a body.
-SIZE = 8
 _size = struct.Struct("<Q")
-#: Bytes of bodies at the most; what is larger goes over the socket.
-LARGEST_REQUEST, LARGEST_REPLY = 64 * 1024, 320 * 1024
 
 #: Operations that go through memory: those that compute something and change nothing, so that they
 #: may be asked once more where a reply does not fit.
@@ -46,7 +43,7 @@ class RequestChannel(MemoryChannel):
         super().__init__(descriptor, attached | sizes)
         self._connection = connection
 
-    def ask(self, request: bytes) -> None:
+    def ask(self, request: bytes | memoryview) -> None:
         """Hand over the body of a request."""
         self.send(_size.pack(len(request)) + request)
 
