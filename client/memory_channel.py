@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Self
 
 from torqued.client import futex
@@ -113,8 +113,8 @@ class MemoryChannel:
                     return data
         return None
 
-    def _frame_in(self, place: memoryview) -> bytes:
-        return place.tobytes()
+    #: The bytes of a frame; a function of C, as there is nothing else to do.
+    _frame_in: Callable[[memoryview], bytes] = staticmethod(memoryview.tobytes)
 
     def receive(self, seconds: float) -> bytes | None:
         data = self.newest()

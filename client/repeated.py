@@ -45,7 +45,7 @@ class Repeated:
             known = self._requests.get(key)
         except TypeError:  # maps among the fields
             return codec.request(identity, operation, fields)
-        if known is not None and known.fill(identity, fields):
+        if known is not None and identity >= codec.FIRST_ID and known.fill(identity, fields):
             return known.body
         data = codec.request(identity, operation, fields)
         if known is None and _is_simple(fields) and _has_short_id(identity, len(fields)):

@@ -47,7 +47,8 @@ class RequestChannel(MemoryChannel):
         """Hand over the body of a request."""
         self.send(_size.pack(len(request)) + request)
 
-    def _frame_in(self, place: memoryview) -> bytes:
+    @staticmethod
+    def _frame_in(place: memoryview) -> bytes:
         size: int = _size.unpack_from(place)[0]
         return place[SIZE : SIZE + min(size, LARGEST_REPLY)].tobytes()
 

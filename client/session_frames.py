@@ -26,8 +26,9 @@ SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", 
 OLDEST_OUTPUT = 0.02
 
 
-#: Where a value is in an output frame: its first and last number, and its shape if no vector.
-Place = tuple[int, int, tuple[int, ...] | None]
+#: Where a value is in an output frame: its first byte, and its shape.
+Place = tuple[int, tuple[int, ...]]
+FLOAT = np.dtype(np.float64)
 
 
 class Output:
@@ -63,11 +64,8 @@ class Output:
             if name not in self._places:
                 known = ", ".join(self._places)
                 raise AttributeError(f"no {name!r} in this output; there are {known}")
-            start, end, shape = self._places[name]
-            value = np.frombuffer(self._data, np.float64)[start:end]
-            if shape is not None:
-                value = value.reshape(shape)
-            self._made[name] = value
+            offset, shape = self._places[name]
+            value = self._made[name] = np.ndarray(shape, FLOAT, self._data, offset)
         return value
 
     def __repr__(self) -> str:
@@ -132,7 +130,9 @@ class SessionFrames:
             # What is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
-        self._output_places = dict(number_range(part) for part in opened["outputs"])
+        self._output_places: dict[str, Place] = {
+            part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]
+        }
         self._output_bytes = int(opened["output_bytes"])
         self._q, self._v = (memoryview(self._places[name]) for name in ("q", "v"))
         self._freshness = Freshness(same_clock)
@@ -232,15 +232,6 @@ class SessionFrames:
     def _answers(self, output: Output, sequence: int) -> bool:
         """Whether an output has seen a state, or no other will."""
         return output._head[SEEN] >= sequence or output.is_last
-
-
-def number_range(part: Mapping[str, Any]) -> tuple[str, Place]:
-    """An array's name, and where it is in a frame.
-
-    Frames are whole numbers of 8 bytes.
-    """
-    shape, start = tuple(part["shape"]), part["offset"] // 8
-    return part["name"], (start, start + math.prod(shape), None if len(shape) == 1 else shape)
 
 
 def part_of(frame: bytes | bytearray, part: Mapping[str, Any]) -> Array:
