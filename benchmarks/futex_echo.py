@@ -51,15 +51,16 @@ def asking(file: Path) -> Iterator[Callable[[], object]]:
         words = view.cast("I")
         address = address_of(view)
         asked, answered = ASKED // 4, ANSWERED // 4
+        wake, wait = futex.Word(address + ASKED).wake, futex.Word(address + ANSWERED).wait
 
         def exchange() -> None:
             before = words[answered]
             words[asked] = (before + 1) & 0xFFFFFFFF
-            futex.wake(address + ASKED)
+            wake()
             for _ in range(LONGEST):
                 if words[answered] != before:
                     return
-                futex.wait(address + ANSWERED, before, 1.0)
+                wait(before, 1.0)
             raise NotStarted("the futex ping-pong gets no answer")
 
         try:

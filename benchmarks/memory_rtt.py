@@ -112,7 +112,7 @@ def sessions(
 
         def stepping(**options: object) -> Measure:
             session = stack.enter_context(client.session(LAW, **options))
-            return paced(lambda: session.step(q, v, timeout=10.0))
+            return paced(lambda: session.step(q, v, timeout=10.0).tau)
 
         floor = stack.enter_context(ping_pong(folder))
         on_arrival = stepping(transport="memory", clock="state")

@@ -35,7 +35,7 @@ class BaseClient(Methods):
         self.timeout = timeout
         self.retries = retries
         self.closed = False
-        self._identities = itertools.count(1)
+        self._identities = itertools.count(codec.FIRST_ID)
         self._results = SharedMemory(self.endpoint)
 
     @classmethod

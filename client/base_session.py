@@ -44,15 +44,8 @@ class BaseSession(SessionFrames):
         self._channel.send(frame)
         return self._sequence
 
-    def _parse(self, data: bytes) -> Output:
-        """An output; with the last one the client leaves, so that the daemon knows it arrived."""
-        output = super()._parse(data)
-        if output.is_last:
-            self._leave()
-        return output
-
     def _leave(self) -> None:
-        """Disconnect."""
+        """Disconnect, so that the daemon knows that the last output has arrived."""
         self._channel.close()
 
     def latest(self) -> Output | None:

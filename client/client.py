@@ -13,18 +13,17 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import zmq
 
-from torqued.client import codec
 from torqued.client.arm import Arm, only_torque_session
-from torqued.client.base_client import BaseClient, no_reply, of_my_version
+from torqued.client.base_client import BaseClient, no_reply
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.operations import LONG, Request
+from torqued.client.repeated import Repeated
 from torqued.client.request_memory import RequestMemory
 from torqued.client.results import Result
 from torqued.client.session import Session
@@ -60,7 +59,8 @@ class Client(BaseClient, ContextManager):
         spin: float | None = None,
     ) -> None:
         super().__init__(daemon, timeout, retries, key, server_key)
-        self._memory = RequestMemory(self, transport, spin)
+        self._repeated = Repeated()
+        self._memory = RequestMemory(self, self._repeated, transport, spin)
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
@@ -106,7 +106,7 @@ class Client(BaseClient, ContextManager):
         operation: str,
         endpoint: str | None,
         timeout: float | None,
-        fields: Mapping[str, Any],
+        fields: dict[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
@@ -115,11 +115,11 @@ class Client(BaseClient, ContextManager):
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
         for _ in range(attempts):
-            reply = self._memory.exchange(operation, fields, timeout)
-            if reply is None:
-                reply = self._exchange(endpoint, operation, fields, timeout)
-            if reply is not None:
-                return codec.result_of(of_my_version(reply, endpoint))
+            result = self._memory.exchange(operation, fields, timeout)
+            if result is None:
+                result = self._exchange(endpoint, operation, fields, timeout)
+            if result is not None:
+                return result
             self._disconnect(endpoint)
         raise no_reply(operation, endpoint, timeout, attempts)
 
@@ -131,27 +131,25 @@ class Client(BaseClient, ContextManager):
             raise TimeoutError(f"{operation}: {error}") from None
 
     def _exchange(
-        self, endpoint: str, operation: str, fields: Mapping[str, Any], timeout: float
+        self, endpoint: str, operation: str, fields: dict[str, Any], timeout: float
     ) -> dict[str, Any] | None:
-        """One request and its reply, or None when time is up."""
+        """One request and what its reply holds, or None when time is up."""
         socket = self._connected(endpoint)
         if self._waits.get(endpoint) != timeout:
             socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
         identity = next(self._identities)
-        socket.send(codec.request(identity, operation, fields))
+        socket.send(self._repeated.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
         try:
-            reply = codec.decode_reply(
-                socket.recv()
-            )  # waits that long; to poll first would take longer
+            data = socket.recv()  # waits that long; to poll first would take longer
         except zmq.Again:
             return None
-        while reply.get("id") not in (identity, None):  # to a request that was given up
+        while (result := self._repeated.result(operation, identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
             if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
-            reply = codec.decode_reply(socket.recv())
-        return reply
+            data = socket.recv()
+        return result
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:

@@ -14,16 +14,17 @@ class Freshness:
     """Ages of outputs by the times that they carry, s."""
 
     def __init__(self, same_clock: bool) -> None:
-        self._offset: float | None = 0.0 if same_clock else None
+        self._offset: float | None = None
         self._same_clock = same_clock
         self._newest = 0.0
 
     def age(self, made: float, now: float) -> float:
         """Age at `now`, by our clock, of an output that was made at `made`, by the daemon's."""
         difference = now - made
-        if not self._same_clock:
-            slower = DRIFT * max(0.0, made - self._newest)
-            known = difference if self._offset is None else self._offset + slower
-            self._offset = min(known, difference)
+        if self._same_clock:
+            return max(0.0, difference)
+        slower = DRIFT * max(0.0, made - self._newest)
+        known = difference if self._offset is None else self._offset + slower
+        self._offset = min(known, difference)
         self._newest = max(self._newest, made)
-        return max(0.0, difference - (self._offset or 0.0))
+        return max(0.0, difference - self._offset)

@@ -8,24 +8,26 @@ them.
 from __future__ import annotations
 
 import ctypes
+import functools
 import os
 import threading
 
+from torqued.client.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.common.errors import TorquedError
 
-#: Number of the system call, by machine.
-SYSTEM_CALLS = {"x86_64": 202, "aarch64": 98, "riscv64": 98}
-FUTEX_WAIT, FUTEX_WAKE = 0, 1
 EVERYBODY = 0x7FFFFFFF
 
 _machine = os.uname().machine
 _futex = SYSTEM_CALLS.get(_machine)
-_syscall = ctypes.CDLL(None, use_errno=True).syscall
-_syscall.restype = ctypes.c_long
-_syscall.argtypes = [
-    *(ctypes.c_long, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32),
-    *(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32),
-]
+# Without declared types and `use_errno`, a call takes a third of the time: what is no small number
+# is handed over as an object of ctypes. The first gives the interpreter's lock back meanwhile.
+_syscall = ctypes.CDLL(None).syscall
+_quick_syscall = ctypes.PyDLL(None).syscall
+give_way = ctypes.CDLL(None).sched_yield
+
+#: Whether other processors see stores in their order, and loads are done in theirs: then `barrier`
+#: is needed only between a store and a load after it.
+STAYS_IN_ORDER = _machine == "x86_64"
 
 
 class Timespec(ctypes.Structure):
@@ -44,15 +46,36 @@ def require_futex() -> None:
         )
 
 
+class Word:
+    """A word of shared memory to sleep on, with the arguments of its system calls made ready.
+
+    One thread at a time may wait.
+    """
+
+    def __init__(self, address: int) -> None:
+        place = ctypes.c_void_p(address)
+        self._limit, self._seconds = Timespec(), 0.0
+        self._wait = functools.partial(_syscall, _futex, place, FUTEX_WAIT)
+        self._until = ctypes.byref(self._limit)
+        #: Wakes whoever sleeps here.
+        self.wake = functools.partial(_quick_syscall, _futex, place, FUTEX_WAKE, EVERYBODY)
+
+    def wait(self, expected: int, seconds: float) -> None:
+        """Sleep while the word is `expected`, so long at most; may return early."""
+        if seconds != self._seconds:
+            self._seconds = seconds
+            self._limit.seconds, self._limit.nanoseconds = int(seconds), int(seconds % 1.0 * 1e9)
+        self._wait(expected, self._until)
+
+
 def wait(address: int, expected: int, seconds: float) -> None:
     """Sleep while the word at an address is `expected`, so long at most; may return early."""
-    limit = Timespec(int(seconds), int(seconds % 1.0 * 1e9))
-    _syscall(_futex, address, FUTEX_WAIT, expected, ctypes.addressof(limit), None, 0)
+    Word(address).wait(expected, seconds)
 
 
 def wake(address: int) -> None:
     """Wake whoever sleeps on the word at an address."""
-    _syscall(_futex, address, FUTEX_WAKE, EVERYBODY, None, None, 0)
+    Word(address).wake()
 
 
 _lock = threading.local()

@@ -13,15 +13,12 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Mapping
 from typing import Any
 
 from torqued.client.memory_channel import MemoryChannel, asked_for
+from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 
-#: Bytes before a body.
-SIZE = 8
-#: Bytes of bodies at the most; what is larger goes over the socket.
-LARGEST_REQUEST, LARGEST_REPLY = 64 * 1024, 320 * 1024
+_size = struct.Struct("<Q")
 
 #: Operations that go through memory: those that compute something and change nothing, so that they
 #: may be asked once more where a reply does not fit.
@@ -37,25 +34,30 @@ class RequestChannel(MemoryChannel):
     """The client's side of a page for requests."""
 
     def __init__(
-        self, descriptor: int, connection: socket.socket, attached: Mapping[str, Any]
+        self, descriptor: int, connection: socket.socket, attached: dict[str, Any]
     ) -> None:
-        super().__init__(descriptor, {**attached, "output_bytes": SIZE + LARGEST_REPLY})
+        sizes = {
+            "state_bytes": SIZE + LARGEST_REQUEST,
+            "output_bytes": SIZE + LARGEST_REPLY,
+        }
+        super().__init__(descriptor, attached | sizes)
         self._connection = connection
 
-    def ask(self, request: bytes) -> None:
+    def ask(self, request: bytes | memoryview) -> None:
         """Hand over the body of a request."""
-        self.send(struct.pack("<Q", len(request)) + request)
+        self.send(_size.pack(len(request)) + request)
 
-    def _frame_at(self, begin: int) -> bytes:
-        size = min(self._longs[begin // 8], LARGEST_REPLY)
-        return bytes(self._bytes[begin + SIZE : begin + SIZE + size])
+    @staticmethod
+    def _frame_in(place: memoryview) -> bytes:
+        size: int = _size.unpack_from(place)[0]
+        return place[SIZE : SIZE + min(size, LARGEST_REPLY)].tobytes()
 
     def close(self) -> None:
         super().close()
         self._connection.close()
 
 
-def request_channel(endpoint: str, attached: Mapping[str, Any]) -> RequestChannel:
+def request_channel(endpoint: str, attached: dict[str, Any]) -> RequestChannel:
     """The channel that the reply of `attach` describes; `endpoint` as this client reaches it."""
     descriptor, connection = asked_for(endpoint, attached["owner"].encode())
     try:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torqued.client import codec
 from torqued.client.endpoints import reachable
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
     from torqued.client.client import Client
+    from torqued.client.repeated import Repeated
     from torqued.client.request_channel import RequestChannel
 
 TRANSPORTS = ("socket", "memory")
@@ -20,7 +19,9 @@ TRANSPORTS = ("socket", "memory")
 class RequestMemory:
     """Begun with the first request that it is for, and anew after a silence."""
 
-    def __init__(self, client: Client, transport: str, spin: float | None) -> None:
+    def __init__(
+        self, client: Client, repeated: Repeated, transport: str, spin: float | None
+    ) -> None:
         if transport not in TRANSPORTS:
             known = " or ".join(map(repr, TRANSPORTS))
             raise ValueError(f"transport is {transport!r}, expected {known}")
@@ -29,13 +30,13 @@ class RequestMemory:
             raise TorquedError(
                 f"transport 'memory' is for a daemon on this machine, not at {client.endpoint}"
             )
-        self._client, self._spin = client, spin
+        self._client, self._repeated, self._spin = client, repeated, spin
         self._channel: RequestChannel | None = None
 
     def exchange(
-        self, operation: str, fields: Mapping[str, Any], timeout: float
+        self, operation: str, fields: dict[str, Any], timeout: float
     ) -> dict[str, Any] | None:
-        """One request and its reply; None where it has to go over the socket."""
+        """One request and what its reply holds; None where it has to go over the socket."""
         if not self._is_used:
             return None
         from torqued.client.request_channel import LARGEST_REQUEST, OPERATIONS
@@ -43,7 +44,7 @@ class RequestMemory:
         if operation not in OPERATIONS:
             return None
         identity = self._client.next_identity()
-        request = codec.request(identity, operation, fields)
+        request = self._repeated.request(identity, operation, fields)
         if len(request) > LARGEST_REQUEST:
             return None
         channel = self._channel or self._attach()
@@ -52,9 +53,9 @@ class RequestMemory:
         while (data := channel.receive(deadline - time.monotonic())) is not None:
             if not data:  # its reply does not fit
                 return None
-            reply = codec.decode_reply(data)
-            if reply.get("id") in (identity, None):  # else of a request that was given up
-                return reply
+            result = self._repeated.result(operation, identity, data, self._client.endpoint)
+            if result is not None:
+                return result
         self.close()
         return None
 

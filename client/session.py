@@ -142,11 +142,13 @@ class Session(BaseSession, ContextManager):
         """
         if self._last is not None:
             return self._last
-        sequence = self.send(q, v, *references, at=at, **named)
+        self._channel.send(self._pack(q, v, references, named, at))
+        sequence, left = self._sequence, timeout
         deadline = time.monotonic() + timeout
         while True:
-            output = self.receive(max(0.001, deadline - time.monotonic()))
+            output = self.receive(left)
             if self._answers(output, sequence):
                 return output
+            left = max(0.001, deadline - time.monotonic())
             if time.monotonic() > deadline:
                 raise TimeoutError(f"no output for state {sequence} within {timeout} s")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,40 +20,63 @@ Array = NDArray[np.float64]
 
 #: Of an output's head, in order.
 HEAD_NAMES = tuple(name for name, _, _ in OUTPUT_FIELDS)
+SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", "deadline"))
 
 #: s: outputs that are older when they are read are passed over.
 OLDEST_OUTPUT = 0.02
 
 
-@dataclass(frozen=True)
+#: Where a value is in an output frame: its first byte, and its shape.
+Place = tuple[int, tuple[int, ...]]
+FLOAT = np.dtype(np.float64)
+
+
 class Output:
-    """One output frame. Values by name as attributes: `output.tau`, `output.M`."""
+    """One output frame. Values by name as attributes: `output.tau`, `output.M`.
 
-    tick: int  # of the loop; what is missing was not received
-    sequence: int  # of the state that was used; -1 before the first
-    seen: int  # of the newest state that had come, used or refused
-    status: int  # bits; 0 is good
-    age: float  # s, of the state that was used, at the tick
-    compute: float  # s
-    time: float  # s, the daemon's monotonic clock at the tick
-    deadline: float  # s, when the tick should have begun
-    stamp: float  # s, when that state was measured, by the sender's own clock
-    success_rate: float  # share of the last 100 ticks that had a torque of the law
-    values: Mapping[str, Array] = field(default_factory=dict)
+    Nothing is made of the frame but what is asked for: a controller that waits for its torque has
+    no use for the rest.
+    """
 
-    @classmethod
-    def of(cls, head: tuple[Any, ...], values: Mapping[str, Array]) -> Self:
-        """From the numbers of a head, in order; takes a third of the time of `Output(…)`."""
-        output = cls.__new__(cls)
-        output.__dict__.update(zip(HEAD_NAMES, head, strict=True), values=values)
-        return output
+    __slots__ = ("_data", "_head", "_made", "_places")
+
+    if TYPE_CHECKING:
+        tick: int  # of the loop; what is missing was not received
+        sequence: int  # of the state that was used; -1 before the first
+        seen: int  # of the newest state that had come, used or refused
+        status: int  # bits; 0 is good
+        age: float  # s, of the state that was used, at the tick
+        compute: float  # s
+        time: float  # s, the daemon's monotonic clock at the tick
+        deadline: float  # s, when the tick should have begun
+        stamp: float  # s, when that state was measured, by the sender's own clock
+        success_rate: float  # share of the last 100 ticks that had a torque of the law
+
+    def __init__(self, head: tuple[Any, ...], data: bytes, places: Mapping[str, Place]) -> None:
+        self._head, self._data, self._places = head, data, places
+        self._made: dict[str, Array] = {}
 
     def __getattr__(self, name: str) -> Array:
-        values = self.__dict__.get("values", {})
-        if name in values:
-            value: Array = values[name]
-            return value
-        raise AttributeError(f"no {name!r} in this output; there are {', '.join(values)}")
+        if name in Output.__slots__:  # of an object that is being copied, and has nothing yet
+            raise AttributeError(name)
+        value = self._made.get(name)
+        if value is None:
+            if name not in self._places:
+                known = ", ".join(self._places)
+                raise AttributeError(f"no {name!r} in this output; there are {known}")
+            offset, shape = self._places[name]
+            value = self._made[name] = np.ndarray(shape, FLOAT, self._data, offset)
+        return value
+
+    def __repr__(self) -> str:
+        numbers = zip(HEAD_NAMES, self._head, strict=True)
+        shown = [f"{name}={value!r}" for name, value in (*numbers, *self.values.items())]
+        return f"Output({', '.join(shown)})"
+
+    @property
+    def values(self) -> Mapping[str, Array]:
+        """All of them by name."""
+        return {name: getattr(self, name) for name in self._places}
 
     @property
     def status_names(self) -> list[str]:
@@ -64,7 +86,11 @@ class Output:
     @property
     def is_last(self) -> bool:
         """Whether the session has ended with this output."""
-        return self.status & LAST != 0
+        return self._head[STATUS] & LAST != 0
+
+
+for _k, _name in enumerate(HEAD_NAMES):
+    setattr(Output, _name, property(lambda output, k=_k: output._head[k]))
 
 
 class SessionFrames:
@@ -104,8 +130,11 @@ class SessionFrames:
             # What is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
-        self._output_parts = [number_range(part) for part in opened["outputs"]]
+        self._output_places: dict[str, Place] = {
+            part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]
+        }
         self._output_bytes = int(opened["output_bytes"])
+        self._q, self._v = (memoryview(self._places[name]) for name in ("q", "v"))
         self._freshness = Freshness(same_clock)
         self._deadline: float | None = None  # s, of a tick of the loop: its phase
         self._last: Output | None = None  # once the session has ended: all that it has to say
@@ -137,8 +166,21 @@ class SessionFrames:
         References come in their order, or by name; those that are not given stay as they are. What
         else is measured has to be there.
         """
-        self._put("q", q)
-        self._put("v", v)
+        try:
+            self._q[:], self._v[:] = q, v
+        except (TypeError, ValueError):  # no arrays of such numbers, or of other shapes
+            self._put("q", q)
+            self._put("v", v)
+        if references or named or self.measured:
+            self._put_others(references, named)
+        self._sequence += 1
+        stamp = time.monotonic()
+        STATE_HEAD.pack_into(
+            self._frame, PAYLOAD, self._sequence, stamp, stamp if at is None else at
+        )
+        return self._frame
+
+    def _put_others(self, references: Sequence[Any], named: Mapping[str, Any]) -> None:
         for name in self.measured:
             if name not in named:
                 raise ValueError(f"{name} is missing, law {self.law!r} needs it with every state")
@@ -152,12 +194,6 @@ class SessionFrames:
                 known = ", ".join([*self.measured, *self.references]) or "none"
                 raise ValueError(f"no reference {name!r}, this session has: {known}")
             self._put(name, value)
-        self._sequence += 1
-        stamp = time.monotonic()
-        STATE_HEAD.pack_into(
-            self._frame, PAYLOAD, self._sequence, stamp, stamp if at is None else at
-        )
-        return self._frame
 
     def _forget_references(self) -> None:
         """From the next state on nothing is given: what is there is held."""
@@ -173,37 +209,29 @@ class SessionFrames:
             raise MessageError(
                 "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
             )
-        numbers = np.frombuffer(data, np.float64)
-        values = {
-            name: numbers[start:end] if shape is None else numbers[start:end].reshape(shape)
-            for name, start, end, shape in self._output_parts
-        }
-        output = Output.of(OUTPUT_HEAD.unpack_from(data, PAYLOAD), values)
-        self._deadline = output.deadline
-        if output.status & LAST:
+        head = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
+        output = Output(head, data, self._output_places)
+        self._deadline = head[DEADLINE]
+        if head[STATUS] & LAST:
             self._last = output
+            self._leave()
         return output
+
+    def _leave(self) -> None:
+        """What is done once the last output has come."""
+        raise NotImplementedError
 
     def _is_fresh(self, output: Output) -> bool:
         """Whether an output may still be used; the last one of a session always."""
-        fresh = self._freshness.age(output.time, time.monotonic()) <= self.oldest_output
-        if fresh or output.is_last:
+        age = self._freshness.age(output._head[TIME], time.monotonic())
+        if age <= self.oldest_output or output.is_last:
             return True
         self.late += 1
         return False
 
     def _answers(self, output: Output, sequence: int) -> bool:
         """Whether an output has seen a state, or no other will."""
-        return output.seen >= sequence or output.is_last
-
-
-def number_range(part: Mapping[str, Any]) -> tuple[str, int, int, tuple[int, ...] | None]:
-    """Of an array in a frame: its name, first and last number, and its shape if that is no vector.
-
-    Frames are whole numbers of 8 bytes.
-    """
-    shape, start = tuple(part["shape"]), part["offset"] // 8
-    return part["name"], start, start + math.prod(shape), None if len(shape) == 1 else shape
+        return output._head[SEEN] >= sequence or output.is_last
 
 
 def part_of(frame: bytes | bytearray, part: Mapping[str, Any]) -> Array:

@@ -19,7 +19,7 @@ from torqued.server.loop.memory_frames import states_written, wait_for_state
 from torqued.server.loop.records import LOOP, SHARED
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import OPEN
-from torqued.server.loop.syscalls import now, sleep_until
+from torqued.server.loop.syscalls import now, processor_time, sleep_until
 from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
@@ -29,6 +29,8 @@ MOST_PER_PERIOD = 8
 LOOK = 20_000_000
 #: A step of time is at least such a part of a period, and at most so many periods.
 SHORTEST_STEP, LONGEST_STEP = 10, 4
+#: Intervals between states that their average is taken over.
+SMOOTHING = 8
 
 
 class Arrivals(NamedTuple):
@@ -55,6 +57,18 @@ def set_clock(mine, main, session, time):
     mine.stopped = main.stopped
 
 
+@kernel
+def learn_interval(main, session, time):
+    """How far apart states come, for who watches for the next; after a pause it begins anew."""
+    last = time - session.arrived
+    if last > main.period * LONGEST_STEP:
+        session.interval = 0
+    elif session.interval == 0:
+        session.interval = last
+    else:
+        session.interval += (last - session.interval) // SMOOTHING
+
+
 @entry(WORK, SHARED, ARRIVALS)
 def answer_arrivals(handle, shared, own):
     """Answer the states of one session until it ends."""
@@ -64,6 +78,8 @@ def answer_arrivals(handle, shared, own):
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
             wait_for_state(session, LOOK, mine.clock)
+            if session.spin > 0:  # the budget is not for the time that was spent watching
+                mine.processor = processor_time(mine.clock)
             continue
         time = now(mine.clock)
         if time - begin >= main.period:
@@ -76,5 +92,6 @@ def answer_arrivals(handle, shared, own):
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, session, now(mine.clock))
             call_session(main.serve, handle, mine, session)
+            learn_interval(main, session, mine.time)
             session.served = session.arrived = mine.time
         end_turn(session)

@@ -27,7 +27,7 @@ from torqued.kernels.primitives.atomics import (
     store_word,
 )
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.syscalls import now, sleep_on, wake_sleeper
+from torqued.server.loop.syscalls import give_way, now, sleep_on, wake_sleeper
 
 #: What became of a look for a state: there is none, it is in the buffer, or it is no whole frame.
 NOTHING, WHOLE, TORN = 0, 1, 2
@@ -101,13 +101,32 @@ def put_into_page(session):
 def wait_for_state(session, longest, clock):
     """Until the client has written another state, or `longest` ns are over; may return early.
 
-    Watches for one as long as the session says before it sleeps.
+    A session that spins sleeps until shortly before its next state is due and then watches for it,
+    as long as it says, before it sleeps again.
     """
+    if session.spin > 0:
+        early = session.arrived + session.interval - session.spin // 2 - now(clock)
+        if early > 0:
+            sleep_for_state(session, min(early, longest), clock)
+        watch_for_state(session, clock)
+    if states_written(session) == session.page_taken:
+        sleep_for_state(session, longest, clock)
+
+
+@kernel
+def watch_for_state(session, clock):
+    """Look for another state again and again, no longer than the session says."""
     begin = now(clock)
     time = begin
     while time - begin < session.spin and states_written(session) == session.page_taken:
+        give_way()
         time = now(clock)
-    session.spun += time - begin if session.spin > 0 else 0
+    session.spun += time - begin
+
+
+@kernel
+def sleep_for_state(session, longest, clock):
+    """Sleep until the client wakes us, `longest` ns at the most."""
     sleeps = session.page + np.uint64(DAEMON_SLEEPS)
     store_word(sleeps, np.uint32(1))
     fence()  # either the client sees this, or we see its state

@@ -38,6 +38,7 @@ LOOP = np.dtype(
         ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
+        ("processor", "i8"),  # ns of a processor that the thread had had after its newest tick
         ("lateness", "i8", (BINS,)),  # histogram, per tick
         ("compute", "i8", (BINS,)),  # histogram, per tick
         ("age", "i8", (BINS,)),  # histogram, per session and tick with a state
@@ -78,6 +79,7 @@ SESSION = np.dtype(
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
+        ("interval", "i8"),  # ns between states that are answered on arrival, on average
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
         ("seen", "i8"),  # the largest that came, used or refused

@@ -16,7 +16,7 @@ import numpy as np
 import zmq  # loads libzmq
 from numba import types
 
-from torqued.client.futex import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
+from torqued.client.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.compilation.numba_internals import ToolchainError
 from torqued.kernels.primitives.workspace import pointer
@@ -51,6 +51,7 @@ _zmq_send: Any = types.ExternalFunction(
 _zmq_getsockopt: Any = types.ExternalFunction(
     "zmq_getsockopt", types.int32(types.voidptr, types.int32, types.voidptr, types.voidptr)
 )
+_sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
 
 _syscall: Any = types.ExternalFunction(
     "syscall",
@@ -91,6 +92,15 @@ def sleep_until(deadline, clock):
     address = pointer(clock.ctypes.data)
     while _clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, address, pointer(0)) != 0:
         pass
+
+
+@kernel
+def give_way():
+    """Let another thread have the processor that is waiting for it: it may be who is watched for.
+
+    A thread that spins on a machine with few cores else keeps off the one that would end it.
+    """
+    _sched_yield()
 
 
 @kernel

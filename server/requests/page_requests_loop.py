@@ -13,12 +13,13 @@ from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     COUNT_MASK,
     DAEMON_SLEEPS,
+    LARGEST_REQUEST,
     LOCK_BYTES,
     OUTPUTS,
+    SIZE,
     SLOTS,
     STATES,
 )
-from torqued.client.request_channel import LARGEST_REQUEST, SIZE
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.primitives.atomics import (
     fence,
@@ -30,7 +31,7 @@ from torqued.kernels.primitives.atomics import (
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.memory_frames import copy_frame
-from torqued.server.loop.syscalls import now, sleep_on, wake_sleeper
+from torqued.server.loop.syscalls import give_way, now, sleep_on, wake_sleeper
 from torqued.server.requests.fast_path_loop import (
     INBOXES,
     MESSAGE,
@@ -120,6 +121,7 @@ def wait_for_request(page, clock):
     begin = now(clock)
     time = begin
     while time - begin < page.spin and not has_request(page):
+        give_way()
         time = now(clock)
     page.spun += time - begin if page.spin > 0 else 0
     sleeps = page.address + np.uint64(DAEMON_SLEEPS)
