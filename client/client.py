@@ -24,8 +24,9 @@ from torqued.client.arm import Arm, only_torque_session
 from torqued.client.base_client import BaseClient, no_reply, of_my_version
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.operations import LONG, Request
+from torqued.client.operations import LONG
 from torqued.client.request_memory import RequestMemory
+from torqued.client.request_parts import Request
 from torqued.client.results import Result
 from torqued.client.session import Session
 from torqued.client.shared_memory import NotSharedError
