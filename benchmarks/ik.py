@@ -45,6 +45,7 @@ Solver = Callable[[dict[str, Array]], Array]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robots", nargs="+", choices=FRAMES, default=list(FRAMES))
     parser.add_argument("--poses", type=int, default=200, help="how many targets of each robot")
+    parser.add_argument("--seed", type=int, default=0, help="of the targets")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
 
 
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         solvers, absent = contenders(name)
         for peer in absent:
             console.print(f"{peer} is not installed, and left out", markup=False)
-        figures[name] = {"ik": measure(name, solvers, args.poses)}
+        figures[name] = {"ik": measure(name, solvers, args.poses, args.seed)}
     rows = [
         (name, peer, f"{part[f'{peer}_us']:.0f}", f"{100.0 * part[f'{peer}_success']:.2f} %")
         for name, parts in figures.items()
@@ -187,9 +188,9 @@ def mujoco_model(name: str, base: str) -> Any:
     return mujoco.MjModel.from_xml_string(text)
 
 
-def measure(name: str, solvers: dict[str, Solver], poses: int) -> dict[str, float]:
+def measure(name: str, solvers: dict[str, Solver], poses: int, seed: int = 0) -> dict[str, float]:
     """Mean time in µs and share of targets that were reached, of each solver; they take turns."""
-    robot, rng = Robot.named(name, mimic="free"), np.random.default_rng(0)
+    robot, rng = Robot.named(name, mimic="free"), np.random.default_rng(seed)
     frames = FRAMES[name]
     times: dict[str, list[float]] = {peer: [] for peer in solvers}
     reached: dict[str, list[bool]] = {peer: [] for peer in solvers}

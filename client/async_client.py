@@ -25,7 +25,8 @@ from torqued.client.async_telemetry import AsyncTelemetry
 from torqued.client.base_client import BaseClient, no_reply, of_my_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
-from torqued.client.operations import LONG, Request
+from torqued.client.operations import LONG
+from torqued.client.request_parts import Request
 from torqued.client.results import Result
 from torqued.client.shared_memory import NotSharedError
 from torqued.common.errors import TorquedError

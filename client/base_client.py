@@ -14,7 +14,8 @@ from torqued.client.discovery import those_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.methods import Methods
-from torqued.client.operations import CONTROL, LONG, ONCE, Request
+from torqued.client.operations import CONTROL, LONG, ONCE
+from torqued.client.request_parts import Request
 from torqued.client.shared_memory import SharedMemory
 from torqued.common.errors import TorquedError
 

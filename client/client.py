@@ -22,9 +22,10 @@ from torqued.client.arm import Arm, only_torque_session
 from torqued.client.base_client import BaseClient, no_reply
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.operations import LONG, Request
+from torqued.client.operations import LONG
 from torqued.client.repeated import Repeated
 from torqued.client.request_memory import RequestMemory
+from torqued.client.request_parts import Request
 from torqued.client.results import Result
 from torqued.client.session import Session
 from torqued.client.shared_memory import NotSharedError

@@ -11,8 +11,8 @@ import inspect
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from torqued.client import operations
-from torqued.client.operations import Request
+from torqued.client import constrained_operations, operations
+from torqued.client.request_parts import Request
 
 if TYPE_CHECKING:
     from torqued.client.async_client import AsyncClient
@@ -51,8 +51,11 @@ class Methods:
     solve_mass = Method(operations.solve_mass)
     coriolis_product = Method(operations.coriolis_product)
     kinematics = Method(operations.kinematics)
-    contact_dynamics = Method(operations.contact_dynamics)
-    impact = Method(operations.impact)
+    contact_dynamics = Method(constrained_operations.contact_dynamics)
+    impact = Method(constrained_operations.impact)
+    constraint_terms = Method(constrained_operations.constraint_terms)
+    assemble = Method(constrained_operations.assemble)
+    constrained_inverse_dynamics = Method(constrained_operations.constrained_inverse_dynamics)
     derivatives = Method(operations.derivatives)
     integrate = Method(operations.integrate)
     inverse_kinematics = Method(operations.inverse_kinematics)

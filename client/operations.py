@@ -7,23 +7,35 @@ they go over the wire as float64.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any
 
 from torqued.client import results
+from torqued.client.constrained_operations import (
+    assemble,
+    constrained_inverse_dynamics,
+    constraint_terms,
+    contact_dynamics,
+    impact,
+)
+from torqued.client.request_parts import (
+    Request,
+    arrays,
+    as_array,
+    constraints_of,
+    names,
+    only,
+    put,
+    target_of,
+)
 from torqued.client.results import Array, Result
-
-T = TypeVar("T")
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again
 #: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "simulate", "reload", "move", "take"})
+ONCE = frozenset({"open", "close", "batch", "simulate", "assemble", "reload", "move", "take"})
 
 #: Seconds that operations may take which are long work; others take the client's `timeout`.
-LONG = {"batch": 60.0, "simulate": 60.0, "reload": 60.0}
+LONG = {"batch": 60.0, "simulate": 60.0, "assemble": 60.0, "reload": 60.0}
 
 #: Operations of the control socket, which never wait behind work.
 CONTROL = frozenset(
@@ -32,15 +44,6 @@ CONTROL = frozenset(
 
 #: Fields of a batch with one row per state.
 STACKED = ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "motor_q", "motor_v")
-
-
-class Request(NamedTuple, Generic[T]):
-    """What to ask for, and what to make of the reply's fields."""
-
-    operation: str
-    fields: dict[str, Any]
-    result: Callable[[dict[str, Any]], T]
-    timeout: float | None = None  # s; None: the client's
 
 
 def hello() -> Request[results.Hello]:
@@ -66,10 +69,10 @@ def dynamics(
     if v is not None:
         fields["v"] = as_array(v)
     if want is not None:
-        fields["want"] = _names(want)
+        fields["want"] = names(want)
     if frames is not None:
-        fields["frames"] = _names(frames)
-    _put(fields, representation=representation, coordinates=coordinates)
+        fields["frames"] = names(frames)
+    put(fields, representation=representation, coordinates=coordinates)
     return Request("dynamics", fields, results.Dynamics)
 
 
@@ -82,8 +85,8 @@ def inverse_dynamics(
 ) -> Request[Array]:
     """Torques (nv,) N m for accelerations a (nv,); `f_ext` maps frames to wrenches (6,)."""
     fields = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
-    _put(fields, f_ext=_arrays(f_ext), coordinates=coordinates)
-    return Request("inverse_dynamics", fields, _only("tau"))
+    put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
+    return Request("inverse_dynamics", fields, only("tau"))
 
 
 def forward_dynamics(
@@ -95,22 +98,22 @@ def forward_dynamics(
 ) -> Request[Array]:
     """Accelerations (nv,) under torques tau (nv,); `f_ext` maps frames to wrenches (6,)."""
     fields = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
-    _put(fields, f_ext=_arrays(f_ext), coordinates=coordinates)
-    return Request("forward_dynamics", fields, _only("a"))
+    put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
+    return Request("forward_dynamics", fields, only("a"))
 
 
 def solve_mass(q: Any, b: Any, coordinates: str | None = None) -> Request[Array]:
     """M⁻¹ b for b (nv,) or (nv, k), without M."""
     fields = {"q": as_array(q), "b": as_array(b)}
-    _put(fields, coordinates=coordinates)
-    return Request("solve_mass", fields, _only("x"))
+    put(fields, coordinates=coordinates)
+    return Request("solve_mass", fields, only("x"))
 
 
 def coriolis_product(q: Any, v: Any, w: Any, coordinates: str | None = None) -> Request[Array]:
     """C(q, v) w (nv,) for another velocity w (nv,), without C."""
     fields = {"q": as_array(q), "v": as_array(v), "w": as_array(w)}
-    _put(fields, coordinates=coordinates)
-    return Request("coriolis_product", fields, _only("product"))
+    put(fields, coordinates=coordinates)
+    return Request("coriolis_product", fields, only("product"))
 
 
 def kinematics(
@@ -129,51 +132,12 @@ def kinematics(
     With an `order`, their motions instead: 0 pose; from 1 on velocity, J; from 2 on acceleration,
     Jdot; 3 jerk, Jddot. `a` and `jerk` (nv,) are zero where they are not given.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "frames": _names(frames)}
+    fields: dict[str, Any] = {"q": as_array(q), "frames": names(frames)}
     for name, values in (("v", v), ("a", a), ("jerk", jerk)):
         if values is not None:
             fields[name] = as_array(values)
-    _put(fields, order=order, representation=representation, coordinates=coordinates)
+    put(fields, order=order, representation=representation, coordinates=coordinates)
     return Request("kinematics", fields, results.Kinematics)
-
-
-def contact_dynamics(
-    q: Any,
-    v: Any,
-    tau: Any,
-    contacts: Sequence[Any],
-    solver: str | None = None,
-    coordinates: str | None = None,
-    f_ext: Mapping[str, Any] | None = None,
-) -> Request[results.ContactDynamics]:
-    """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …
-
-    `f_ext` maps frames to wrenches (6,).
-    """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
-    fields["contacts"] = _contacts(contacts)
-    _put(fields, solver=solver, f_ext=_arrays(f_ext), coordinates=coordinates)
-    return Request("contact_dynamics", fields, results.ContactDynamics)
-
-
-def impact(
-    q: Any,
-    v: Any,
-    contacts: Sequence[Any],
-    restitution: float | None = None,
-    coordinates: str | None = None,
-    after: Any = None,
-) -> Request[results.Impact]:
-    """Velocities after frames hit their surroundings; restitution 0 (default) … 1.
-
-    `after` (m,) in its place is the velocity of each row after the impact.
-    """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
-    fields["contacts"] = _contacts(contacts)
-    _put(fields, restitution=restitution, coordinates=coordinates)
-    if after is not None:
-        fields["after"] = as_array(after)
-    return Request("impact", fields, results.Impact)
 
 
 def derivatives(
@@ -203,17 +167,17 @@ def derivatives(
         if value is not None:
             fields[key] = as_array(value)
     if contacts is not None:
-        fields["contacts"] = _contacts(contacts)
+        fields["contacts"] = constraints_of(contacts)
     step = None if dt is None else float(dt)
-    _put(fields, dt=step, f_ext=_arrays(f_ext), coordinates=coordinates)
+    put(fields, dt=step, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("derivatives", fields, results.Derivatives)
 
 
 def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Request[Array]:
     """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
     fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "dt": float(dt)}
-    _put(fields, coordinates=coordinates)
-    return Request("integrate", fields, _only("q"))
+    put(fields, coordinates=coordinates)
+    return Request("integrate", fields, only("q"))
 
 
 def inverse_kinematics(
@@ -230,9 +194,9 @@ def inverse_kinematics(
     Targets are maps with `value`, `frame`, `kind` ("pose", "position", "orientation", "com",
     "posture"), `point`, `axes`, `weight`, `radian`, `priority`; the search begins at q.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "targets": [_target(x) for x in targets]}
-    _put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
-    _put(fields, coordinates=coordinates)
+    fields: dict[str, Any] = {"q": as_array(q), "targets": [target_of(x) for x in targets]}
+    put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
+    put(fields, coordinates=coordinates)
     return Request("inverse_kinematics", fields, results.InverseKinematics)
 
 
@@ -258,8 +222,8 @@ def payload(
     `session` is its number. Gives all that the session carries, a map for each frame.
     """
     fields: dict[str, Any] = {"session": session, "frame": frame, "mass": float(mass)}
-    _put(fields, centre=centre, inertia=inertia, over=over)
-    return Request("payload", fields, _only("payload"))
+    put(fields, centre=centre, inertia=inertia, over=over)
+    return Request("payload", fields, only("payload"))
 
 
 def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
@@ -300,10 +264,10 @@ def simulate(
     if tau is not None:
         fields["tau"] = as_array(tau)
     if contacts is not None:
-        fields["contacts"] = _contacts(contacts)
+        fields["contacts"] = constraints_of(contacts)
     given = None if references is None else {k: as_array(x) for k, x in references.items()}
-    _put(fields, law=law, gains=gains, references=given, method=method, every=every)
-    _put(fields, coordinates=coordinates)
+    put(fields, law=law, gains=gains, references=given, method=method, every=every)
+    put(fields, coordinates=coordinates)
     return Request("simulate", fields, results.Simulation, timeout)
 
 
@@ -319,7 +283,7 @@ def stats() -> Request[results.Stats]:
 
 def sessions() -> Request[list[dict[str, Any]]]:
     """The sessions that are open, whosever they are: a map for each, as in `stats`."""
-    return Request("sessions", {}, _only("sessions"))
+    return Request("sessions", {}, only("sessions"))
 
 
 def take(
@@ -330,7 +294,7 @@ def take(
     A commander that asks for nothing for `lease` s (default 1) counts as dead: the session holds.
     """
     fields: dict[str, Any] = {"session": session}
-    _put(fields, take_over=take_over, lease=lease)
+    put(fields, take_over=take_over, lease=lease)
     return Request("take", fields, results.SessionState)
 
 
@@ -353,8 +317,8 @@ def move(
     """
     given = {name: as_array(value) for name, value in references.items()}
     fields: dict[str, Any] = {"session": session, "references": given}
-    _put(fields, seconds=seconds)
-    return Request("move", fields, _only("seconds"))
+    put(fields, seconds=seconds)
+    return Request("move", fields, only("seconds"))
 
 
 def command(session: int, references: Mapping[str, Any]) -> Request[None]:
@@ -392,7 +356,7 @@ def reload(*, timeout: float | None = None) -> Request[results.Reloaded]:
 
 def log_level(level: str) -> Request[str]:
     """Have the daemon log from this level on: DEBUG, INFO, WARNING or ERROR."""
-    return Request("log_level", {"level": level}, _only("level"))
+    return Request("log_level", {"level": level}, only("level"))
 
 
 def recorder(report: Mapping[str, Any]) -> Request[None]:
@@ -410,62 +374,10 @@ OPERATIONS: dict[str, Callable[..., Request[Any]]] = {
     function.__name__: function
     for function in (
         *(hello, dynamics, inverse_dynamics, forward_dynamics, solve_mass, coriolis_product),
-        *(kinematics, contact_dynamics, impact, derivatives, integrate, inverse_kinematics),
+        *(kinematics, contact_dynamics, impact, constraint_terms, assemble),
+        *(constrained_inverse_dynamics, derivatives, integrate, inverse_kinematics),
         *(control, payload, batch),
         *(simulate, take, give, hold, move, command, resume, look, stop, recover),
         *(ping, stats, sessions, reload, log_level, recorder, shutdown),
     )
 }
-
-
-def as_array(x: Any) -> Array:
-    """Numbers as they go over the wire."""
-    return np.ascontiguousarray(x, dtype=np.float64)
-
-
-def _only(name: str) -> Callable[[dict[str, Any]], Any]:
-    """The one field of a reply."""
-
-    def only(fields: dict[str, Any]) -> Any:
-        return fields[name]
-
-    return only
-
-
-def _put(fields: dict[str, Any], **optional: Any) -> None:
-    """Add what was given: what was not keeps the daemon's default."""
-    for key, value in optional.items():
-        if value is not None:
-            fields[key] = value
-
-
-def _arrays(wrenches: Mapping[str, Any] | None) -> dict[str, Array] | None:
-    if wrenches is None:
-        return None
-    return {frame: as_array(wrench) for frame, wrench in wrenches.items()}
-
-
-def _names(names: Sequence[str]) -> Sequence[str]:
-    """A single name is one, not one for each of its letters."""
-    return [names] if isinstance(names, str) else names
-
-
-def _contacts(contacts: Sequence[Any]) -> list[Any]:
-    """Maps as they are; `torqued.kernels.Contact` and other data classes as maps."""
-    return [_as_map(contact) for contact in contacts]
-
-
-def _target(target: Any) -> Any:
-    """A map as it is, `torqued.kernels.Target` and the like as one; its numbers as arrays."""
-    given = _as_map(target)
-    if not isinstance(given, Mapping):
-        return given
-    arrays = {key: as_array(given[key]) for key in ("value", "point") if key in given}
-    return {**given, **arrays}
-
-
-def _as_map(contact: Any) -> Any:
-    if dataclasses.is_dataclass(contact) and not isinstance(contact, type):
-        given = dataclasses.asdict(contact)
-        return {key: value for key, value in given.items() if value is not None}
-    return contact

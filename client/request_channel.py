@@ -26,6 +26,7 @@ OPERATIONS = frozenset(
     {
         *("dynamics", "inverse_dynamics", "forward_dynamics", "solve_mass", "coriolis_product"),
         *("kinematics", "contact_dynamics", "impact", "derivatives", "integrate"),
+        *("constraint_terms", "constrained_inverse_dynamics"),
     }
 )
 

@@ -102,7 +102,7 @@ class ContactDynamics(Result):
     inverse_inertia: Array  # (m, m), K
     rank_deficient: bool  # contacts are redundant; forces are those of minimum norm
     conflicting: bool  # no acceleration satisfies all contacts; the nearest was taken
-    redundant: list[Any]  # one per contact, None where it does not apply, as in the next three
+    redundant: list[Any]  # one per constraint, None where it does not apply, as in the next three
     pulls: list[Any]
     slips: list[Any]
     tips: list[Any]
@@ -116,6 +116,38 @@ class Impact(Result):
     energy_lost: float  # J
     rank_deficient: bool
     conflicting: bool
+
+
+class ConstraintTerms(Result):
+    """m rows of all constraints together."""
+
+    G: Array  # (m, nv)
+    position: Array  # (m,) errors, rad and m
+    velocity: Array  # (m,) G v
+    gamma: Array  # (m,) G a = γ
+
+
+class Assembly(Result):
+    """A state that satisfies constraints, near a guess."""
+
+    q: Array  # (nq,)
+    v: Array  # (nv,)
+    position_error: float  # the largest that is left, rad or m
+    velocity_error: float  # the same of G v, rad/s or m/s
+    iterations: int
+    converged: bool
+
+
+class ConstrainedTorques(Result):
+    """Torques of actuated joints for wanted accelerations under constraints."""
+
+    tau: Array  # (nv,) N m, N; zero for what is not actuated
+    efforts: Array  # (k,) of the actuators
+    a: Array  # (nv,) rad/s², m/s², that come of it
+    force: Array  # (m,) N m, N, of the constraints
+    exact: bool  # whether a is what was wanted
+    acceleration_error: float  # the largest difference between the two
+    fully_actuated: bool  # whether any motion that constraints leave free could be had
 
 
 class Derivatives(Result):

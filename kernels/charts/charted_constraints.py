@@ -14,7 +14,12 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
-from torqued.kernels.constraints.types import Assembly, ConstrainedTorques, ConstraintTerms
+from torqued.kernels.constraints.types import (
+    Assembly,
+    ConstrainedTorques,
+    ConstraintTerms,
+    are_names,
+)
 from torqued.kernels.contacts.types import (
     Contact,
     ContactSolution,
@@ -145,7 +150,7 @@ class ChartedConstraints:
         q, A = self._at(q)
         v = self._velocity("v", v)
         wanted = A @ self._velocity("a", a) + self.chart.A_rate(q, v) @ v
-        if isinstance(actuated, np.ndarray):
+        if actuated is not None and not are_names(actuated):
             B = numbers("actuated", actuated, (self.chart.nv, -1))
             actuated = self.chart.A_inverse(q).T @ B
         natively = self.robot.constrained_inverse_dynamics(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.kernels.charts.chart import Chart
-from torqued.kernels.contacts.types import Contact
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite
 
 if TYPE_CHECKING:
     from torqued.kernels.integration.simulation import Simulation
+    from torqued.kernels.robot.constraint_set import Constraint
     from torqued.kernels.robot.robot import Robot
 
 
@@ -34,7 +34,7 @@ class ChartedSimulation:
         seconds: float = 1.0,
         dt: float = 1e-3,
         method: str = "rkmk4",
-        contacts: Sequence[Contact] = (),
+        contacts: Sequence[Constraint] = (),
         every: int = 1,
         report: Callable[[int, int], None] | None = None,
     ) -> Simulation:

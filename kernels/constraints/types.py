@@ -124,3 +124,8 @@ class ConstrainedTorques:
     error: float  # the largest difference between the two, rad/s² or m/s²
     fully_actuated: bool  # whether any motion that constraints leave free could be had
     G: Array  # (m, nv)
+
+
+def are_names(actuated: Any) -> bool:
+    """Whether actuated joints are named, rather than a map from efforts given."""
+    return isinstance(actuated, list | tuple) and all(isinstance(x, str) for x in actuated)

@@ -10,12 +10,12 @@ import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.contacts.types import Contact
 from torqued.kernels.input_checks import choice, number, numbers, sequence, shown, whole_number
 from torqued.kernels.integration.schemes import METHODS, Rates, State
 from torqued.kernels.model.description import Array
 
 if TYPE_CHECKING:
+    from torqued.kernels.robot.constraint_set import Constraint
     from torqued.kernels.robot.robot import Robot
 
 #: Most steps of one simulation.
@@ -37,7 +37,7 @@ class Simulation:
 class Acting:
     """A robot with what acts on it: the `Mechanism` of the schemes."""
 
-    def __init__(self, robot: Robot, contacts: Sequence[Contact]) -> None:
+    def __init__(self, robot: Robot, contacts: Sequence[Constraint]) -> None:
         self._robot, self._contacts = robot, list(contacts)
         self.torque: Torque = lambda t, q, v: np.zeros(robot.nv)
         self.carries_momentum = False
@@ -104,7 +104,7 @@ def simulate(
     seconds: Any,
     dt: Any,
     method: str,
-    contacts: Sequence[Contact],
+    contacts: Sequence[Constraint],
     every: Any,
     report: Any = None,
 ) -> Simulation:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
+from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.constraints.types import Assembly, ConstrainedTorques, ConstraintTerms
+from torqued.kernels.constraints.types import (
+    Assembly,
+    ConstrainedTorques,
+    ConstraintTerms,
+    are_names,
+)
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.input_checks import known_name, names_of, nonnegative, numbers, whole_number
 from torqued.kernels.model.description import Array
@@ -174,7 +181,7 @@ class Constraints:
         return ConstrainedTorques(tau, efforts, acceleration, force, exact, error, full, space.G)
 
     def _actuation_map(self, actuated: Any) -> Array:
-        if actuated is None or _are_names(actuated):
+        if actuated is None or are_names(actuated):
             return self.actuation(actuated)
         return numbers("actuated", actuated, (self._tree.nv, -1))
 
@@ -201,10 +208,6 @@ class Constraints:
         return own
 
 
-def _are_names(actuated: Any) -> bool:
-    return isinstance(actuated, list | tuple) and all(isinstance(x, str) for x in actuated)
-
-
 def limited(step: Array) -> Array:
     """A step, at most as long as Jacobians hold."""
     return step * min(1.0, LONGEST_STEP / max(largest(step), LONGEST_STEP))
@@ -220,11 +223,21 @@ def nearest(G: Array, c: Array, W: Array) -> Array:
     return scale * pseudo_solve(G * scale, c)
 
 
+@contextmanager
+def decomposable() -> Iterator[None]:
+    """Numbers that overflow have no singular values."""
+    try:
+        yield
+    except np.linalg.LinAlgError as problem:
+        raise NumericalError(f"constraints: numbers are so large that {problem}") from problem
+
+
 def pseudo_solve(A: Array, b: Array) -> Array:
     """The shortest x that comes nearest to A x = b."""
     if 0 in A.shape:
         return np.zeros(A.shape[1])
-    return np.asarray(np.linalg.lstsq(A, b, rcond=RANK)[0], np.float64)
+    with decomposable():
+        return np.asarray(np.linalg.lstsq(A, b, rcond=RANK)[0], np.float64)
 
 
 def null_basis(A: Array) -> Array:
@@ -232,7 +245,8 @@ def null_basis(A: Array) -> Array:
     n = A.shape[1]
     if 0 in A.shape:
         return np.eye(n)
-    _, sizes, Vt = np.linalg.svd(A)
+    with decomposable():
+        _, sizes, Vt = np.linalg.svd(A)
     rank = int((sizes > RANK * sizes.max(initial=0.0)).sum())
     return np.asarray(Vt[rank:].T, np.float64)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from torqued.kernels.charts import Coordinates
-from torqued.kernels.contacts.types import Contact
 from torqued.kernels.integration.simulation import Simulation, simulate
 from torqued.kernels.result_checks import in_any_coordinates
 
 if TYPE_CHECKING:
+    from torqued.kernels.robot.constraint_set import Constraint
     from torqued.kernels.robot.robot import Robot
 
 
@@ -26,7 +26,7 @@ class Simulated:
         seconds: float = 1.0,
         dt: float = 1e-3,
         method: str = "rkmk4",
-        contacts: Sequence[Contact] = (),
+        contacts: Sequence[Constraint] = (),
         every: int = 1,
         report: Callable[[int, int], None] | None = None,
         *,
@@ -38,8 +38,8 @@ class Simulated:
         t, q and v, or a `Controller`, whose torque is held over a step as on a robot. `method` is
         "rkmk4" or "rkmk2" (Munthe-Kaas Runge-Kutta of that order), "momentum" (order 4; keeps the
         spatial momentum of a floating robot to rounding) or "euler" (semi-implicit, order 1).
-        `contacts` are held as in `contact_dynamics`. Every `every`-th step is recorded, and told to
-        `report(steps done, of how many)`.
+        `contacts` are held as in `contact_dynamics`, loops and rows among them. Every `every`-th
+        step is recorded, and told to `report(steps done, of how many)`.
         """
         robot = cast("Robot", self)
         return simulate(robot, q, v, tau, seconds, dt, method, contacts, every, report)

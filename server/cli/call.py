@@ -81,9 +81,9 @@ OWN = {"--json": 1} | dict.fromkeys(
     ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
 )
 #: Fields that are lists of words even when there is only one.
-LISTS = ("want", "frames")
+LISTS = ("want", "frames", "actuated")
 #: Fields that are whole numbers.
-WHOLE = ("order", "iterations", "session", "every")
+WHOLE = ("order", "iterations", "session", "every", "restarts", "seed")
 
 
 def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:

@@ -14,11 +14,21 @@ from torqued.kernels import Robot
 from torqued.kernels.control.controller import OPTIONS, Controller
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping, text, texts
+from torqued.server.requests.constraints import (
+    assemble,
+    constrained_inverse_dynamics,
+    constraint_terms,
+    contacts,
+    verdicts,
+)
 from torqued.server.requests.derivatives import derivatives
-from torqued.server.requests.fields import contacts, wrenches
+from torqued.server.requests.fields import wrenches
 from torqued.server.requests.inverse_kinematics import inverse_kinematics
 
 __all__ = [
+    "assemble",
+    "constrained_inverse_dynamics",
+    "constraint_terms",
     "contact_dynamics",
     "control",
     "coriolis_product",
@@ -99,11 +109,12 @@ def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 
 def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
+    given = contacts(fields)
     solution = robot.contact_dynamics(
         fields["q"],
         fields["v"],
         fields["tau"],
-        contacts(fields),
+        given,
         solver=text(fields, "solver", "range_space"),
         f_ext=wrenches(fields),
         coordinates=text(fields, "coordinates", "native"),
@@ -116,10 +127,7 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
         "inverse_inertia": solution.inverse_inertia,
         "rank_deficient": solution.rank_deficient,
         "conflicting": solution.conflicting,
-        "redundant": [contact.redundant for contact in solution.contacts],
-        "pulls": [contact.pulls for contact in solution.contacts],
-        "slips": [contact.slips for contact in solution.contacts],
-        "tips": [contact.tips for contact in solution.contacts],
+        **verdicts(given, solution),
     }
 
 

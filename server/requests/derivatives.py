@@ -9,7 +9,8 @@ from typing import Any
 from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import Fields, choice, text
-from torqued.server.requests.fields import contacts, wrenches
+from torqued.server.requests.constraints import only_contacts
+from torqued.server.requests.fields import wrenches
 
 
 @dataclass(frozen=True)
@@ -59,12 +60,14 @@ def of_forward_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[
 
 def of_contact_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
-    found = robot.contact_dynamics_derivatives(q, v, tau, contacts(fields), coordinates=coordinates)
+    found = robot.contact_dynamics_derivatives(
+        q, v, tau, only_contacts(fields), coordinates=coordinates
+    )
     return asdict(found)
 
 
 def linearize(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
-    held = contacts(fields) if "contacts" in fields else None
+    held = only_contacts(fields) if "contacts" in fields else None
     A, B = robot.linearize(
         fields["q"],
         fields["v"],

@@ -1,23 +1,17 @@
-"""Types of fields: numbers, and what is more than numbers and texts: wrenches and contacts."""
+"""Types of fields, and of members of maps in them: nothing is converted from one to another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels import Contact
 from torqued.kernels.input_checks import Fields
 from torqued.server.requests.limits import at_most
 
-#: Members of a contact, on the wire as in `Contact`; those that are texts, and single numbers.
-CONTACT_MEMBERS = tuple(Contact.__dataclass_fields__)
-CONTACT_TEXTS = ("frame", "kind", "other")
-CONTACT_NUMBERS = ("stiffness", "damping", "friction")
-
-#: Field → what it is on the wire; nothing is converted from one to another.
+#: Field → what it is on the wire.
 TYPES = {
     **dict.fromkeys(("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt"), "numbers"),
     **dict.fromkeys(("restitution", "over", "motor_q", "motor_v"), "numbers"),
@@ -30,8 +24,9 @@ TYPES = {
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
     **dict.fromkeys(("gains", "limits", "springs", "report"), "map"),
-    **dict.fromkeys(("contacts", "tasks", "targets"), "list of maps"),
-    **dict.fromkeys(("tolerance", "after"), "numbers"),
+    **dict.fromkeys(("contacts", "constraints", "tasks", "targets"), "list of maps"),
+    **dict.fromkeys(("tolerance", "after", "weights"), "numbers"),
+    "actuated": "numbers or list of texts",
     **dict.fromkeys(("mass", "centre", "inertia"), "numbers"),
     "observer": "map or true",
     **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
@@ -52,6 +47,7 @@ EXPECTED = {
     "numbers": "a number, an array or a list of numbers",
     "text": "a text",
     "list of texts": "a list of texts",
+    "numbers or list of texts": "a list of texts, or an array",
     "map of numbers": "a map of numbers",
     "map": "a map",
     "list of maps": "a list of maps",
@@ -76,7 +72,7 @@ OF_TYPES: dict[str, tuple[type, ...]] = {
 def typed(name: str, value: Any) -> Any:
     """A field as what it should be, numbers as arrays; refused where it is something else."""
     expected = TYPES[name]
-    if expected == "numbers":
+    if expected == "numbers" or (expected == "numbers or list of texts" and is_numbers(value)):
         return numbers(name, name, value)
     if expected == "map of numbers" and isinstance(value, dict):
         return {key: numbers(name, f"{name}[{key!r}]", item) for key, item in value.items()}
@@ -99,7 +95,7 @@ def _is(expected: str, value: Any) -> bool:
         return type(value) in OF_TYPES[expected]
     if expected == "map or list of maps":
         return isinstance(value, dict) or _is("list of maps", value)
-    member = {"list of texts": str, "list of maps": dict}.get(expected)
+    member = {"list of maps": dict}.get(expected, str if expected.endswith("texts") else None)
     return member is not None and type(value) is list and all(type(x) is member for x in value)
 
 
@@ -149,37 +145,34 @@ def wrenches(fields: Fields) -> Mapping[str, Any] | None:
     return value
 
 
-def contacts(fields: Fields) -> list[Contact]:
-    """The field contacts: a list of maps with the members of `Contact`."""
-    value = fields["contacts"]
-    at_most("contacts", len(value))
-    if not value:
-        message = "contacts: empty, expected at least one; forward_dynamics is for none"
-        raise InputError(message, "contacts", None, "at least one")
-    return [_contact(f"contacts[{k}]", item) for k, item in enumerate(value)]
+#: What a member of a map may be, and how that is spelled in a refusal.
+MEMBER_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "text": (lambda x: isinstance(x, str), "a text"),
+    "texts": (lambda x: _is("list of texts", x), "a list of texts"),
+    "number": (lambda x: type(x) in (int, float), "a number"),
+    "integer": (lambda x: type(x) is int, "a whole number"),
+    "numbers": (lambda x: is_numbers(x), "numbers"),
+}
 
 
-def _contact(name: str, item: dict[Any, Any]) -> Contact:
+def members(
+    field: str, name: str, item: Mapping[Any, Any], types: Mapping[str, str], *required: str
+) -> dict[str, Any]:
+    """Members of a map, `name` in `field`, but those that are nil; refused where one is missing,
+    unknown, or something else than `types` says."""
     for key in item:
-        if key not in CONTACT_MEMBERS:
-            listed = ", ".join(CONTACT_MEMBERS)
-            raise InputError(
-                f"{name}: {key!r} is unknown, allowed: {listed}",
-                "contacts",
-                key,
-                f"one of {listed}",
-            )
-    if item.get("frame") is None:
-        raise InputError(f"{name}: 'frame' is missing", "contacts", None, "a frame")
+        if key not in types:
+            listed = ", ".join(types)
+            message = f"{name}: {key!r} is unknown, allowed: {listed}"
+            raise InputError(message, field, key, f"one of {listed}")
     given = {key: value for key, value in item.items() if value is not None}
+    for key in required:
+        if key not in given:
+            expected = MEMBER_TYPES[types[key]][1]
+            raise InputError(f"{name}: {key!r} is missing", field, None, expected)
     for key, value in given.items():
-        if key in CONTACT_TEXTS:
-            good, expected = isinstance(value, str), "a text"
-        elif key in CONTACT_NUMBERS:
-            good, expected = type(value) in (int, float), "a number"
-        else:
-            good, expected = is_numbers(value), "numbers"
-        if not good:
+        is_right, expected = MEMBER_TYPES[types[key]]
+        if not is_right(value):
             message = f"{name}.{key} is {kind_of(value)}, expected {expected}"
-            raise InputError(message, "contacts", None, expected)
-    return Contact(**given)
+            raise InputError(message, field, None, expected)
+    return given

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels import Robot, Target
 from torqued.kernels.input_checks import Fields, text
-from torqued.server.requests.fields import is_numbers, kind_of
+from torqued.server.requests.fields import is_numbers, members
 from torqued.server.requests.limits import Work, at_most
 
 #: Members of a target, on the wire as in `Target`, and what they have to be.
-MEMBERS = tuple(Target.__dataclass_fields__)
-TEXTS, INTEGERS, SINGLE = ("frame", "kind", "axes"), ("priority",), ("radian",)
+MEMBERS = {
+    **{"value": "numbers", "frame": "text", "kind": "text", "point": "numbers", "axes": "text"},
+    **{"weight": "numbers", "radian": "number", "priority": "integer"},
+}
 
 #: Dimensions of a target's value by its kind; of a batch, it may have one more in front.
 DIMENSIONS = {"pose": 2, "position": 1, "orientation": 2, "com": 1, "posture": 1}
@@ -60,31 +61,10 @@ def targets(fields: Fields) -> list[Target]:
     """The field targets: a list of maps with the members of `Target`."""
     value = fields["targets"]
     at_most("targets", len(value))
-    return [_target(f"targets[{k}]", item) for k, item in enumerate(value)]
-
-
-def _target(name: str, item: dict[Any, Any]) -> Target:
-    for key in item:
-        if key not in MEMBERS:
-            listed = ", ".join(MEMBERS)
-            message = f"{name}: {key!r} is unknown, allowed: {listed}"
-            raise InputError(message, "targets", key, f"one of {listed}")
-    given = {key: value for key, value in item.items() if value is not None}
-    if "value" not in given:
-        raise InputError(f"{name}: 'value' is missing", "targets", None, "numbers")
-    for key, value in given.items():
-        if key in TEXTS:
-            good, expected = isinstance(value, str), "a text"
-        elif key in INTEGERS:
-            good, expected = type(value) is int, "a whole number"
-        elif key in SINGLE:
-            good, expected = type(value) in (int, float), "a number"
-        else:
-            good, expected = is_numbers(value), "numbers"
-        if not good:
-            message = f"{name}.{key} is {kind_of(value)}, expected {expected}"
-            raise InputError(message, "targets", None, expected)
-    return Target(**given)
+    return [
+        Target(**members("targets", f"targets[{k}]", item, MEMBERS, "value"))
+        for k, item in enumerate(value)
+    ]
 
 
 class TargetStacks:

@@ -29,6 +29,8 @@ LIMITS: dict[str, Limit] = {
     "frames": Limit(1024, "names", "robots have tens to hundreds; a Jacobian each"),
     "f_ext": Limit(1024, "frames", "as frames"),
     "contacts": Limit(128, "contacts", "time grows with the square of their rows"),
+    "constraints": Limit(128, "constraints", "as contacts"),
+    "rows": Limit(768, "rows of all constraints", "as 128 contacts have"),
     "points": Limit(128, "points of all contacts", "each has a force that a solver looks for"),
     "tasks": Limit(64, "tasks", "as many as a humanoid has joints"),
     "targets": Limit(64, "targets", "as tasks"),
@@ -63,7 +65,7 @@ def at_most(field: str, count: int) -> None:
 
 def check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse lists and maps that are too long, whatever is in them."""
-    for field in ("want", "frames", "f_ext", "contacts", "tasks", "targets"):
+    for field in ("want", "frames", "f_ext", "contacts", "constraints", "tasks", "targets"):
         value = fields.get(field)
         if isinstance(value, list | dict):
             at_most(field, len(value))

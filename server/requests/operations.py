@@ -16,6 +16,7 @@ from torqued.server.access.rights import ADMINISTRATE, COMMAND, READ, right_to_o
 from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, sessions, simulation, work
 from torqued.server.requests.batch import Report, run_batch
+from torqued.server.requests.constraints import work_of_assembly, work_of_terms, work_of_torques
 from torqued.server.requests.inverse_kinematics import work_of_search
 from torqued.server.requests.limits import Work
 from torqued.server.requests.operation import (
@@ -79,6 +80,27 @@ OF_A_STATE = (
         ("restitution", "after", "coordinates"),
         ("v", "impulse", "energy_lost", "rank_deficient", "conflicting"),
         work.contacts,
+    ),
+    _computation(
+        "constraint_terms",
+        ("q", "v", "constraints"),
+        ("coordinates",),
+        ("G", "position", "velocity", "gamma"),
+        work_of_terms,
+    ),
+    _computation(
+        "assemble",
+        ("q", "constraints"),
+        ("v", "weights", "tolerance", "iterations", "coordinates"),
+        ("q", "v", "position_error", "velocity_error", "iterations", "converged"),
+        work_of_assembly,
+    ),
+    _computation(
+        "constrained_inverse_dynamics",
+        ("q", "v", "a", "constraints"),
+        ("actuated", "weights", "f_ext", "coordinates"),
+        ("tau", "efforts", "a", "force", "exact", "acceleration_error", "fully_actuated"),
+        work_of_torques,
     ),
     _computation(
         "derivatives",

@@ -12,7 +12,7 @@ from torqued.kernels.input_checks import Fields, mapping, number, text
 from torqued.kernels.integration.simulation import step_count
 from torqued.server.access.rights import COMMAND, READ
 from torqued.server.requests.batch import Report
-from torqued.server.requests.fields import contacts
+from torqued.server.requests.constraints import contacts
 from torqued.server.requests.limits import Work, at_most, fits_into_a_reply
 
 #: Bytes of a number in a reply.

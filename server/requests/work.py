@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels import Robot
-from torqued.kernels.contacts.types import KINDS
 from torqued.kernels.robot.frames import HIGHEST_ORDER
+from torqued.server.requests.constraints import constraint_rows
 from torqued.server.requests.limits import Work, at_most, contact_points
 
 Fields = Mapping[str, Any]
@@ -62,7 +62,7 @@ def solve_mass(robot: Robot, fields: Fields) -> Work:
 
 def contacts(robot: Robot, fields: Fields) -> Work:
     """By the rows of all contacts: K = G M⁻¹ Gᵀ (m, m) is factorized, whose rank is at most nv."""
-    m, n = contact_rows(fields), robot.nv
+    m, n = constraint_rows(fields, "contacts"), robot.nv
     seconds = 1e-4 + 2.5e-5 * length(fields, "contacts") + 5e-8 * m**2 + 1e-9 * n * m**2
     return Work(NUMBER * m * (m + n + 3), seconds)
 
@@ -73,7 +73,7 @@ CHART_DIFFERENCES = 12
 
 def derivatives(robot: Robot, fields: Fields) -> Work:
     """By the robot's size, its contacts, and whether coordinates have to be changed."""
-    n, m = robot.nv, contact_rows(fields)
+    n, m = robot.nv, constraint_rows(fields, "contacts")
     size = (2 * n) ** 2 + 2 * n * (n + m) + 3 * n * (n + m)
     if fields.get("of") == "second_order":
         size = 4 * n**3
@@ -91,15 +91,6 @@ def control(robot: Robot, fields: Fields) -> Work:
     iterations = fields.get("iterations")
     steps = iterations if isinstance(iterations, int | float) else 200
     return Work(0, 1e-3 + 5e-10 * forces**3 * max(1.0, steps / 200))
-
-
-def contact_rows(fields: Fields) -> int:
-    """Rows of all contacts in a request."""
-    value = fields.get("contacts")
-    if not isinstance(value, list):
-        return 0
-    kinds = (item.get("kind") for item in value if isinstance(item, Mapping))
-    return sum(KINDS.get(kind, 6) if isinstance(kind, str) else 6 for kind in kinds)
 
 
 def length(fields: Fields, name: str) -> int:

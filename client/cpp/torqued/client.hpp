@@ -49,10 +49,10 @@ public:
         static const std::set<std::string> control{"ping",     "stats",  "stop",      "recover",
                                                    "sessions", "reload", "log_level", "recorder",
                                                    "shutdown"};
-        static const std::set<std::string> once{"open",   "close", "batch", "simulate",
-                                                "reload", "move",  "take"};
+        static const std::set<std::string> once{"open",     "close",  "batch", "simulate",
+                                                "assemble", "reload", "move",  "take"};
         static const std::map<std::string, double> patience{
-            {"batch", 60.0}, {"simulate", 60.0}, {"reload", 60.0}};
+            {"batch", 60.0}, {"simulate", 60.0}, {"assemble", 60.0}, {"reload", 60.0}};
         const std::string endpoint =
             control.count(operation) ? detail::control_endpoint(endpoint_) : endpoint_;
         const auto longer = patience.find(operation);

@@ -60,6 +60,9 @@ def common_of(robot):
         "kinematics": {"frames": frames, "representation": "body", "order": 3},
         "contact_dynamics": {"contacts": [contact]},
         "impact": {"contacts": [contact], "restitution": 0.5},
+        "constraint_terms": {"constraints": [contact]},
+        "assemble": {"constraints": [contact | {"target": [0.1, 0.2, 0.3]}], "iterations": 3},
+        "constrained_inverse_dynamics": {"constraints": [contact]},
         "derivatives": {"of": "inverse_dynamics"},
         "inverse_kinematics": {
             "targets": [{"frame": frames[-1], "kind": "position", "value": [0.3, 0.2, 0.4]}],

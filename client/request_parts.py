@@ -1,0 +1,86 @@
+"""What requests are made of: numbers, maps and what to make of the reply."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from torqued.client.results import Array
+
+T = TypeVar("T")
+
+
+class Request(NamedTuple, Generic[T]):
+    """What to ask for, and what to make of the reply's fields."""
+
+    operation: str
+    fields: dict[str, Any]
+    result: Callable[[dict[str, Any]], T]
+    timeout: float | None = None  # s; None: the client's
+
+
+def as_array(x: Any) -> Array:
+    """Numbers as they go over the wire."""
+    return np.ascontiguousarray(x, dtype=np.float64)
+
+
+def only(name: str) -> Callable[[dict[str, Any]], Any]:
+    """The one field of a reply."""
+
+    def only(fields: dict[str, Any]) -> Any:
+        return fields[name]
+
+    return only
+
+
+def put(fields: dict[str, Any], **optional: Any) -> None:
+    """Add what was given: what was not keeps the daemon's default."""
+    for key, value in optional.items():
+        if value is not None:
+            fields[key] = value
+
+
+def arrays(wrenches: Mapping[str, Any] | None) -> dict[str, Array] | None:
+    if wrenches is None:
+        return None
+    return {frame: as_array(wrench) for frame, wrench in wrenches.items()}
+
+
+def names(names: Sequence[str]) -> Sequence[str]:
+    """A single name is one, not one for each of its letters."""
+    return [names] if isinstance(names, str) else names
+
+
+def constraints_of(contacts: Sequence[Any]) -> list[Any]:
+    """Maps as they are; `torqued.kernels.Contact`, `Loop` and other data classes as maps."""
+    return [constraint_of(as_map(contact)) for contact in contacts]
+
+
+def constraint_of(given: Any) -> Any:
+    """The terms of `torqued.kernels.Rows` by their names; a function of q cannot be sent."""
+    if not isinstance(given, Mapping) or "of" not in given:
+        return given
+    terms = given["of"]
+    if callable(terms):
+        raise TypeError("Rows: a function cannot be sent, give G and gamma of this state")
+    arrays = {key: as_array(x) for key, x in zip(("G", "gamma", "position"), terms, strict=False)}
+    return arrays | {key: value for key, value in given.items() if key != "of"}
+
+
+def target_of(target: Any) -> Any:
+    """A map as it is, `torqued.kernels.Target` and the like as one; its numbers as arrays."""
+    given = as_map(target)
+    if not isinstance(given, Mapping):
+        return given
+    arrays = {key: as_array(given[key]) for key in ("value", "point") if key in given}
+    return {**given, **arrays}
+
+
+def as_map(contact: Any) -> Any:
+    if dataclasses.is_dataclass(contact) and not isinstance(contact, type):
+        given = dataclasses.asdict(contact)
+        return {key: value for key, value in given.items() if value is not None}
+    return contact
