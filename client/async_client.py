@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -58,13 +59,15 @@ class AsyncClient(BaseClient, AsyncContextManager):
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
+        self._states.close()
         self._context.term()
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
         try:
             fields = self._local(request)
-            reply = await self._ask(request.operation, None, request.timeout, fields)
+            with self._states.told(fields) as told:
+                reply = await self._ask(request.operation, None, request.timeout, told)
             return request.result(self._results.taken(reply, fields.get("memory")))
         except NotSharedError:
             self._results.wanted = False
@@ -91,7 +94,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
     ) -> dict[str, Any]:
         """The fields of the reply."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
-        if operation in LONG:
+        if operation in LONG and not self._heard_lately():
             await self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
@@ -104,6 +107,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
             with contextlib.suppress(asyncio.TimeoutError):
                 async with asyncio.timeout(timeout):
                     reply = await self._connections[endpoint].exchange(identity, request)
+                    self._heard = time.monotonic()
                     return codec.result_of(of_my_version(reply, endpoint))
         raise no_reply(operation, endpoint, timeout, attempts)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import time
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,7 +19,11 @@ from torqued.client.methods import Methods
 from torqued.client.operations import CONTROL, LONG, ONCE
 from torqued.client.request_parts import Request
 from torqued.client.shared_memory import SharedMemory
+from torqued.client.shared_states import SharedStates
 from torqued.common.errors import TorquedError
+
+#: s after a reply in which there is no doubt that the daemon is there.
+LATELY = 0.1
 
 
 class BaseClient(Methods):
@@ -38,6 +44,8 @@ class BaseClient(Methods):
         self.closed = False
         self._identities = itertools.count(codec.FIRST_ID)
         self._results = SharedMemory(self.endpoint)
+        self._states = SharedStates()
+        self._heard = -math.inf  # when the last reply came
 
     @classmethod
     def of(cls, name: str, **options: Any) -> Self:
@@ -62,6 +70,10 @@ class BaseClient(Methods):
         if request.operation == "batch" and self._results.wanted:
             return {"memory": self._results.offer(), **request.fields}
         return request.fields
+
+    def _heard_lately(self) -> bool:
+        """Whether it need not be asked if there is a daemon."""
+        return time.monotonic() < self._heard + LATELY
 
     def _endpoint_of(self, operation: str) -> str:
         return self.control_endpoint if operation in CONTROL else self.endpoint

@@ -75,6 +75,7 @@ class Client(BaseClient, ContextManager):
         self._sessions.clear()
         self.closed = True
         self._memory.close()
+        self._states.close()
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -84,7 +85,8 @@ class Client(BaseClient, ContextManager):
         """Ask the daemon, and give what the request makes of the reply."""
         try:
             fields = self._local(request)
-            reply = self._ask(request.operation, None, request.timeout, fields)
+            with self._states.told(fields) as told:
+                reply = self._ask(request.operation, None, request.timeout, told)
             return request.result(self._results.taken(reply, fields.get("memory")))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
             self._results.wanted = False
@@ -111,7 +113,7 @@ class Client(BaseClient, ContextManager):
     ) -> dict[str, Any]:
         """The fields of the reply."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
-        if operation in LONG:
+        if operation in LONG and not self._heard_lately():
             self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
@@ -120,6 +122,7 @@ class Client(BaseClient, ContextManager):
             if result is None:
                 result = self._exchange(endpoint, operation, fields, timeout)
             if result is not None:
+                self._heard = time.monotonic()
                 return result
             self._disconnect(endpoint)
         raise no_reply(operation, endpoint, timeout, attempts)

@@ -43,12 +43,15 @@ class FrameTable:
         self._records = np.zeros(len(model.frames), layout.FRAME).view(np.recarray)
         for record, frame in zip(self._records, model.frames, strict=True):
             record.body, record.R, record.p = frame.body, frame.rotation.ravel(), frame.position
+        self._none = self._records[[]]
         self._single: dict[str, NDArray[np.void]] = {}  # records of one frame, as asked for
 
     def records(
         self, names: Sequence[str], point: Any = None, field: str = "frame"
     ) -> NDArray[np.void]:
         """Of frames by name, moved by `point` (3,) in their own axes; `field` is told in errors."""
+        if not names:
+            return self._none
         single = names[0] if point is None and len(names) == 1 else None
         if isinstance(single, str) and single in self._single:
             return self._single[single]

@@ -23,7 +23,7 @@ TYPES = {
     **dict.fromkeys(("of", "method", "transport", "clock"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
-    **dict.fromkeys(("gains", "limits", "springs", "report"), "map"),
+    **dict.fromkeys(("gains", "limits", "springs", "report", "states"), "map"),
     **dict.fromkeys(("contacts", "constraints", "tasks", "targets"), "list of maps"),
     **dict.fromkeys(("tolerance", "after", "weights"), "numbers"),
     "actuated": "numbers or list of texts",

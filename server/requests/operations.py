@@ -29,6 +29,7 @@ from torqued.server.requests.operation import (
     Fields,
     Operation,
 )
+from torqued.server.requests.shared_states import names_in, with_states
 
 
 def _computation(
@@ -128,6 +129,10 @@ OF_A_STATE = (
 )
 
 
+#: Fields of `batch` itself.
+OF_A_BATCH = ("operation", "memory", "states")
+
+
 def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
     """The operation of a batch and the fields that it takes."""
     name = fields["operation"]
@@ -139,13 +144,14 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
             value=name,
             expected=f"one of {', '.join(BATCHED)}",
         )
-    rest = {key: value for key, value in fields.items() if key not in ("operation", "memory")}
+    rest = {key: value for key, value in fields.items() if key not in OF_A_BATCH}
     return OPERATIONS[name], OPERATIONS[name].fields_of(rest)
 
 
 def batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """Any operation on a state, for many states."""
-    return run_batch(robot, *batch_of(fields), report, fields.get("memory", False))
+    with with_states(fields) as given:
+        return run_batch(robot, *batch_of(given), report, fields.get("memory", False))
 
 
 def right_to_batch(message: Fields) -> str:
@@ -158,7 +164,7 @@ def right_to_batch(message: Fields) -> str:
 
 def work_of_batch(robot: Robot, fields: Fields) -> Work:
     """Always the worker's; what it is told of at once is refused at once."""
-    batch_of(fields)
+    batch_of({**fields, **dict.fromkeys(names_in(fields), 0.0)})
     return Work(0, float("inf"))
 
 
@@ -221,8 +227,8 @@ TABLE = (
         "batch",
         REQUEST,
         READ,
-        ("operation", "q"),
-        (*_OTHERS, "memory"),
+        ("operation",),
+        ("q", *_OTHERS, "memory", "states"),
         ("the operation's", "stacked"),
         WORKER,
         batch,

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gc
+import threading
 from typing import Any
 
 import numpy as np
 import pytest
 from agreement import assert_agree
 from cases import random_case
+from eventually import eventually
 from textbook import X, Z, body, chain
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.batch.batch import Batch
 from torqued.kernels.batch.computation import SLICE
+from torqued.kernels.batch.slices import bounds
 from torqued.kernels.dynamics.quantities import NAMES
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.primitives.wide import WIDTH
@@ -316,6 +320,30 @@ def test_every_method_of_a_state_can_be_had_in_batches():
         with pytest.raises(AttributeError, match=f"a batch has no '{name}'"):
             getattr(batch, name)
     assert isinstance(batch, Batch)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [1, WIDTH, SLICE, SLICE + 1, 7 * SLICE + 3])
+def test_slices_cover_all_states_once_and_become_small_towards_the_end(count, threads):
+    found = bounds(count, SLICE, threads)
+    sizes = np.diff(found)
+    assert (found[0], found[-1]) == (0, count)
+    assert all(0 < size <= SLICE for size in sizes)
+    if threads > 1 and count > SLICE:
+        assert sizes[-1] <= SLICE // 4
+
+
+def test_threads_of_a_batch_end_with_it():
+    before = threading.active_count()
+    robot = tiny()
+    batch = robot.batch(3)
+    batch.gravity(states(robot, 4 * SLICE)["q"])
+    helpers = [x for x in threading.enumerate() if x.name.startswith("batch_")]
+    assert len(helpers) >= 2
+    assert threading.active_count() > before
+    del batch
+    gc.collect()
+    eventually(lambda: threading.active_count() <= before)
 
 
 def test_interruption_ends_the_batch():
