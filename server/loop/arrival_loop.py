@@ -42,7 +42,9 @@ class Arrivals(NamedTuple):
 
 def arrivals(slot: int) -> Arrivals:
     """For the session in a slot."""
-    return Arrivals(np.zeros(1, LOOP).view(np.recarray), np.array([slot]))
+    loop = np.zeros(1, LOOP).view(np.recarray)
+    loop.on_arrival = 1
+    return Arrivals(loop, np.array([slot]))
 
 
 ARRIVALS = typeof(arrivals(0))

@@ -33,6 +33,7 @@ LOOP = np.dtype(
         ("deadline", "i8"),  # ns, of this tick
         ("time", "i8"),  # ns, when this tick began
         ("ring", "u8"),  # address of the ring that ticks are written to; 0: there is none
+        ("on_arrival", "i8"),  # 1: the record of a thread that answers states as they arrive
         ("spin", "i8"),  # ns before a deadline that the loop watches the clock instead of sleeping
         ("spun", "i8"),  # ns that it has done so
         ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
@@ -75,6 +76,7 @@ SESSION = np.dtype(
         # states that are answered as they arrive, by a thread of the session's own; arrivals.py
         ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
         ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody
+        ("ring", "u8"),  # address of a ring of its own, which belongs to who has the turn; 0: none
         ("served", "i8"),  # ns, when it was last served, by whomever
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps

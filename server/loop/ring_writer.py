@@ -2,23 +2,32 @@
 
 One writer, any number of readers, nobody waits. `reserved` is moved before the bytes of a record
 are written and `written` after them: what a reader has copied is whole if `reserved` has not come
-round to it by then (server/observation/reader.py).
+round to it by then (server/observation/cursor.py).
+
+A session whose states are answered on arrival has a ring of its own. It belongs, like the session's
+record, to whoever has the session's turn (turns.py): a ring never has two writers.
+
+The numbers of a tick go past the cache. No cache has the place that they go to, which was last
+written a whole ring ago: ordinary stores would first read each of its lines from memory, to
+overwrite them, and push out what the next tick computes with.
 """
 
 from __future__ import annotations
 
+import platform
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
 from numba import carray, types
 from numba.extending import intrinsic
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import copy
 from torqued.kernels.control.references.follow import FROM_ORDERS
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.observation.layout import (
     ALIGN,
+    ARRIVAL,
     FALLEN,
     GAINS,
     HEAD,
@@ -58,6 +67,43 @@ def release(typing: Any) -> Any:
     return types.void(), generate
 
 
+@intrinsic
+def store_past_cache(typing: Any, address: Any, value: Any) -> Any:
+    """A number of 8 bytes, to be read by others and not soon by us. `publish` is to follow."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        # As a whole number: x86 has no such store for a single double.
+        bits = ir.IntType(64)
+        place = builder.inttoptr(args[0], bits.as_pointer())
+        store = builder.store(builder.bitcast(args[1], bits), place, align=8)
+        once = builder.module.add_metadata([ir.Constant(ir.IntType(32), 1)])
+        store.set_metadata("nontemporal", once)
+        return context.get_dummy_value()
+
+    return types.void(address, types.float64), generate
+
+
+@intrinsic
+def publish(typing: Any) -> Any:
+    """As `release`, for what went past the cache as well."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if platform.machine() == "x86_64":  # where `release` says nothing of such stores
+            kind = ir.FunctionType(ir.VoidType(), [])
+            builder.call(builder.module.declare_intrinsic("llvm.x86.sse.sfence", (), kind), [])
+        builder.fence("release")
+        return context.get_dummy_value()
+
+    return types.void(), generate
+
+
+@kernel
+def write_numbers(x, address):
+    """Where `copy` would read what it overwrites."""
+    for k in range(len(x)):
+        store_past_cache(address + np.uint64(_NUMBER * k), x[k])
+
+
 @kernel
 def begin_record(ring, size, kind, number):
     """Reserve a record of at least `size` bytes; its address, 0 where the ring is too small."""
@@ -92,24 +138,32 @@ def end_record(ring, address):
     head = carray(pointer(address), 1, HEAD)[0]
     end = header.reserved
     header.records = head.number + 1
-    release()
+    publish()
     header.written = end
+
+
+@kernel
+def ring_of(loop, session):
+    """Where a session's ticks go: its own ring, or the loop's; 0: nowhere."""
+    return session.ring if session.ring != 0 else loop.ring
 
 
 @kernel
 def write_tick(loop, session, control, data, status, usable, age, spent):
     """One tick of one session, with all that it used and found."""
-    if loop.ring == 0:
+    ring = ring_of(loop, session)
+    if ring == 0:
         return
     n, m = len(data.state), len(data.out)
     size = _TICK_BYTES + _NUMBER * (n + m)
-    address = begin_record(loop.ring, size, TICK, session.number)
+    address = begin_record(ring, size, TICK, session.number)
     if address == 0:
         return
     record = carray(pointer(address), 1, TICK_HEAD)[0]
     record.index, record.tick = session.recorded, loop.tick
     record.sequence, record.seen, record.status = session.sequence, session.seen, status
-    record.time, record.deadline, record.age, record.compute = loop.time, loop.deadline, age, spent
+    record.time, record.age, record.compute = loop.time, age, spent
+    record.deadline = loop.deadline if loop.on_arrival == 0 else loop.time
     record.stamp, record.at, record.elapsed = session.stamp, session.at, control.elapsed
     record.allowed = control.iterations
     mode = FALLEN if session.fallen != 0 else 0
@@ -119,37 +173,38 @@ def write_tick(loop, session, control, data, status, usable, age, spent):
         mode |= ORDERED
     if control.move_seconds > 0.0:
         mode |= MOVING
-    record.mode = mode
-    values = carray(pointer(address + np.uint64(_TICK_BYTES)), n + m, np.float64)
-    copy(data.state, values[:n])
-    copy(data.out, values[n:])
-    end_record(loop.ring, address)
+    if loop.on_arrival != 0:
+        mode |= ARRIVAL
+    record.mode, record.period = mode, loop.period
+    write_numbers(data.state, address + np.uint64(_TICK_BYTES))
+    write_numbers(data.out, address + np.uint64(_TICK_BYTES + _NUMBER * n))
+    end_record(ring, address)
     session.recorded += 1
 
 
 @kernel
 def write_gains(loop, session, data):
     """The gains that hold from this tick on."""
-    if loop.ring != 0:
-        n = len(data.gains)
-        address = begin_values(loop.ring, session, GAINS, n)
+    ring = ring_of(loop, session)
+    if ring != 0:
+        address = begin_values(ring, session, GAINS, len(data.gains))
         if address != 0:
-            at = pointer(address + np.uint64(_VALUES_BYTES))
-            copy(data.gains, carray(at, n, np.float64))
-            end_record(loop.ring, address)
+            write_numbers(data.gains, address + np.uint64(_VALUES_BYTES))
+            end_record(ring, address)
 
 
 @kernel
 def write_load(loop, session, data):
     """What bodies carry from this tick on."""
-    if loop.ring != 0:
+    ring = ring_of(loop, session)
+    if ring != 0:
         n, k = data.load.shape
-        address = begin_values(loop.ring, session, LOAD, n * k)
+        address = begin_values(ring, session, LOAD, n * k)
         if address != 0:
-            values = carray(pointer(address + np.uint64(_VALUES_BYTES)), (n, k), np.float64)
             for i in range(n):
-                copy(data.load[i], values[i])
-            end_record(loop.ring, address)
+                at = address + np.uint64(_VALUES_BYTES + _NUMBER * k * i)
+                write_numbers(data.load[i], at)
+            end_record(ring, address)
 
 
 @kernel

@@ -204,8 +204,9 @@ class Servo:
             send=send,
         )
         self.sessions[number] = session
+        ring = 0 if arrivals is None else self.observation.arrival_address(slot)
         self.observation.opened(number, described(session, settings))
-        self._hand_over(session)
+        self._hand_over(session, ring)
         return {
             "session": number,
             **link._asdict(),
@@ -272,12 +273,15 @@ class Servo:
             pass
         return number
 
-    def _hand_over(self, session: Session) -> None:
-        """Fill a session's record; from the last line on it is the loop's."""
+    def _hand_over(self, session: Session, ring: int) -> None:
+        """Fill a session's record; from the last line on it is the loop's.
+
+        `ring` is the address of a ring of its own, 0: its ticks go to the loop's.
+        """
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
         record.sequence = record.seen = -1
-        record.number = session.number
+        record.number, record.ring = session.number, ring
         record.same_clock = int(session.caller.transport.same_clock)
         record.control = session.controller.record.ctypes.data
         fill_link(record, session)

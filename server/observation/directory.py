@@ -41,12 +41,21 @@ class Directory:
             "name": endpoints.name,
             "process": os.getpid(),
             "epoch": ring.epoch,
-            # Beside this file where there is no folder in it: containers name folders otherwise.
-            "ring": ring.path.name if ring.path.parent == endpoints.folder else str(ring.path),
+            "ring": self._name(ring),
+            "arrival_rings": [],
             "started": time.time(),
             "period": float(ring.header.period) * 1e-9,
             "robot": {},
         }
+
+    def _name(self, ring: Ring) -> str:
+        """Beside this file where there is no folder in it: containers name folders otherwise."""
+        return ring.path.name if ring.path.parent == self.path.parent else str(ring.path)
+
+    def add_ring(self, ring: Ring) -> None:
+        """One more, that sessions whose states are answered on arrival write to."""
+        self._content["arrival_rings"].append(self._name(ring))
+        self._write()
 
     def describe_robot(self, robot: Robot, source: Mapping[str, Any]) -> None:
         """The robot from now on. `source` is how it was loaded, with the `text` of its file."""

@@ -60,7 +60,8 @@ TICK_HEAD = np.dtype(
         ("seen", "i8"),  # of the newest state that came
         ("status", "i8"),  # bits
         ("time", "i8"),  # ns, when the tick began, CLOCK_MONOTONIC
-        ("deadline", "i8"),  # ns, when it should have: lateness is time - deadline
+        # ns, when it should have: lateness is time - deadline, which is 0 on arrival of a state
+        ("deadline", "i8"),
         ("age", "i8"),  # ns, of the state that was used
         ("compute", "i8"),  # ns that computing took
         ("stamp", "f8"),  # s, of the state, as its sender wrote it
@@ -68,11 +69,18 @@ TICK_HEAD = np.dtype(
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
         ("allowed", "i8"),  # iterations that a solver was allowed; 0: there is none, or all
         ("mode", "i8"),  # bits: MODES
+        ("period", "i8"),  # ns, the step of time that law, limits and filters went by
     ]
 )
 #: Bits of `mode`.
-FALLEN, ORDERED, MOVING, USED = 1, 2, 4, 8
-MODES = {FALLEN: "fallback", ORDERED: "ordered", MOVING: "moving", USED: "law"}
+FALLEN, ORDERED, MOVING, USED, ARRIVAL = 1, 2, 4, 8, 16
+MODES = {
+    FALLEN: "fallback",
+    ORDERED: "ordered",
+    MOVING: "moving",
+    USED: "law",
+    ARRIVAL: "on arrival",
+}
 
 #: Numbers of a session that have changed with tick `index`, or that it begins with: gains, or what
 #: bodies carry (m, m c, Ī of each). Behind it: that many f8.

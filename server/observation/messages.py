@@ -30,8 +30,11 @@ _TICK = (
     Field("elapsed", comment="s from the state before to this one; 0 where none came"),
     Field("allowed", "sfixed64", comment="iterations that a solver was allowed; 0: all"),
     Field(
-        "mode", "sfixed64", comment="bits: 1 fallback, 2 ordered, 4 moving, 8 the law has been used"
+        "mode",
+        "sfixed64",
+        comment="bits: 1 fallback, 2 ordered, 4 moving, 8 the law has been used, 16 on arrival",
     ),
+    Field("period", "sfixed64", comment="ns, the step of time that the law went by"),
 )
 #: As they are in the ring.
 COPIED = tuple(field.name for field in _TICK if field.name != "lateness")

@@ -17,6 +17,9 @@ from torqued.server.transport.endpoints import Endpoints
 
 log = logging.getLogger("torqued")
 
+#: The ring of a session whose states are answered on arrival has that part of the loop's.
+ARRIVAL_PART = 4
+
 
 class Observation:
     """Of one daemon. To be used in the requests' thread."""
@@ -26,13 +29,19 @@ class Observation:
     ) -> None:
         """`size` of the ring in MiB, 0 for none; `rate` of the loop, Hz."""
         self.ring: Ring | None = None
+        self._endpoints, self._size = endpoints, size
+        #: Those of sessions whose states are answered on arrival, by their slots. They stay when a
+        #: session is closed, and the next one in its slot goes on with it.
+        self._arrival_rings: dict[int, Ring] = {}
         self.directory: Directory | None = None
         self.recorders = Recorders()
         self.why_not = "not wanted: ring_size is 0"
         if endpoints is None:
             return
         try:
-            for path in (*directory_files(endpoints), endpoints.folder / f"{endpoints.name}.ring"):
+            rings = endpoints.folder.glob(f"{endpoints.name}.arrivals-*.ring")
+            first = endpoints.folder / f"{endpoints.name}.ring"
+            for path in (*directory_files(endpoints), first, *rings):
                 path.unlink(missing_ok=True)  # of a daemon that was killed
             if size:
                 self.ring = Ring(endpoints, size, round(1e9 / rate))
@@ -46,6 +55,21 @@ class Observation:
     def address(self) -> int:
         """Of the ring, for the loop; 0: there is none."""
         return self.ring.address if self.ring else 0
+
+    def arrival_address(self, slot: int) -> int:
+        """Of the ring for a session in that slot whose states are answered on arrival; 0: none."""
+        if self.ring is None or self._endpoints is None:
+            return 0
+        if slot not in self._arrival_rings:
+            size, period = max(1, self._size // ARRIVAL_PART), int(self.ring.header.period)
+            try:
+                ring = Ring(self._endpoints, size, period, self.ring.epoch, f".arrivals-{slot}")
+            except RingError as error:
+                log.warning("a session on arrival cannot be observed or recorded: %s", error)
+                return 0
+            self._arrival_rings[slot] = ring
+            self._tell(lambda directory: directory.add_ring(ring))
+        return self._arrival_rings[slot].address
 
     def describe_robot(self, robot: Robot, source: Mapping[str, Any]) -> None:
         self._tell(lambda directory: directory.describe_robot(robot, source))
@@ -69,8 +93,9 @@ class Observation:
 
     def close(self) -> None:
         """The loop has ended: nothing more will come."""
-        if self.ring:
-            self.ring.close()
+        for ring in (self.ring, *self._arrival_rings.values()):
+            if ring:
+                ring.close()
         if self.directory:
             self.directory.remove()
 
@@ -78,10 +103,10 @@ class Observation:
         """For `stats`."""
         if self.ring is None:
             return {"size": 0, "why_not": self.why_not, "recorders": []}
-        header = self.ring.header
+        rings = [self.ring, *self._arrival_rings.values()]
         return {
-            "size": self.ring.size,
-            "records": int(header.records),
-            "refused": int(header.refused),
+            "size": sum(ring.size for ring in rings),
+            "records": sum(int(ring.header.records) for ring in rings),
+            "refused": sum(int(ring.header.refused) for ring in rings),
             "recorders": self.recorders.known(),
         }

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 #: Wire types.
 _VARINT, _FIXED64, _LENGTH = 0, 1, 2
@@ -84,6 +85,11 @@ class MessageType:
         self._empty = np.zeros((), self.dtype)
         for place, head in constant:
             self._empty[place] = np.frombuffer(head, np.uint8)
+        #: The bytes that each field takes.
+        self._places = {
+            name: slice(offset, offset + kind.itemsize)
+            for name, (kind, offset, *_) in (self.dtype.fields or {}).items()
+        }
 
     @property
     def size(self) -> int:
@@ -92,11 +98,18 @@ class MessageType:
 
     def encode(self, columns: Mapping[str, Any], count: int) -> bytes:
         """That many messages, one behind the other; a column for each field."""
-        out = np.empty(count, self.dtype)
-        out[:] = self._empty
-        for field in self.fields:
-            out[field.name] = columns[field.name]
+        out = np.empty((count, self.size), np.uint8)
+        self.fill(out, columns)
         return out.tobytes()
+
+    def fill(self, out: NDArray[np.uint8], columns: Mapping[str, Any]) -> None:
+        """Messages as rows of bytes: numpy copies those much faster than fields of records."""
+        out[:] = np.frombuffer(self._empty.tobytes(), np.uint8)
+        for field in self.fields:
+            shape, place = (len(out), *(field.shape or ())), self._places[field.name]
+            values = np.broadcast_to(np.asarray(columns[field.name], field.dtype), shape)
+            rows = np.ascontiguousarray(values).ravel().view(np.uint8)
+            out[:, place] = rows.reshape(len(out), place.stop - place.start)
 
     def decode(self, data: bytes) -> np.ndarray:
         """Messages that lie one behind the other, by the names of fields."""

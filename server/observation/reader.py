@@ -11,16 +11,17 @@
 
 A reader takes nothing from the daemon: neither a lock nor a system call of its loop. One that is
 slow, stopped or killed loses ticks, and is told how many; nobody waits for it.
+
+There is the loop's ring and one for each session whose states are answered on arrival. All ticks of
+a session are in one of them, in order.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import os
-import stat
 import struct
-import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -28,38 +29,21 @@ from typing import Any, Self
 import numpy as np
 
 from torqued.client.endpoints import check_local, request_endpoint
-from torqued.common.errors import TorquedError
+from torqued.server.observation.cursor import Cursor, ReaderError
 from torqued.server.observation.layout import (
     GAINS,
     HEAD,
-    HEADER,
-    HEADER_BYTES,
     LOAD,
     LOOP,
     LOOP_TICK,
-    MAGIC,
     PAD,
     TICK,
     VALUES_HEAD,
-    VERSION,
 )
 from torqued.server.observation.records import Records, SessionInfo, session_info
 
-#: Bytes that one `poll` takes at the most; the next goes on from there.
-MOST_BYTES = 16 * 2**20
-#: Part of the ring that a reader which lost ticks leaves to the writer before it goes on.
-HEADROOM = 16
-
-#: How much a reading process yields to others; 19 is the most.
-NICENESS = 5
-
 _HEAD = struct.Struct("<qqqq")
 _INDEX = struct.Struct("<q")
-_BARRIER = threading.Lock()
-
-
-class ReaderError(TorquedError):
-    """A ring that is not there, or that cannot be read."""
 
 
 @dataclass
@@ -108,22 +92,19 @@ class Reader:
         self.lost: dict[int, int] = {}
         self.lost_records = 0
         self._seen: Any = None
-        self._position = 0
-        self._number: int | None = 0  # of the record that comes next; None: any
         self._next: dict[int, int] = {}  # by session: index of the tick that comes next
         self._older: set[int] = set()  # sessions that the reader has not seen from their beginning
-        self._header: Any = None
-        self._data: Any = None
-        self._file: Any = None
+        self._rings: dict[str, Cursor] = {}  # the loop's first, by what the directory calls them
         if not self._look():
             raise ReaderError(
                 f"no daemon {name!r} can be observed in {self.folder}: there is no "
                 f"{self._path.name}; is it running, with a ring_size above 0?"
             )
-        self._number = None
         self._older = set(self.sessions)
-        if not backlog:
-            self._position = self.written
+        for ring in self._rings.values():
+            ring.number = None
+            if not backlog:
+                ring.skip()
 
     def __enter__(self) -> Self:
         return self
@@ -132,16 +113,15 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Let go of the ring."""
-        self._header = self._data = None
-        if self._file is not None:
-            self._file.close()
-            self._file = None
+        """Let go of all rings."""
+        for ring in self._rings.values():
+            ring.close()
+        self._rings = {}
 
     @property
     def is_open(self) -> bool:
         """Whether the daemon says that it goes on. One that was killed says nothing."""
-        return self._header is not None and not self._header["closed"][0]
+        return any(ring.is_open for ring in self._rings.values())
 
     @property
     def period(self) -> float:
@@ -157,9 +137,11 @@ class Reader:
         """What has come since the last time; at once, whether there is something or not."""
         batch = Batch()
         self._look()
-        if self._header is None:
-            return batch
-        self._parse(self._copy(), batch)
+        ticks: dict[int, list[bytes]] = {}
+        for ring in list(self._rings.values()):
+            if data := ring.copy():
+                self._parse(ring, data, ticks, batch)
+        self._gather(ticks, batch)
         self._follow_restart()
         for number, count in batch.lost.items():
             self.lost[number] = self.lost.get(number, 0) + count
@@ -180,101 +162,67 @@ class Reader:
             raise ReaderError(f"{self._path} cannot be read: {error}") from None
         if directory.get("version") != 1:
             raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 1")
-        if self._header is None or directory["epoch"] != self.directory.get("epoch"):
-            if self._header is not None and self._behind():
+        if not self._rings or directory["epoch"] != self.directory.get("epoch"):
+            if self._is_behind():
                 return True  # what the last daemon has left comes first
             self._attach(directory, info.st_uid)
+        for ring in directory["arrival_rings"]:
+            if ring not in self._rings:
+                self._rings[ring] = Cursor(self.folder / ring, info.st_uid)
         self._seen, self.directory, self.robot = seen, directory, directory["robot"]
         # Records of sessions that have gone from the directory may still come.
         found = {entry["session"]: session_info(entry) for entry in directory["sessions"]}
         self.sessions = self.sessions | found
         return True
 
-    @property
-    def position(self) -> int:
-        """Bytes since the daemon was started, up to which all has been polled."""
-        return self._position
+    def ends(self) -> dict[str, int]:
+        """Up to where each ring is written at this moment."""
+        return {name: ring.written for name, ring in self._rings.items()}
+
+    def has_reached(self, ends: Mapping[str, int]) -> bool:
+        """Whether all has been polled that was there when `ends` were taken."""
+        return all(
+            self._rings[name].position >= end for name, end in ends.items() if name in self._rings
+        )
 
     @property
-    def written(self) -> int:
-        """The same, that the loop has written."""
-        return int(self._header["written"][0]) if self._header is not None else self._position
+    def backlog(self) -> float:
+        """The part of a ring that is still to be polled, of the fullest one."""
+        found = [(ring.written - ring.position) / ring.capacity for ring in self._rings.values()]
+        return max(found, default=0.0)
 
-    def _behind(self) -> bool:
-        return self._position < self.written
+    def _is_behind(self) -> bool:
+        return any(ring.is_behind for ring in self._rings.values())
 
     def _follow_restart(self) -> None:
-        """Go on with the ring of a new daemon once that of the last one is empty."""
-        if not self._behind():
+        """Go on with the rings of a new daemon once those of the last one are empty."""
+        if not self._is_behind():
             self._look()
 
     def _attach(self, directory: dict[str, Any], owner: int) -> None:
-        path = self.folder / directory["ring"]
+        """Begin with the rings of another daemon, or of the first one."""
         self.close()
-        try:
-            file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-            try:
-                info = os.fstat(file)
-                if info.st_uid != owner or not stat.S_ISREG(info.st_mode):
-                    raise ReaderError(f"ring {path} belongs to user {info.st_uid}, not to {owner}")
-                self._file = mmap.mmap(file, 0, prot=mmap.PROT_READ)
-            finally:
-                os.close(file)
-        except (OSError, ValueError) as error:
-            raise ReaderError(f"ring {path} cannot be read: {error}") from None
-        self._header = np.frombuffer(self._file, HEADER, 1)
-        head = self._header[0]
-        if head["magic"] != MAGIC or head["version"] != VERSION:
-            found = f"version {head['version']}" if head["magic"] == MAGIC else "no ring"
-            raise ReaderError(f"{path} is {found}, expected a ring of version {VERSION}")
-        self._data = memoryview(self._file)[HEADER_BYTES:]
-        self._capacity = int(head["capacity"])
+        self._rings = {directory["ring"]: Cursor(self.folder / directory["ring"], owner)}
         if self.directory:
             self.restarts += 1
             self.sessions = {}
-        self._position, self._number = 0, 0
         self._next, self._older = {}, set()
 
-    def _copy(self) -> bytes:
-        """Records in one piece from where the reader is, the last one perhaps cut short."""
-        while True:
-            written = self.written
-            barrier()
-            reserved = int(self._header["reserved"][0])
-            if reserved - self._position > self._capacity:
-                self._position = self._oldest(written, reserved)
-            start = self._position
-            at = start % self._capacity
-            end = at + min(written - start, MOST_BYTES)
-            data = bytes(self._data[at:end])
-            if end > self._capacity:  # round the end, where no record lies across
-                data += bytes(self._data[: end - self._capacity])
-            barrier()
-            # Otherwise the writer has come round meanwhile, and these bytes may be torn.
-            if int(self._header["reserved"][0]) - start <= self._capacity:
-                return data
-
-    def _oldest(self, written: int, reserved: int) -> int:
-        """The oldest record that the writer will not reach soon."""
-        oldest = reserved - self._capacity + self._capacity // HEADROOM
-        marks = self._header["marks"][0]
-        ahead = marks[(marks >= oldest) & (marks < written)]
-        return int(ahead.min()) if len(ahead) else written
-
-    def _parse(self, data: bytes, batch: Batch) -> None:
+    def _parse(
+        self, ring: Cursor, data: bytes, ticks: dict[int, list[bytes]], batch: Batch
+    ) -> None:
         """Sort records by what they are; move on to the first that is not whole."""
         at, size = 0, len(data)
-        ticks: dict[int, list[bytes]] = {}
         loops = []
         unpack, index_of = _HEAD.unpack_from, _INDEX.unpack_from
         while at + HEAD.itemsize <= size:
             number, length, kind, session = unpack(data, at)
             if at + length > size:
                 break
-            if number != self._number:
-                if self._number is not None:
-                    batch.lost_records += number - self._number
-                self._number = number
+            if number != ring.number:
+                if ring.number is not None:
+                    batch.lost_records += number - ring.number
+                ring.number = number
             if kind == TICK:
                 (index,) = index_of(data, at + HEAD.itemsize)
                 self._count(session, index, batch)
@@ -288,10 +236,14 @@ class Reader:
                 found = Values(session, int(head["index"]), values)
                 (batch.gains if kind == GAINS else batch.loads).append(found)
             if kind != PAD:
-                self._number = number + 1
+                ring.number = number + 1
             at += length
-        self._position += at
-        batch.loop = np.frombuffer(b"".join(loops), LOOP_TICK)
+        ring.position += at
+        if loops:  # in one ring alone
+            batch.loop = np.frombuffer(b"".join(loops), LOOP_TICK)
+
+    def _gather(self, ticks: Mapping[int, list[bytes]], batch: Batch) -> None:
+        """Ticks of each session as one array of records."""
         for session, records in ticks.items():
             if session not in self.sessions:
                 self._look()
@@ -309,20 +261,3 @@ class Reader:
         if index != expected:
             batch.lost[session] = batch.lost.get(session, 0) + index - expected
         self._next[session] = index + 1
-
-
-def stand_back() -> None:
-    """Yield to whatever else runs here, the loop above all: for processes that only read."""
-    os.nice(NICENESS)
-
-
-def barrier() -> None:
-    """What was read before is read before what is read after, on every processor.
-
-    x86 does so by itself. Elsewhere a lock's release waits for reads before it, and its next
-    acquisition for that release.
-    """
-    with _BARRIER:
-        pass
-    with _BARRIER:
-        pass

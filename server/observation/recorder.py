@@ -78,8 +78,8 @@ class Recorder:
                 self._take(self.reader.poll())
                 self._report()
                 time.sleep(max(0.0, PAUSE - (time.monotonic() - started)))
-            end = self.reader.written
-            while self.reader.position < end and (batch := self.reader.poll()):
+            ends = self.reader.ends()
+            while not self.reader.has_reached(ends) and (batch := self.reader.poll()):
                 self._take(batch)
             if self._file:
                 self._file.finish()

@@ -17,8 +17,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mcap.writer import CompressionType, Writer
+import numpy as np
 
+from torqued.server.observation.mcap_file import McapFile, message_type
 from torqued.server.observation.messages import (
     LOOP_MESSAGE,
     LOST_MESSAGE,
@@ -32,12 +33,12 @@ from torqued.server.observation.reader import Batch, Reader, Values
 from torqued.server.observation.records import SessionInfo
 
 #: Bytes of a chunk at the most; and s after which it is written, whatever it has.
-CHUNK_BYTES, CHUNK_SECONDS = 4 * 2**20, 0.5
+CHUNK_BYTES, CHUNK_SECONDS = 2**20, 0.5
 ENCODING = "protobuf"
 
 
 class Output:
-    """What MCAP's writer writes to. Bytes go to the file at once: there is no buffer that would
+    """What the file is written to. Bytes go to the file at once: there is no buffer that would
     fail a second time."""
 
     def __init__(self, path: Path) -> None:
@@ -79,10 +80,8 @@ class RecordingFile:
         self._channels: dict[str, tuple[int, MessageType]] = {}
         self._flushed = self.opened = time.monotonic()
         self._last = time.time_ns()
-        # Beyond Writer's own type: it takes whatever has write, tell and flush.
-        output: Any = self._output
-        self._writer: Any = Writer(output, CHUNK_BYTES, CompressionType.LZ4)
-        self._writer.start(library="torqued")
+        self._scratch = np.empty(0, np.uint8)  # for messages on their way into a chunk
+        self._mcap = McapFile(self._output, CHUNK_BYTES, library="torqued")
         self._describe(reader)
 
     @property
@@ -91,15 +90,14 @@ class RecordingFile:
 
     def _describe(self, reader: Reader) -> None:
         about = {key: value for key, value in reader.directory.items() if key != "sessions"}
-        self._writer.add_metadata(
+        self._mcap.add_metadata(
             "torqued", {"version": str(VERSION), "directory": json.dumps(about)}
         )
         text = reader.robot_file()
         if text:
             screws = "screws" in reader.robot["source"].get("robot", {})
             name, kind = ("robot.toml", "toml") if screws else ("robot.urdf", "xml")
-            now = time.time_ns()
-            self._writer.add_attachment(now, now, name, f"application/{kind}", text.encode())
+            self._mcap.add_attachment(time.time_ns(), name, f"application/{kind}", text.encode())
         self._output.flush()
 
     def add(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:
@@ -110,27 +108,26 @@ class RecordingFile:
                     self._add_values(values, kind)
         for number, ticks in batch.ticks.items():
             if number in sessions:
-                channel, message = self._channel_of(sessions[number])
-                data = message.encode(tick_columns(ticks, message), len(ticks))
-                self._add(channel, message, data, ticks["time"], ticks["index"])
+                topic = self._channel_of(sessions[number])
+                columns = tick_columns(ticks, topic[1])
+                self._add(topic, columns, ticks["time"] + self._offset, ticks["index"])
         if len(batch.loop):
-            channel, message = self._channel("/loop", LOOP_MESSAGE)
             loop = batch.loop
             columns = {name: loop[name] for name in ("tick", "time", "compute", "missed", "served")}
             columns["lateness"] = loop["time"] - loop["deadline"]
-            data = message.encode(columns, len(loop))
-            self._add(channel, message, data, loop["time"], loop["tick"])
+            topic = self._channel("/loop", LOOP_MESSAGE)
+            self._add(topic, columns, loop["time"] + self._offset, loop["tick"])
         self._add_lost(batch, sessions)
         if time.monotonic() - self._flushed > CHUNK_SECONDS:
             self.flush()
 
     def flush(self) -> None:
-        self._writer.flush()
+        self._mcap.flush()
         self._flushed = time.monotonic()
 
     def finish(self) -> None:
         """Close the file with its index."""
-        self._writer.finish()
+        self._mcap.finish()
         self._output.close()
 
     def cut(self) -> None:
@@ -151,32 +148,39 @@ class RecordingFile:
         self, topic: str, message: MessageType, metadata: dict[str, str] | None = None
     ) -> tuple[int, MessageType]:
         if topic not in self._channels:
-            schema = self._writer.register_schema(message.name, ENCODING, message.schema())
-            channel = self._writer.register_channel(topic, ENCODING, schema, metadata or {})
+            schema = (message.name, message.schema())
+            channel = self._mcap.add_channel(topic, schema, ENCODING, metadata or {})
             self._channels[topic] = (channel, message)
         return self._channels[topic]
 
     def _add(
-        self, channel: int, message: MessageType, data: bytes, times: Any, numbers: Any
+        self,
+        topic: tuple[int, MessageType],
+        columns: dict[str, Any],
+        times: Any,  # ns, by the wall clock
+        numbers: Any = 0,
     ) -> None:
-        size, add = message.size, self._writer.add_message
-        numbers = (numbers & 0xFFFFFFFF).tolist()
-        for k, at in enumerate((times + self._offset).tolist()):
-            add(channel, at, data[k * size : (k + 1) * size], at, numbers[k])
-            self._last = at
+        channel, message = topic
+        kind = message_type(message.dtype)
+        if len(self._scratch) < len(times) * kind.itemsize:
+            self._scratch = np.empty(2 * len(times) * kind.itemsize, np.uint8)
+        found = self._scratch[: len(times) * kind.itemsize].view(kind)
+        rows = found.view(np.uint8).reshape(len(times), kind.itemsize)
+        message.fill(rows[:, -message.size :], columns)
+        found["log_time"] = found["publish_time"] = times
+        found["sequence"] = numbers
+        self._mcap.add_messages(channel, found)
+        self._last = int(times[-1])
 
     def _add_values(self, values: Values, kind: str) -> None:
         message = values_message(kind, values.session, len(values.values))
-        topic = f"/sessions/{values.session}/{kind.lower()}"
-        channel, message = self._channel(topic, message)
-        data = message.encode({"index": values.index, "values": values.values}, 1)
-        self._writer.add_message(channel, self._last, data, self._last)
+        topic = self._channel(f"/sessions/{values.session}/{kind.lower()}", message)
+        self._add(topic, {"index": values.index, "values": values.values}, [self._last])
 
     def _add_lost(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:
         lost = {number: count for number, count in batch.lost.items() if number in sessions}
         if batch.lost_records:
             lost[0] = batch.lost_records
         for number, count in lost.items():
-            channel, message = self._channel("/lost", LOST_MESSAGE)
-            data = message.encode({"session": number, "lost": count}, 1)
-            self._writer.add_message(channel, self._last, data, self._last)
+            topic = self._channel("/lost", LOST_MESSAGE)
+            self._add(topic, {"session": number, "lost": count}, [self._last])

@@ -101,7 +101,7 @@ class _Replayer:
         solver: bool,
         result: Replay,
     ) -> None:
-        self.session, self.period, self.tolerance = session, period, tolerance
+        self.session, self.step, self.tolerance = session, period, tolerance
         self.solver, self.result = solver, result
         self.controller = controller_of(session, robot, period)
         model = robot.model
@@ -126,6 +126,7 @@ class _Replayer:
             loads.upto(index, data.load.reshape(-1))
             data.state[:] = state
             record.elapsed, record.iterations = tick["elapsed"], tick["allowed"]
+            self.step = int(tick["period"]) * 1e-9  # on arrival of a state, since the one before
             is_first = index != expected or (begun and index == int(ticks["index"][0]))
             expected = index + 1
             used = bool(tick["mode"] & USED)
@@ -137,11 +138,11 @@ class _Replayer:
             if begun and (not used or is_first):
                 data.out[:] = recorded
                 record.cut = status & (CLAMPED | WALL)
-                COMPILED.replay_sent(self.controller.record, self.period)
+                COMPILED.replay_sent(self.controller.record, self.step)
 
     def _compare(self, index: int, status: int, recorded: np.ndarray, used: bool) -> None:
         controller = self.controller
-        got = COMPILED.replay_tick(self.work.handle, controller.record, self.period)
+        got = COMPILED.replay_tick(self.work.handle, controller.record, self.step)
         self.result.compared += 1
         self.status.compare(
             index, np.array(float(got & OWN_BITS)), np.array(float(status & OWN_BITS)), 0.0

@@ -39,11 +39,18 @@ class RingError(TorquedError):
 class Ring:
     """The file, mapped for the loop. Only `address` is of interest to it."""
 
-    def __init__(self, endpoints: Endpoints, size: int, period_ns: int) -> None:
-        """`size` in MiB."""
+    def __init__(
+        self,
+        endpoints: Endpoints,
+        size: int,
+        period_ns: int,
+        epoch: int | None = None,
+        part: str = "",
+    ) -> None:
+        """`size` in MiB. A further ring of a daemon has the epoch of its first, and a name."""
         capacity = size * MEBIBYTE // MARKS * MARKS
-        self.epoch = secrets.randbits(63)
-        self.path = place(endpoints, self.epoch)
+        self.epoch = secrets.randbits(63) if epoch is None else epoch
+        self.path = place(endpoints, self.epoch, part)
         remove_orphans()
         self._file = _new_file(self.path, endpoints.group)
         try:
@@ -80,11 +87,11 @@ class Ring:
         self.path.unlink(missing_ok=True)
 
 
-def place(endpoints: Endpoints, epoch: int) -> Path:
+def place(endpoints: Endpoints, epoch: int, part: str = "") -> Path:
     """Where a new ring goes."""
     if is_in_memory(endpoints.folder) or not SHARED_MEMORY.is_dir():
-        return endpoints.folder / f"{endpoints.name}.ring"
-    return SHARED_MEMORY / f"torqued-{os.getuid()}-{epoch:016x}.ring"
+        return endpoints.folder / f"{endpoints.name}{part}.ring"
+    return SHARED_MEMORY / f"torqued-{os.getuid()}-{epoch:016x}{part}.ring"
 
 
 def is_in_memory(folder: Path) -> bool:
