@@ -9,6 +9,10 @@ may depend on q. With
 
 every mode of K and M(q) is damped by itself, with the ratio ½ (r/ω + c ω), which is nearly the
 same for all of them: a design by generalized eigenvalues that needs no eigenvalues in the tick.
+
+A joint that some rare pose leaves next to no stiffness (two axes line up there without mass between
+them) is also drawn in with the bandwidth Λ: damping what is not −Λ e of its motion makes the
+stiffness Λ D(q), which grows with what the joint weighs, and takes no potential (saturation.py).
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ FREQUENCY = 20.0
 FASTEST = 125.0
 #: Of the slowest and of the fastest mode; those between have less, down to 0.57 of it.
 DAMPING_RATIO = 1.0
+#: Share of the stiffness that a frequency asks for, below which a joint counts as weak.
+WEAK = 0.5
 #: How far apart modes are that get the full ratio.
 DECADE = 10.0
 #: Share of a velocity limit that a bounded error makes a joint move with; where a spring and the
@@ -76,6 +82,14 @@ def stiffness_at(M: Array, frequency: Array) -> Array:
     for group in coupled_groups(M):
         k[group] = group_stiffness(M[np.ix_(np.arange(len(M)), group, group)], frequency[group])
     return k
+
+
+def bandwidth_for(robot: Robot, frequency: Array, stiffness: Array) -> Array:
+    """(nv,) 1/s: Λ of joints whose stiffness (nv,) had to be less than WEAK of what a frequency
+    (nv,) asks for; that frequency where nothing is left."""
+    typical = np.diagonal(poses_of(robot).M, axis1=1, axis2=2).mean(axis=0)
+    share = stiffness / (frequency**2 * typical)
+    return np.asarray(frequency * np.maximum(0.0, 1.0 - share / WEAK))
 
 
 def group_stiffness(M: Array, frequency: Array) -> Array:

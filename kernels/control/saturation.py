@@ -13,6 +13,9 @@ moves in addition, towards q_ref and with a speed w(e) that is bounded too:
 
 and what of the motion is not w(e) is braked. Because w and σ have the same sign, w(e)ᵀ K σ(e) is
 never negative for a diagonal K: energy that the law takes away.
+
+Where a spring is too weak at all errors, w(e) has a part y(e) = Λ e from the start, bounded by u as
+errors are; both together make w = y + x − x y / u, below u again.
 """
 
 from __future__ import annotations
@@ -66,12 +69,28 @@ def approach(e, limit, speed):
 
 
 @kernel
-def fill_approach(gains, limits, speeds, e, w, w_slope):
+def drawn_in(e, limit, speed, rate):
+    """w(e) and dw/de with the bandwidth `rate`; without a bound where `speed` is zero."""
+    x, x_slope = approach(e, limit, speed)
+    if rate <= 0.0:
+        return x, x_slope
+    if speed <= 0.0:
+        return rate * e, rate
+    bound = speed / rate
+    y, y_slope = rate * saturated(e, bound), rate * slope(e, bound)
+    left_x, left_y = 1.0 - abs(x) / speed, 1.0 - abs(y) / speed
+    return x + y * left_x, x_slope * left_y + y_slope * left_x
+
+
+@kernel
+def fill_approach(gains, limits, speeds, rates, e, w, w_slope):
     """The same of all joints; zero where the stiffness, which is the first gain, couples them."""
     n = len(e)
     alone = is_diagonal(gains, 0, n)
     for k in range(n):
-        w[k], w_slope[k] = approach(e[k], limits[k], speeds[k]) if alone else (0.0, 0.0)
+        w[k], w_slope[k] = 0.0, 0.0
+        if alone:
+            w[k], w_slope[k] = drawn_in(e[k], limits[k], speeds[k], rates[k])
 
 
 @kernel

@@ -30,6 +30,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.common.status import WALL
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.friction import friction_at
 from torqued.kernels.control.law import expand_state, inner, project, project_square, square
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.limiter import approach
@@ -99,6 +100,43 @@ def joint_bounds(data, k, q, v, store, has_springs, dt):
     if down < -up:  # between walls that contradict each other: brake
         return -rate * v, -rate * v
     return -down, up
+
+
+@kernel
+def friction_ahead(data, k, q):
+    """Torques that friction takes of joint k at the speeds that walls allow: down and up.
+
+    At the end of a joint it takes none, whatever a law adds to overcome it: nothing may push there.
+    """
+    most, braking = data.speed[k], data.acceleration[k]
+    down = allowed_speed(q - data.lower[k], most, braking, False)
+    up = allowed_speed(data.upper[k] - q, most, braking, False)
+    return friction_at(data, k, -down), friction_at(data, k, up)
+
+
+@kernel
+def friction_now(data, k, v):
+    """Torques that friction takes of joint k at its speed, least and most: near rest it holds."""
+    now = friction_at(data, k, v)
+    holds = data.coulomb[k] * (1.0 - abs(math.tanh(data.sharpness[k] * v)))
+    return now - holds, now + holds
+
+
+@kernel
+def fill_net(sizes, data, near, net):
+    """Torques (nv,) that accelerate the tree: those of the law without what is taken by what the
+    tree's equations do not have, friction and a bias. `near`: how many joints have rows."""
+    has_bias = len(data.bias) > 0 and sizes.springs == 0
+    for k in range(sizes.nv):
+        taken = data.unmodelled[k]
+        if len(data.viscous) > 0:
+            bias = data.bias[k] if has_bias else 0.0
+            low, high = friction_now(data, k, data.state[sizes.nq + k])
+            for i in range(near):
+                if data.wall_row[i, k] != 0.0:
+                    low, high = friction_ahead(data, k, data.state[data.coordinate[k]])
+            taken = min(max(taken + bias, low), high) - bias
+        net[k] = data.out[k] - taken
 
 
 @kernel
@@ -206,7 +244,7 @@ def solve_with_motors(work, sizes, data, tau, a):
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
     v = motor_velocity(sizes, data)
-    count = near_joints(control, sizes, data, v, dt)
+    count = near = near_joints(control, sizes, data, v, dt)
     if count == 0 and len(data.planes) == 0:
         return 0
     expand_state(sizes, data)
@@ -221,10 +259,8 @@ def hold_walls(work, control, sizes, data, dt):
     if exact:
         drift(work, data.v_free, rest_acceleration(work))
         body_forces(work)
-        # Friction takes what is there to overcome it, whatever the tree's equations say.
         net = data.rows[6]
-        for k in range(sizes.nv):
-            net[k] = data.out[k] - data.unmodelled[k]
+        fill_net(sizes, data, near, net)
         if sizes.springs > 0:
             exact = solve_with_motors(work, sizes, data, net, a) == OK
         else:

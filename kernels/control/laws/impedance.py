@@ -1,14 +1,15 @@
 """Cartesian impedance: a frame that behaves like a mass on a spring, and a posture behind it.
 
-    τ = g + M ẇ + C w − Jᵀ ∇U − N K_n e − D s,      s = v − w
+    τ = g + M ẇ + C w − Jᵀ ∇U − N K_n σ(e) − D s,      s = v − w
 
 with the spring's potential U (frame_spring.py), joint velocities w that move the frame as its
 reference does, and a damping D(q) that suits the frame's own inertia at each configuration
 (frame_damping.py). Inertia is not shaped, so no force sensor is needed, and no inverse is taken
 that grows in a singularity (task_space.py). Because Ṁ = C + Cᵀ, the storage
 
-    ½ sᵀ M s + U + ½ eᵀ K_n e
+    ½ sᵀ M s + U + P(e)
 
+with the potential P of the posture's spring, bounded as errors of joints are (saturation.py),
 falls by sᵀ D s at every configuration, singular ones included. `reference_power` is what a
 reference brings that the arm cannot follow, what the frame's motion does to the posture's spring,
 which N keeps from acting on the frame, and what cutting elastic torques takes away.
@@ -16,13 +17,14 @@ which N keeps from acting on the frame, and what cutting elastic torques takes a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import carray
 
 from torqued.common.errors import InputError
 from torqued.common.status import SOLVER
+from torqued.kernels.control import joint_gains
 from torqued.kernels.control.frame_mobility import FrameMobility, frame_mobility
 from torqued.kernels.control.gains import known, matrix
 from torqued.kernels.control.law import (
@@ -66,6 +68,7 @@ from torqued.kernels.control.laws.task_space import (
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.posture_inertia import posture_inertia
 from torqued.kernels.control.references.motions import FRAME_MOTION, JOINTS, Motion
+from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
@@ -90,6 +93,7 @@ GAINS = (
     "joint_damping",
     "force_limit",
     "moment_limit",
+    "posture_limit",
 )
 
 #: rad/s, of the fastest translation and rotation that the default spring makes anywhere, and what
@@ -101,6 +105,10 @@ DEFAULT_RATIO = 0.8
 #: rad/s, of each joint by itself. Gravity of a model that is wrong by a tenth moves a joint whose
 #: links have their mass at the distance l by 0.1 g / (l rate²): 0.05 rad for 5 cm.
 POSTURE_RATE = 20.0
+#: s: a posture's error pulls as much as its joint moves in this time at its speed limit, and no
+#: more: it is large where a frame has been moved far away from its posture, and what holds it back
+#: there is gone at once where the arm loses a direction. And the share of an effort that it takes.
+POSTURE_TIME, POSTURE_EFFORT = 0.04, 0.25
 JOINT_DAMPING = 6.4  # 1/s, of what no spring holds
 #: For a robot whose joints have no effort limits.
 UNLIMITED = 1e6
@@ -111,7 +119,8 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 
     `stiffness` (3, 3) N/m and `damping` N s/m in world axes; `rotational_stiffness` N m/rad in the
     frame's axes, `rotational_damping` N m s/rad in world axes; `posture_stiffness` (nv, nv) N m/rad
-    and `posture_damping` for the null space, zero allowed. Where a damping is zero, as by default,
+    and `posture_damping` for the null space, zero allowed; `posture_limit` (nv,) rad bounds its
+    errors. Where a damping is zero, as by default,
     `damping_ratio` (translation, rotation) gives it at each configuration, from stiffness and
     inertia. `joint_damping` 1/s is that of motions that the frame does not show. `force_limit` N
     and `moment_limit` N m bound the spring.
@@ -133,13 +142,26 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
         "force_limit": several(given, "force_limit", min(mobility.force, UNLIMITED), 1, True),
         "moment_limit": several(given, "moment_limit", min(mobility.moment, UNLIMITED), 1, True),
     }
+    found["posture_limit"] = posture_limit(robot, given, found["posture_stiffness"])
     for k, name in enumerate(("damping", "rotational_damping")):
         if found[name].any():  # given: it is all the damping there is
             found["damping_ratio"][k] = 0.0
     return found
 
 
-def several(given: Fields, name: str, default: float, size: int, positive: bool = False) -> Array:
+def posture_limit(robot: Robot, given: Fields, stiffness: Array) -> Array:
+    """(nv,) rad: errors of the posture pull as much as these and no more."""
+    effort = np.where(robot.limits.effort > 0.0, robot.limits.effort, np.inf)
+    with np.errstate(divide="ignore"):  # no spring: no bound
+        limit = np.minimum(
+            joint_gains.speed_bound(robot, POSTURE_TIME),
+            POSTURE_EFFORT * effort / np.diag(stiffness),
+        )
+    default = joint_gains.bounded(limit)
+    return several(given, "posture_limit", default, robot.nv, True)
+
+
+def several(given: Fields, name: str, default: Any, size: int, positive: bool = False) -> Array:
     """Numbers that are not negative, or positive: one for all, or one each."""
     field = f"gains.{name}"
     values = numbers(field, given.get(name, default), (), (size,))
@@ -256,6 +278,7 @@ LAW = Law(
     options=("frame", "point", "axes"),
     linearization=linearization,
     scaling=SCALING,
+    replaces={"posture_stiffness": ("posture_limit",)},
 )
 
 
@@ -280,7 +303,7 @@ def impedance_torque(handle, address):
     rotation, translation = spring(work, frame, reference, data.gains, rest + 3, pull, error)
     wanted = reference[7 + first : 7 + first + m]
     feed_forward(task, first, wanted, reference[13 + first : 13 + first + m], w, ahead)
-    times(data.gains, 36, e, Ke)
+    posture = bounded_spring(data.gains, 36, data.gains[rest + 5 : rest + 5 + n], e, Ke)
     pass_null(task, Ke, elastic, a, b)
     for k in range(n):
         s[k] = v[k] - w[k]
@@ -304,7 +327,7 @@ def impedance_torque(handle, address):
     brought = inner(Ke, v) - inner(s, exerted) - inner(s, task.missing)
     for r in range(m):
         brought += pull[first + r] * (inner(task.J[r], v) - wanted[r])
-    storage = 0.5 * inner(s, momentum) + 0.5 * inner(e, Ke)
+    storage = 0.5 * inner(s, momentum) + posture
     storage += (rotation if first == 0 else 0.0) + (translation if first + m == 6 else 0.0)
     report[:] = 0.0
     for r in range(m):

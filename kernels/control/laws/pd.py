@@ -5,8 +5,9 @@ The simplest law that holds a position. For a reference at rest it is passive wi
 positive K and D; a moving reference is followed late. D(q) = D + r M(q): a damping that depends on
 q takes energy away like any other.
 
-Errors that are large are drawn in with the speed w(e) besides, by M dw/dt + C w of it: with
-s = v + w(e) in place of v, the storage is ½ sᵀ M s + P(e), and falls by sᵀ D s + wᵀ K σ.
+Errors that are large, and all of a joint whose spring is weak, are drawn in with the speed w(e)
+besides, by M dw/dt + C w of it: with s = v + w(e) in place of v, the storage is ½ sᵀ M s + P(e),
+and falls by sᵀ D s + wᵀ K σ.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: Gains that compiled code takes, in this order, and those that they follow from.
-TAKEN = ("stiffness", "damping", "damping_rate", "error_limit", "approach_speed")
+TAKEN = ("stiffness", "damping", "damping_rate", "error_limit", "approach_speed", "bandwidth")
 BEHAVIOUR = ("frequency", "damping_ratio")
 
 
@@ -64,6 +65,9 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     damping_rate    1/s: r of D(q) = damping + r M(q)
     error_limit     rad, number or (nv,): errors pull as much as this one and no more
     approach_speed  rad/s, number or (nv,): with which larger errors are drawn in
+    bandwidth       1/s, number or (nv,): Λ of s = ė + Λ e in place of ė, which damping turns into
+                    the stiffness Λ D(q). By default of joints whose spring is too weak: a constant
+                    one has to suit the pose in which they are lightest
     """
     known(given, (*TAKEN, *BEHAVIOUR))
     for name, others in REPLACES.items():
@@ -74,8 +78,10 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     frequency = np.broadcast_to(frequency, (n,)).copy()
     default = None if "stiffness" in given else joint_gains.stiffness_for(robot, frequency)
     stiffness = matrix(given, "stiffness", default, n)
-    c, r = 0.0, 0.0
+    c, r, bandwidth = 0.0, 0.0, np.zeros(n)
     if "damping" not in given and "damping_rate" not in given:
+        if default is not None:
+            bandwidth = joint_gains.bandwidth_for(robot, frequency, default)
         ratio = positive(given, "damping_ratio", joint_gains.DAMPING_RATIO, ())
         r, c = joint_gains.rayleigh(robot, stiffness, float(ratio))
     damping, rate = whole_damping(given, n, c * stiffness, r)
@@ -89,14 +95,16 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
         "damping_rate": rate,
         "error_limit": error_limit(given, limit, n),
         "approach_speed": approach_speed(robot, given),
+        "bandwidth": each(given, "bandwidth", bandwidth),
     }
 
 
 REPLACES = {
-    "frequency": TAKEN[:4],
+    "frequency": (*TAKEN[:4], "bandwidth"),
     "damping_ratio": ("damping", "damping_rate", "error_limit"),
-    "damping": ("damping_rate", "error_limit"),
-    "damping_rate": ("error_limit",),
+    "stiffness": ("bandwidth",),
+    "damping": ("damping_rate", "error_limit", "bandwidth"),
+    "damping_rate": ("error_limit", "bandwidth"),
 }
 
 
@@ -116,16 +124,25 @@ def approach_speed(robot: Robot, given: Fields) -> Array:
     """(nv,) rad/s; zero where there is no velocity limit, and errors are not bounded."""
     default = joint_gains.speed_bound(robot, joint_gains.APPROACH_SHARE)
     default = np.where(np.isfinite(default), default, 0.0)
-    speeds = not_negative(given, "approach_speed", default, (), (robot.nv,))
-    return np.broadcast_to(speeds, (robot.nv,)).copy()
+    return each(given, "approach_speed", default)
+
+
+def each(given: Fields, name: str, default: Array) -> Array:
+    """(nv,) numbers of joints that are not negative."""
+    values = not_negative(given, name, default, (), default.shape)
+    return np.broadcast_to(values, default.shape).copy()
 
 
 def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
     K = np.broadcast_to(gains["stiffness"], poses.M.shape)
-    return K, gains["damping"] + gains["damping_rate"] * poses.M
+    D = gains["damping"] + gains["damping_rate"] * poses.M
+    if np.count_nonzero(gains["stiffness"] - np.diag(np.diag(gains["stiffness"]))):
+        return K, D  # as `fill_approach` has it
+    rates = gains["bandwidth"]
+    return K + D * rates, D + poses.M * rates
 
 
-SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1}
+SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1, "bandwidth": 1}
 
 
 def prepare(robot: Robot, fields: Fields) -> Prepared:
@@ -154,10 +171,11 @@ def pd_torque(handle, address):
     e, w, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
     spring, braking, lost = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
     tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
-    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
+    r, bounds = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
+    limits, speeds, rates = bounds[:n], bounds[n : 2 * n], bounds[2 * n :]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, w, a)
+    fill_approach(data.gains, limits, speeds, rates, e, w, a)
     energy = bounded_spring(data.gains, 0, limits, e, spring)
     taken = inner(w, spring)
     for k in range(n):

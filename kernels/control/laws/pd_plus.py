@@ -2,9 +2,9 @@
 
 Tracks moving references without cancelling the robot's own dynamics. Because Ṁ = C + Cᵀ, the
 storage ½ ėᵀ M ė + P(e), with P the potential of the spring K σ(e) (saturation.py), falls by exactly
-ėᵀ D(q) ė, D(q) = D + r M(q): passive for any reference. Errors that are large are drawn in with the
-speed w(e) besides: v_r = v_ref − w(e) then takes the place of v_ref and s = v − v_r that of ė, and
-wᵀ K σ is taken away too.
+ėᵀ D(q) ė, D(q) = D + r M(q): passive for any reference. Errors that are large, and all of a joint
+whose spring is weak, are drawn in with the speed w(e) besides: v_r = v_ref − w(e) then takes the
+place of v_ref and s = v − v_r that of ė, and wᵀ K σ is taken away too.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ def pd_plus_torque(handle, address):
     spring, braking, free = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
     tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
     given = a_ref(sizes, data)
-    r, limits = data.gains[2 * n * n], data.gains[2 * n * n + 1 : 2 * n * n + 1 + n]
+    r, bounds = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
+    limits, speeds, rates = bounds[:n], bounds[n : 2 * n], bounds[2 * n :]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    fill_approach(data.gains, limits, data.gains[2 * n * n + 1 + n :], e, v_r, a)
+    fill_approach(data.gains, limits, speeds, rates, e, v_r, a)
     energy = bounded_spring(data.gains, 0, limits, e, spring)
     taken = inner(v_r, spring)
     for k in range(n):

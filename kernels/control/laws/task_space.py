@@ -34,6 +34,8 @@ FOLLOWED = 3e-2
 #: Share of a joint's speed limit that a reference of the frame may ask for, and how often per
 #: second it may ask for all of that limit.
 FED_FORWARD, STEEPEST = 0.7, 60.0
+#: rad/s or m/s: the same where a file's limits are beyond what any arm does (100 rad/s).
+MOST_FED = 10.0
 
 
 class TaskSizes(NamedTuple):
@@ -254,9 +256,10 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
     cholesky_solve(task.L, rate)
     power, slope = 0.0, 0.0
     for k in range(n):
-        z = start[k] / (FED_FORWARD * task.speed[k])
+        most = min(FED_FORWARD * task.speed[k], MOST_FED)
+        z = start[k] / most
         power += z**8
-        slope += z**7 * rate[k] / (FED_FORWARD * task.speed[k])
+        slope += z**7 * rate[k] / most
     share = (1.0 + power) ** -0.125
     share_rate = -share / (1.0 + power) * slope
     steepest = 1.0
