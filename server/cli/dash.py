@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +55,15 @@ def show_recording(args: argparse.Namespace) -> int:
     from torqued.server.observation.recording import read_recording
     from torqued.server.observation.robots import recorded_robot
     from torqued.server.viewers.dash import Playback
+    from torqued.server.viewers.following import Stopping
 
     recording = read_recording(args.file)
     robot, text = recorded_robot(recording), recording.robot_text
     dash = open_page(args, args.file.name, robot, text, recording.robot)
-    end = time.monotonic() + args.seconds
+    stopping = Stopping(args.seconds)
+    stopping.stop_on_signals()
     try:
-        Playback(dash, recording).run(lambda: time.monotonic() < end)
+        Playback(dash, recording).run(stopping)
     finally:
         dash.close()
     return 0

@@ -7,8 +7,8 @@ the page knows of nothing else.
 from __future__ import annotations
 
 import io
+import threading
 import time
-from collections.abc import Callable
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -17,14 +17,17 @@ import viser
 from torqued.kernels import Robot
 from torqued.server.observation.reader import Reader
 from torqued.server.observation.recording import Recording
-from torqued.server.viewers.following import Following
-from torqued.server.viewers.history import SPAN, History
+from torqued.server.viewers.following import Following, Stopping
+from torqued.server.viewers.history import History
 from torqued.server.viewers.panels import Panels
 from torqued.server.viewers.scene import Scene
 from torqued.server.viewers.shapes import Shape
 
-#: s between two pictures, and between two sets of plots.
-PICTURE, PLOT = 0.04, 0.25
+#: s between two pictures, two sets of plots, and two histograms: what a browser that draws in
+#: software, on a computer that has other work, can still follow.
+PICTURE, PLOT, LOOP = 0.05, 0.5, 2.0
+#: s between two pictures of a recording that plays.
+PLAY = 0.2
 
 
 class Dash:
@@ -36,8 +39,7 @@ class Dash:
         self.history = history
         with redirect_stdout(io.StringIO()):  # its banner
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
-        self.server.gui.configure_theme(control_width="large", show_logo=False)
-        self.server.gui.add_markdown(f"## {title}")
+        self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, robot, shapes)
         self.panels = Panels(self.server, list(history.robot["joints"]))
         self.scene.move(robot.neutral())
@@ -64,13 +66,17 @@ class Dash:
 
 def follow(dash: Dash, following: Following) -> None:
     """Show what comes out of the ring, until told to stop."""
-    due = 0.0
+    plots_due = loop_due = 0.0
     reader: Reader = following.reader
     for batch in following.batches(PICTURE):
         dash.history.add(reader.sessions, batch.ticks, batch.loop)
-        if time.monotonic() >= due:
-            due = time.monotonic() + PLOT
+        now = time.monotonic()
+        if now >= plots_due:
+            plots_due = now + PLOT
             dash.plots()
+        if now >= loop_due:
+            loop_due = now + LOOP
+            dash.panels.show_loop(dash.history)
         dash.picture()
 
 
@@ -84,35 +90,36 @@ class Playback:
         last = max((int(times[-1]) for times in stamps), default=0)
         self.seconds = max(1e-9 * (last - self.first), 1e-3)
         gui = dash.server.gui
-        self.slider = gui.add_slider(
-            "time, s", 0.0, self.seconds, max(self.seconds / 2000.0, 1e-3), 0.0, order=-1.0
-        )
+        self.slider = gui.add_slider("time, s", 0.0, self.seconds, 1e-3, 0.0, order=-1.0)
         self.play = gui.add_checkbox("play", False, order=-0.5)
-        self.slider.on_update(lambda _: self.show(self.slider.value))
+        self._moved = threading.Event()
+        self.slider.on_update(lambda _: self._moved.set())
         self.show(0.0)
 
     def show(self, at: float) -> None:
-        """The robot, and the plots, as they were."""
+        """The robot, the plots and the log, as they were."""
         until = self.first + int(1e9 * at)
-        since = until - int(1e9 * SPAN)
         history = History(self.dash.history.robot, keep_closed=True)
         sessions = {number: s.info for number, s in self.recording.sessions.items()}
         ticks = {}
         for number, session in self.recording.sessions.items():
-            times = session.ticks["time"]
-            rows = session.ticks[np.searchsorted(times, since) : np.searchsorted(times, until) + 1]
+            rows = session.ticks[: np.searchsorted(session.ticks["time"], until, "right")]
             if len(rows):
                 ticks[number] = rows
-        history.add(sessions, ticks, self.recording.loop)
+        loop = self.recording.loop
+        history.add(sessions, ticks, loop[: np.searchsorted(loop["time"], until, "right")])
         self.dash.history = history
         self.dash.plots()
+        self.dash.panels.show_loop(history)
         self.dash.picture()
 
-    def run(self, following: Callable[[], bool]) -> None:
-        """Advance while `play` is on."""
-        while following():
-            time.sleep(PLOT)
+    def run(self, stopping: Stopping) -> None:
+        """Follow the slider, and advance it while `play` is on."""
+        for _ in stopping.looks(PLAY):
             if self.play.value:
-                now = self.slider.value + PLOT
+                now = self.slider.value + PLAY
                 self.slider.value = now if now <= self.seconds else 0.0  # type: ignore[misc]
+                self._moved.set()
+            if self._moved.is_set():
+                self._moved.clear()  # before it is read: what comes meanwhile counts again
                 self.show(self.slider.value)

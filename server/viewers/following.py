@@ -14,11 +14,10 @@ from torqued.server.observation.reader import Batch, Reader
 LOOK = 0.02
 
 
-class Following:
-    """Polls a ring until it is told to stop, by a signal or after so many seconds."""
+class Stopping:
+    """Work until it is told to stop, by a signal or after so many seconds."""
 
-    def __init__(self, reader: Reader, seconds: float = float("inf")) -> None:
-        self.reader = reader
+    def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
         self._stopping = threading.Event()
 
@@ -29,11 +28,24 @@ class Following:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self.stop)
 
+    def looks(self, pause: float) -> Iterator[None]:
+        """One after the other, with a pause between them."""
+        while not self._stopping.is_set() and time.monotonic() < self._end:
+            yield
+            self._stopping.wait(pause)
+
+
+class Following(Stopping):
+    """Polls a ring until it is told to stop."""
+
+    def __init__(self, reader: Reader, seconds: float = float("inf")) -> None:
+        super().__init__(seconds)
+        self.reader = reader
+
     def batches(self, pause: float = LOOK) -> Iterator[Batch]:
         """What comes, look by look; also where nothing came."""
-        while not self._stopping.is_set() and time.monotonic() < self._end:
+        for _ in self.looks(pause):
             yield self.reader.poll()
-            self._stopping.wait(pause)
 
 
 def since_1970() -> int:

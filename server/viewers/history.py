@@ -19,7 +19,7 @@ from torqued.server.observation.records import Records, SessionInfo
 Array = NDArray[np.float64]
 
 #: s that plots show, and points that they have at the most.
-SPAN, MOST_POINTS = 10.0, 500
+SPAN, MOST_POINTS = 10.0, 250
 #: Lines of the log that are kept.
 MOST_EVENTS = 200
 
@@ -82,6 +82,7 @@ class History:
         self.events: deque[Happening] = deque(maxlen=MOST_EVENTS)
         self.lateness: deque[float] = deque(maxlen=20_000)  # µs
         self.compute: deque[float] = deque(maxlen=20_000)
+        self.period = 1000.0  # µs, of the loop
 
     def add(
         self, sessions: Mapping[int, SessionInfo], ticks: Mapping[int, Records], loop: Records
@@ -101,6 +102,8 @@ class History:
         if len(loop):
             self.lateness.extend((1e-3 * (loop["time"] - loop["deadline"])).tolist())
             self.compute.extend((1e-3 * loop["compute"]).tolist())
+        if len(loop) > 1:
+            self.period = 1e-3 * float(np.median(np.diff(loop["deadline"])))
 
     def _is_over(self, sessions: Mapping[int, SessionInfo], number: int) -> bool:
         if self.keep_closed:
@@ -132,10 +135,12 @@ class History:
 NOT_TOLD = next(bit for bit, name in STATUS.items() if name == "LIMITED_REFERENCE")
 
 
-def histogram(values: Any, bins: int = 40) -> tuple[Array, Array]:
-    """Middles of bins, µs, and counts, for a curve; the slowest hundredth is not cut off."""
-    found = np.array(values, float)
-    if not len(found):
-        return np.array([0.0, 1.0]), np.zeros(2)
-    counts, edges = np.histogram(found, bins=np.linspace(0.0, max(found.max(), 1.0), bins + 1))
-    return 0.5 * (edges[1:] + edges[:-1]), counts.astype(float)
+#: µs, edges of bins: ten in each decade.
+EDGES = np.geomspace(1.0, 1e5, 51)
+
+
+def histogram(values: Any) -> tuple[Array, Array]:
+    """Middles of bins, µs, and counts, for a curve over a logarithmic axis; none is left out."""
+    found = np.clip(np.array(values, float), EDGES[0], EDGES[-1])
+    counts, _ = np.histogram(found, bins=EDGES)
+    return np.sqrt(EDGES[1:] * EDGES[:-1]), counts.astype(float)

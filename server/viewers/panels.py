@@ -9,48 +9,58 @@ from typing import Any
 import numpy as np
 import viser
 from numpy.typing import NDArray
-from viser import uplot
 
 from torqued.common.status import FALLBACK, NONFINITE, OSCILLATING, STALE, STOPPED, status_names
 from torqued.server.viewers.history import History, Track, histogram
+from torqued.server.viewers.plots import (
+    COLORS,
+    EMPTY,
+    Columns,
+    Plot,
+    logarithmic_axis,
+    scrolling_axis,
+)
 
 Array = NDArray[np.float64]
 
-COLORS = (
-    *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f"),
-    *("#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#79706e"),
-)
 #: Plots, and what each shows of a session.
 PLOTS = {
     "torques, N m": ("tau",),
     "errors of joints, rad": ("error",),
     "storage, J, and dissipation, W": ("storage", "dissipation"),
 }
-#: Curves that a plot has at the most.
-MOST_CURVES = 12
+#: Pixels.
+LEFT_WIDTH, RIGHT_WIDTH = 330, 400
 ALARMING = STALE | FALLBACK | NONFINITE | OSCILLATING | STOPPED
+#: Beyond the period of the loop.
+OVER = "#c0392b"
 
 
 class Panels:
-    """Made once; `show` fills them anew."""
+    """Made once; `show` fills them anew: sessions and log to the left, plots to the right."""
 
     def __init__(self, server: viser.ViserServer, joints: Sequence[str]) -> None:
         self.server, self.joints = server, list(joints)
+        self._short = without_common_prefix(self.joints)
         gui = server.gui
+        gui.main_panel.dock_left()
+        gui.main_panel.set_width(LEFT_WIDTH)
+        self.chosen = gui.add_dropdown("shown", ["-"], initial_value="-")
         self.sessions = gui.add_html("")
-        self.chosen = gui.add_dropdown("plots of", ["-"], initial_value="-")
-        self._numbers: list[int] = []
-        self._plots = {title: self._plot(title) for title in PLOTS}
-        with gui.add_folder("loop", expand_by_default=False):
-            self._times = {
-                name: self._plot(f"{name} of ticks, µs") for name in ("lateness", "compute")
-            }
-        with gui.add_folder("log"):
+        with gui.add_folder("events"):
             self.log = gui.add_html("")
-
-    def _plot(self, title: str) -> viser.GuiUplotHandle:
-        numbers = {"x": uplot.Scale(time=False)}  # uPlot takes them for dates otherwise
-        return self.server.gui.add_uplot(*_empty(), title=title, scales=numbers, aspect=2.0)
+        self._numbers: list[int] = []
+        right = gui.add_panel()
+        with right.add_tab("session"):
+            self._plots = {title: Plot(server, title, scrolling_axis()) for title in PLOTS}
+        with right.add_tab("loop"):
+            self._times = {
+                name: Plot(server, f"{name} of ticks, µs", logarithmic_axis())
+                for name in ("lateness", "compute")
+            }
+            self._period = gui.add_html("")
+        right.dock_right()
+        right.set_width(RIGHT_WIDTH)
 
     def show(self, history: History) -> None:
         """What is known now."""
@@ -58,23 +68,24 @@ class Panels:
         self.sessions.content = "".join(
             session_html(track, self.joints) for track in history.tracks.values()
         ) or muted("no session is open")
-        track = self._track(history)
+        track = self.chosen_track(history)
         for title, names in PLOTS.items():
-            data, series = self._curves(track, names)
-            self._plots[title].data = data
-            self._plots[title].series = series
+            self._plots[title].show(*self._curves(track, names))
+        self.log.content = log_html(history)
+
+    def show_loop(self, history: History) -> None:
+        """How late ticks began, and how long they took, against the loop's period."""
         for name, values in (("lateness", history.lateness), ("compute", history.compute)):
             middles, counts = histogram(values)
-            self._times[name].data = (middles, counts)
-            self._times[name].series = (
-                uplot.Series(label="µs"),
-                uplot.Series(label="ticks", stroke=COLORS[0], fill=COLORS[0] + "60"),
-            )
-        self.log.content = log_html(history)
+            over = np.where(middles >= history.period, max(counts.max(), 1.0), np.nan)
+            columns = {"ticks": counts, f"over {history.period:.0f} µs": over}
+            self._times[name].show(middles, columns, (COLORS[0], OVER))
+        self._period.content = muted(loop_words(history))
 
     def chosen_track(self, history: History) -> Track | None:
         """The session whose robot and plots are shown."""
-        return self._track(history)
+        tracks = list(history.tracks.values())
+        return next((t for t in tracks if _title(t) == self.chosen.value), None)
 
     def _choose(self, history: History) -> None:
         numbers = list(history.tracks)
@@ -85,35 +96,34 @@ class Panels:
             self.chosen.options = tuple(titles)
             self.chosen.value = kept  # type: ignore[misc]  # its setter is hidden from types
 
-    def _track(self, history: History) -> Track | None:
-        tracks = list(history.tracks.values())
-        return next((t for t in tracks if _title(t) == self.chosen.value), None)
-
-    def _curves(self, track: Track | None, names: Sequence[str]) -> tuple[Any, Any]:
+    def _curves(self, track: Track | None, names: Sequence[str]) -> tuple[Array, Columns]:
+        """Times and what is drawn over them."""
         if track is None or len(track.kept) < 2:
-            return _empty()
-        columns, labels = [track.times()], ["s"]
+            return EMPTY
+        columns: Columns = {}
         for name in names:
             values = track.series(name)
-            titles = self.joints if values.shape[1] == len(self.joints) else None
-            for k in range(min(values.shape[1], MOST_CURVES)):
-                columns.append(np.ascontiguousarray(values[:, k]))
-                labels.append(titles[k] if titles else name if values.shape[1] == 1 else f"{k}")
-        if len(columns) == 1:
-            return _empty()
-        series = [uplot.Series(label=labels[0])]
-        series += [
-            uplot.Series(label=label, stroke=COLORS[k % len(COLORS)], width=1.5)
-            for k, label in enumerate(labels[1:])
-        ]
-        return tuple(columns), tuple(series)
+            width = values.shape[1]
+            titles = _names(self._short, width) if width > 1 else [name]
+            columns |= {title: values[:, k] for k, title in enumerate(titles)}
+        return (track.times(), columns) if columns else EMPTY
 
 
-def _empty() -> tuple[Any, Any]:
-    return (np.array([-1.0, 0.0]), np.zeros(2)), (
-        uplot.Series(label="s"),
-        uplot.Series(label="nothing", stroke="#00000000"),
-    )
+def without_common_prefix(names: Sequence[str]) -> list[str]:
+    """`panda_joint1`, `panda_joint2` → `joint1`, `joint2`."""
+    first, last = (min(names), max(names)) if len(names) > 1 else ("", "")
+    alike = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
+    return [name[first.rfind("_", 0, alike) + 1 :] for name in names]
+
+
+def loop_words(history: History) -> str:
+    """The loop's last ticks in numbers."""
+    parts = []
+    for name, values in (("late", history.lateness), ("compute", history.compute)):
+        if values:
+            p50, p99 = np.percentile(np.array(values), (50, 99))
+            parts.append(f"{name}: p50 {p50:.0f} µs, p99 {p99:.0f} µs")
+    return "; ".join([*parts, f"period {history.period:.0f} µs"])
 
 
 def _title(track: Track) -> str:

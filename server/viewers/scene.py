@@ -40,21 +40,33 @@ class Scene:
             )
         self._size = self._extent(shapes)
         self._weight = robot.total_mass * float(np.linalg.norm(robot.gravity_vector)) or 1.0
-        self.look_from_the_side(server)
+        self._light()
+        self._look()
+        self._drawn: dict[str, viser.ArrowsHandle] = {}
+        self._reference = server.scene.add_frame(
+            "/reference",
+            axes_length=0.1 * self._size,
+            axes_radius=0.004 * self._size,
+            visible=False,
+        )
 
-    def look_from_the_side(self, server: viser.ViserServer) -> None:
-        """Where each viewer begins."""
-        distance = 1.6 * max(self._size, 0.3)
-        center = self._center
+    def _light(self) -> None:
+        """Lamps alone: reflections of a room, and shadows, are most of what a picture costs a
+        browser that has no graphics card."""
+        scene = self.server.scene
+        scene.configure_default_lights(cast_shadow=False)
+        scene.configure_environment_map(hdri=None)
 
-        @server.on_client_connect
-        def _(client: viser.ClientHandle) -> None:
-            client.camera.look_at = center
-            client.camera.position = center + distance * np.array([1.0, -1.0, 0.5])
+    def _look(self) -> None:
+        """From where each viewer begins."""
+        camera, distance = self.server.initial_camera, max(self._size, 0.3)
+        camera.position = self._center + distance * np.array([0.75, -0.75, 0.35])
+        camera.look_at = self._center
+        camera.fov = np.deg2rad(50.0)
 
     def move(self, q: Any) -> None:
         """To a configuration (nq,)."""
-        poses = frame_poses(self.robot, q)
+        poses = frame_poses(self.robot, q, self._frames)
         with self.server.atomic():
             for name, node in self._frames.items():
                 position, turn = poses[name]
@@ -66,7 +78,7 @@ class Scene:
         forces = np.asarray(tick["force"]) if "force" in (tick.dtype.names or ()) else None
         points = self._contact_points(info, tick["q"]) if forces is not None else []
         if forces is None or len(points) != len(forces):
-            self.server.scene.remove_by_name("/forces")
+            self._hide("/forces")
             return
         ends = np.array(points) + forces * WEIGHT * self._size / self._weight
         self._arrows("/forces", np.array(points), ends, FORCE_COLOR)
@@ -76,18 +88,15 @@ class Scene:
         names = tick.dtype.names or ()
         frame = info.raw.get("options", {}).get("frame")
         if "position" not in names or not frame or not np.all(np.isfinite(tick["position"])):
-            self.server.scene.remove_by_name("/reference")
+            self._hide("/way")
+            self._reference.visible = False
             return
         turn = tick["orientation"] if "orientation" in names else np.array([0.0, 0.0, 0.0, 1.0])
         here = self.robot.frame_pose(tick["q"], frame)[:3, 3]
-        self.server.scene.add_frame(
-            "/reference/axes",
-            axes_length=0.12 * self._size,
-            axes_radius=0.006 * self._size,
-            position=tick["position"],
-            wxyz=np.asarray(turn)[[3, 0, 1, 2]],
-        )
-        self._arrows("/reference/way", here[None], tick["position"][None], REFERENCE_COLOR)
+        self._reference.position = tick["position"]
+        self._reference.wxyz = np.asarray(turn)[[3, 0, 1, 2]]
+        self._reference.visible = True
+        self._arrows("/way", here[None], tick["position"][None], REFERENCE_COLOR)
 
     def _contact_points(self, info: SessionInfo, q: Any) -> list[Array]:
         """In the world: points of contacts in the order of their forces."""
@@ -99,15 +108,25 @@ class Scene:
         return found
 
     def _arrows(self, name: str, starts: Array, ends: Array, color: tuple[int, int, int]) -> None:
-        radius = 0.008 * self._size
-        self.server.scene.add_arrows(
+        """Those that are there already are moved: a browser is quicker at that."""
+        points = np.stack([starts, ends], axis=1).astype(np.float32)
+        if name in self._drawn and len(self._drawn[name].points) == len(points):
+            self._drawn[name].points = points
+            self._drawn[name].visible = True
+            return
+        radius = 0.006 * self._size
+        self._drawn[name] = self.server.scene.add_arrows(
             name,
-            np.stack([starts, ends], axis=1),
+            points,
             color,
             shaft_radius=radius,
             head_radius=2.5 * radius,
             head_length=5.0 * radius,
         )
+
+    def _hide(self, name: str) -> None:
+        if name in self._drawn:
+            self._drawn[name].visible = False
 
     def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)

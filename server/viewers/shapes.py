@@ -146,7 +146,7 @@ def capsules(robot: Robot) -> list[Shape]:
 def _capsule(start: Array, end: Array, size: float) -> trimesh.Trimesh:
     length = float(np.linalg.norm(end - start))
     radius = max(SLENDER * min(length, 0.3 * size), THINNEST * size)
-    mesh = trimesh.creation.capsule(length, radius)
+    mesh = trimesh.creation.capsule(length, radius, count=(12, 16))
     if length > 0.0:
         mesh.apply_transform(trimesh.geometry.align_vectors((0, 0, 1), end - start))
     mesh.apply_translation(start)

@@ -1,0 +1,94 @@
+"""Curves on the page, drawn by the browser (uPlot)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+import viser
+from numpy.typing import NDArray
+from viser import uplot
+
+from torqued.server.viewers.history import SPAN
+
+Array = NDArray[np.float64]
+#: Numbers over one axis, by name.
+Columns = dict[str, Array]
+EMPTY: tuple[Array, Columns] = (np.array([-1.0, 0.0]), {"nothing": np.zeros(2)})
+
+COLORS = (
+    *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f"),
+    *("#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#79706e"),
+)
+#: Curves that a plot has at the most, and s for which it keeps to those that it has chosen.
+MOST_CURVES, KEEPS = 8, 5.0
+#: Pixels.
+HEIGHT = 185
+
+
+class Plot:
+    """Curves over one axis.
+
+    A browser draws new numbers quickly, but builds the whole plot anew when its curves are others:
+    they are told apart, and of many curves those that move most stay for a while.
+    """
+
+    def __init__(self, server: viser.ViserServer, title: str, scale: uplot.Scale) -> None:
+        self._handle = server.gui.add_uplot(
+            (np.array([-1.0, 0.0]), np.zeros(2)),
+            series_of(("nothing",), ("#00000000",)),
+            title=title,
+            scales={"x": scale},
+            legend=uplot.Legend(live=False),  # names without numbers beside them
+            height=HEIGHT,
+            padding=(0, 12, 0, 0),
+        )
+        self._server = server
+        self._labels: tuple[str, ...] = ("nothing",)
+        self._due = 0.0
+
+    def show(self, x: Array, columns: Columns, colors: Sequence[str] = COLORS) -> None:
+        """New numbers, by their names."""
+        labels = self._choose(columns)
+        data = (x, *(np.ascontiguousarray(columns[label]) for label in labels))
+        if labels == self._labels:
+            self._handle.data = data
+            return
+        self._labels = labels
+        with self._server.atomic():  # as many numbers as curves, at any time
+            self._handle.series = series_of(labels, colors)
+            self._handle.data = data
+
+    def _choose(self, columns: Columns) -> tuple[str, ...]:
+        if len(columns) <= MOST_CURVES:
+            return tuple(columns)
+        now = time.monotonic()
+        if now < self._due and all(label in columns for label in self._labels):
+            return self._labels
+        self._due = now + KEEPS
+        largest = sorted(columns, key=lambda label: -float(np.ptp(columns[label])))[:MOST_CURVES]
+        return tuple(label for label in columns if label in largest)
+
+
+def series_of(labels: Sequence[str], colors: Sequence[str]) -> tuple[uplot.Series, ...]:
+    return (
+        uplot.Series(label="s"),
+        *(
+            uplot.Series(
+                label=label,
+                stroke=colors[k % len(colors)],
+                width=1.5,
+                **({"fill": colors[k] + "50"} if len(colors) == 2 else {}),
+            )
+            for k, label in enumerate(labels)
+        ),
+    )
+
+
+def scrolling_axis() -> uplot.Scale:
+    return uplot.Scale(time=False, range=(-SPAN, 0.0))
+
+
+def logarithmic_axis() -> uplot.Scale:
+    return uplot.Scale(time=False, distr=3)
