@@ -13,7 +13,7 @@ pytestmark = pytest.mark.slow
 
 PATIENCE = 60.0
 #: Outputs that are compared for each law: the race that this looks for showed once in 200.
-OUTPUTS = 1500
+OUTPUTS = 750
 
 FEET = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]
 STANDING = {
