@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,6 +54,7 @@ def run_program(root: Path, program: str = PROGRAM, **environment: str) -> dict[
     return found
 
 
+@pytest.mark.slow
 class TestProcesses:
     def test_second_process_compiles_nothing(self, tmp_path):
         first, second = run_program(tmp_path / "cache"), run_program(tmp_path / "cache")
@@ -133,12 +135,27 @@ def run_warned(root: Path, program: str) -> tuple[dict[str, Any], list[str]]:
     return json.loads(answer.stdout), [line.split("CacheWarning: ")[1] for line in warned]
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory) -> Callable[[str, Path], None]:
+    """Puts a copy of the cache that a program leaves behind into a folder."""
+    known: dict[str, Path] = {}
+
+    def copy(program: str, root: Path) -> None:
+        if program not in known:
+            known[program] = tmp_path_factory.mktemp("filled") / "cache"
+            run_program(known[program], program)
+        shutil.copytree(known[program], root)
+
+    return copy
+
+
+@pytest.mark.slow
 class TestFaults:
     """No state of the disk ends a start: what cannot be used is compiled anew, and that is told."""
 
     @pytest.mark.parametrize("damage", ["empty", "cut", "changed"])
-    def test_damaged_files_are_compiled_anew_and_told_once(self, tmp_path, damage):
-        run_program(tmp_path / "cache", TWO)
+    def test_damaged_files_are_compiled_anew_and_told_once(self, filled, tmp_path, damage):
+        filled(TWO, tmp_path / "cache")
         files = sorted((tmp_path / "cache").rglob("*.nbc"))
         assert len(files) == 2
         for file in files:
@@ -168,19 +185,19 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("form", "mode"), [("bare", ""), ("bare", "666"), ("whole", "620"), ("whole", "602")]
     )
-    def test_planted_code_is_never_loaded(self, tmp_path, form, mode):
+    def test_planted_code_is_never_loaded(self, filled, tmp_path, form, mode):
         """Neither what has no checksum, nor what others could have written, with a right one."""
         root = tmp_path / "cache"
-        run_program(root)
+        filled(PROGRAM, root)
         subprocess.run([sys.executable, "-c", PLANTED, root, form, mode], check=True)
         found, warned = run_warned(root, PROGRAM)
         assert not (root / "planted").exists()
         assert (found["misses"], found["out"], len(warned)) == (1, [10.0, 15.0], 1)
 
-    def test_planted_code_would_be_loaded_if_it_could_be_trusted(self, tmp_path):
+    def test_planted_code_would_be_loaded_if_it_could_be_trusted(self, filled, tmp_path):
         """So that the test above can fail."""
         root = tmp_path / "cache"
-        run_program(root)
+        filled(PROGRAM, root)
         subprocess.run([sys.executable, "-c", PLANTED, root, "whole", ""], check=True)
         subprocess.run(
             [sys.executable, "-c", PROGRAM],
@@ -191,6 +208,7 @@ class TestFaults:
         assert (root / "planted").exists()
 
 
+@pytest.mark.slow
 class TestHelper:
     """The second process that compiles."""
 
