@@ -152,7 +152,6 @@ def become_daemon(arguments: list[str], environment: dict[str, str], log: str) -
     os.dup2(file, sys.stderr.fileno())
     os.close(file)
     random.seed()
-    gc.unfreeze()
     sys.argv = ["torqued", *arguments]
     sys.exit(main(arguments))
 
