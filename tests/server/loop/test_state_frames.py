@@ -53,6 +53,7 @@ class Raw:
         self.socket = context.socket(zmq.DEALER)
         self.socket.linger = 0
         self.socket.routing_id = opened.owner.encode()
+        self.socket.rcvhwm = 0  # one frame alone may say what a test waits for
         self.socket.connect(opened.endpoint)
 
     def send(self, sequence, q, v, stamp=None):
