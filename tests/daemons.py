@@ -35,6 +35,14 @@ def free_port(count: int = 3) -> int:
         return first
 
 
+def is_complete(client: Client) -> bool:
+    """Whether a daemon is ready, with the kernels that follow in the background too."""
+    if not client.ping().ready:
+        return False
+    kernels = client.stats().kernels
+    return bool(kernels["done"] == kernels["total"])
+
+
 class DaemonProcess:
     """`torqued serve` in a folder of the test's own.
 
@@ -80,7 +88,7 @@ class DaemonProcess:
                 if self.process.poll() is not None:
                     raise AssertionError(f"daemon ended:\n{self.log.read_text()}")
                 try:
-                    if client.ping().ready:
+                    if is_complete(client):
                         return
                 except TimeoutError:
                     pass

@@ -2,7 +2,7 @@
 
 import threading
 
-from daemons import LONGEST_START, LONGEST_STOP
+from daemons import LONGEST_START, LONGEST_STOP, is_complete
 from eventually import eventually
 
 from torqued.client import Client
@@ -26,7 +26,7 @@ class InThread:
 
     def __enter__(self):
         with Client(self.endpoint, timeout=60.0) as client:
-            eventually(lambda: client.ping().ready, LONGEST_START)
+            eventually(lambda: is_complete(client), LONGEST_START)
         return self
 
     def client(self):
