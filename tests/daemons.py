@@ -37,10 +37,8 @@ def free_port(count: int = 3) -> int:
 
 def is_complete(client: Client) -> bool:
     """Whether a daemon is ready, with the kernels that follow in the background too."""
-    if not client.ping().ready:
-        return False
-    kernels = client.stats().kernels
-    return bool(kernels["done"] == kernels["total"])
+    answer = client.ping()
+    return bool(answer.ready and answer.kernels["done"] == answer.kernels["total"])
 
 
 class DaemonProcess:

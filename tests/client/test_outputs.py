@@ -1,4 +1,4 @@
-"""Outputs: their head and values as the frame has them, made when asked for, and not to be changed."""
+"""Outputs: head and values as the frame has them, made when asked for, and not to be changed."""
 
 import copy
 import pickle

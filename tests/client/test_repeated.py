@@ -1,4 +1,4 @@
-"""Messages that come again: the codec's bytes and the codec's fields, and nothing else taken for them."""
+"""Messages that come again: the codec's bytes and fields, and nothing else taken for them."""
 
 import numpy as np
 import pytest
