@@ -36,4 +36,5 @@ def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
     done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
     if done == total and ready:
         return "ready"
-    return f"{'ready' if ready else 'not ready yet'}, {done} of {total} kernels are{name and f'; now {name}'}"
+    state = "ready" if ready else "not ready yet"
+    return f"{state}, {done} of {total} kernels are{name and f'; now {name}'}"
