@@ -49,8 +49,9 @@ class Batch(StackedQuantities):
         if threads is None:
             threads = available_cores()
         threads = whole_number("threads", threads, 1, MOST_THREADS)
-        # Without the compiler, or without joints, nothing can be done several at a time.
-        narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0
+        # Without the compiler, or without joints, nothing can be done several at a time; and robots
+        # that may reach too far are looked at state by state.
+        narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far
         super().__init__(robot, Slices(robot, threads, progress), narrow)
 
     @several_at_once

@@ -68,6 +68,8 @@ class Robot(Loadable, Differentiable, Simulated, Constrained, Posable, Points):
         self.tree = tree = FreeTree(model)
         self.frame_table = table = FrameTable(model)
         near = near_tree(tree)
+        #: Whether configurations are looked at, as rounding counts in some (near_tree.py).
+        self.reaches_far = near is not tree
         self._dynamics = Dynamics(near, table)
         self._frames = Frames(tree, table)
         self.contacts = Contacts(near, table, self._frames)

@@ -11,7 +11,7 @@ from in_thread import InThread
 
 from torqued.client import AsyncClient, Client, errors, operations, results
 from torqued.client.methods import Method, Methods
-from torqued.kernels import Contact, Robot
+from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS
 
@@ -132,6 +132,16 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(moving.jerk[frame], robot.frame_jerk(q, v, a, w, frame, "body"))
     same(moving.Jddot[frame], robot.frame_jacobian_second_rate(q, v, a, frame, "body"))
     contacts = [Contact(frame, "point")]
+    loops = [
+        Loop(frame, kind="ball", stiffness=400.0, damping=40.0),
+        Rows((np.eye(1, robot.nv), [0])),
+    ]
+    same(client.constraint_terms(q, v, loops).G, robot.constraint_terms(q, v, loops).G)
+    put_together = client.assemble(q, loops[:1], iterations=1)
+    same(put_together.q, robot.assemble(q, loops[:1], iterations=1).q)
+    torques = client.constrained_inverse_dynamics(q, v, a, loops, f_ext=f_ext)
+    same(torques.a, robot.constrained_inverse_dynamics(q, v, a, loops, f_ext=f_ext).a)
+    assert torques.fully_actuated is False
     touching = client.contact_dynamics(q, v, tau, contacts)
     same(touching.force, robot.contact_dynamics(q, v, tau, contacts).force)
     same(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -37,6 +38,21 @@ SHORT = [case for case in BOTH if np.linalg.norm(case.values[0][:3]) < np.pi]
 def test_exp_is_its_series(x):
     found = lie.exp(x)
     assert decimal_group.difference(found, decimal_group.exp(x)) <= ROUNDING * np.abs(found).max()
+
+
+@pytest.mark.parametrize("x", BOTH)
+def test_series_are_mpmaths_matrix_exponential(x):
+    """The oracle itself, by another program: both have 60 digits."""
+    w, u = x[:3], x[3:] if len(x) == 6 else np.zeros(3)
+    cross = np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
+    X = np.zeros((4, 4))
+    X[:3, :3], X[:3, 3] = cross, u
+    with mpmath.workdps(60):
+        exact = mpmath.expm(mpmath.matrix(X.tolist()), method="taylor")
+        size = len(x) // 3 + 2
+        for i, row in enumerate(decimal_group.exp(x)):
+            for j, number in enumerate(row):
+                assert size == len(row) and abs(mpmath.mpf(str(number)) - exact[i, j]) < 1e-50
 
 
 @pytest.mark.parametrize("x", BOTH)

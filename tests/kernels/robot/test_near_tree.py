@@ -52,10 +52,20 @@ def test_further_away_the_true_reason_is_given(distance):
     assert np.isclose(robot.frame_pose(q, "hand")[0, 3], distance * np.cos(0.1))
 
 
+def test_many_states_are_looked_at_too():
+    robot = wrist_on_a_slider()
+    q = np.array([[0.1, distance, 0.3] for distance in (1.0, 2.0, 1e6, 3.0)])
+    for name in ("mass_matrix", "coriolis_matrix"):
+        arguments = (q, np.zeros((4, 3))) if name == "coriolis_matrix" else (q,)
+        with pytest.raises(NumericalError, match="is 1e\\+06 m away from link 'table'") as caught:
+            getattr(robot.batch(), name)(*arguments)
+        assert caught.value.state == 2
+
+
 def test_ordinary_robots_are_not_looked_at():
     for robot in (wrist_on_a_slider(2.0), Robot.family("biped", 12), Robot.family("chain", 20)):
         assert reach(robot.tree) < 10.0
-        assert not isinstance(robot._dynamics._tree, NearTree)
+        assert not isinstance(robot._dynamics._tree, NearTree) and not robot.reaches_far
 
 
 def test_two_free_bodies_may_part():
