@@ -19,6 +19,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", nargs="?", type=Path, help="a recording (default: a daemon, live)")
     add_observing(parser)
     parser.add_argument(
+        "--visuals",
+        metavar="ROBOT",
+        help="what it looks like, where its own file has no shapes: a URDF with links of the same "
+        "names, or a name that `torqued models` lists",
+    )
+    parser.add_argument(
         "--listen",
         default="127.0.0.1:8080",
         metavar="HOST:PORT",
@@ -73,13 +79,17 @@ def open_page(
     args: argparse.Namespace, title: str, robot: Any, text: str, described: dict[str, Any]
 ) -> Dash:
     from torqued.common.errors import InputError
+    from torqued.kernels.model import catalog
+    from torqued.kernels.model.xml_file import read_text
     from torqued.server.viewers.dash import Dash
     from torqued.server.viewers.history import History
     from torqued.server.viewers.shapes import shapes_of
 
     host, port = host_and_port(args.listen)
-    source = described["source"].get("robot", {})
-    file = source.get("urdf")
+    file = described["source"].get("robot", {}).get("urdf")
+    if args.visuals:
+        file = catalog.find_urdf(args.visuals)
+        text = read_text(file)
     is_urdf = text.lstrip().startswith("<")
     shapes = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)
     try:

@@ -13,6 +13,7 @@ HELP = "run a daemon with a simulated robot, or one of the experiments with it"
 EXAMPLE = """\
   torqued demo
   torqued demo --seconds 30 --plot figures
+  torqued demo --dash
   torqued demo tracking --json tracking.json
   torqued demo generalize --quick --json generalize.json
   torqued demo identities --robot talos_reduced --base floating
@@ -23,6 +24,14 @@ experiments:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_results(parser, seconds=None, plot=Path("demo_results"), json=None)
+    parser.add_argument(
+        "--dash",
+        nargs="?",
+        const="127.0.0.1:8080",
+        metavar="HOST:PORT",
+        help="with a web page beside it (default: at 127.0.0.1:8080), for 60 s unless --seconds "
+        "says otherwise",
+    )
     experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT")
     for name, what in EXPERIMENTS.items():
         own = experiments.add_parser(name, description=what[0].upper() + what[1:] + ".")

@@ -20,9 +20,10 @@ import numpy as np
 
 from torqued.client import Client
 from torqued.kernels import Robot
+from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array
-from torqued.server.demos import results
-from torqued.server.demos.daemon import TOLERANT, Child, Demo, ProcessError, demo
+from torqued.server.demos import live_film, results
+from torqued.server.demos.daemon import NAME, TOLERANT, Child, Demo, ProcessError, demo
 from torqued.server.demos.live_pace import (
     LOOP_RATE,
     NICENESS,
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 SECONDS = 8.0
+#: Time to open a browser, and to look.
+SECONDS_WITH_PAGE = 60.0
 #: s for a process of the demo to get ready.
 LONGEST_START = 120.0
 #: Shares of the run up to which it counts as one in real time: time that the robot had to wait,
@@ -82,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.cli.compile import compile_with_progress
 
     console = Console(highlight=False, soft_wrap=True)
-    seconds = results.duration(args.seconds, SECONDS, 0.5)
+    if args.dash:
+        import viser  # noqa: F401  (missed here, before anything has been compiled)
+    seconds = results.duration(args.seconds, SECONDS_WITH_PAGE if args.dash else SECONDS, 0.5)
     compile_with_progress(console)
     setup = choose()
     simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"
@@ -90,15 +95,21 @@ def run(args: argparse.Namespace) -> int:
     chosen = pace(usable_cores())
     console.print(f"{chosen}", markup=False)
     with demo() as place:
-        outcome, log = perform(place, setup, chosen, seconds, console)
+        outcome, log = perform(place, setup, chosen, seconds, console, args.dash)
     report(console, outcome)
     results.write_json(args.json, asdict(outcome))
     draw(console, setup, log, args.plot)
+    live_film.draw(console, setup, log, args.plot)
     return results.conclude(console, checks(outcome))
 
 
 def perform(
-    place: Demo, setup: Setup, pace: Pace, seconds: float, console: Console
+    place: Demo,
+    setup: Setup,
+    pace: Pace,
+    seconds: float,
+    console: Console,
+    page: str | None = None,
 ) -> tuple[Outcome, dict[str, Array]]:
     task: dict[str, Any] = {
         "urdf": str(write_urdf(setup.description, place.folder / "plant.urdf")),
@@ -125,6 +136,8 @@ def perform(
         wait_for(place.folder / mark, [robot, controller])
     place.serve(setup.description, "fixed", LOOP_RATE, f"{TOLERANT}priority = {PRIORITY}\n")
     client = place.client()
+    if page:
+        open_page(place, setup, page, console)
     wait_for(place.folder / "robot_moves", [robot, controller])
     before = client.stats().servo
     trips = watch(client, [robot, controller], pace.pause, seconds, console)
@@ -164,6 +177,21 @@ def perform(
         finite=bool(all(np.isfinite(log[name]).all() for name in ("q", "v", "tau"))),
     )
     return outcome, log | {"error": error}
+
+
+def open_page(place: Demo, setup: Setup, listen: str, console: Console) -> None:
+    """A page beside the demo, for as long as that runs."""
+    arguments = ["dash", "--robot", NAME, "--folder", str(place.folder), "--listen", listen]
+    if setup.name in catalog.urdf_files():
+        arguments += ["--visuals", setup.name]
+    child = place.start("torqued.server.cli.main", *arguments, niceness=NICENESS)
+    deadline = time.monotonic() + LONGEST_START
+    while "http" not in (told := child.log.read_text()):
+        child.require_running()
+        if time.monotonic() > deadline:
+            raise ProcessError(f"no page within {LONGEST_START:g} s: {told}")
+        time.sleep(0.05)
+    console.print(f"page: {told.split()[-1]}, while the robot moves", markup=False)
 
 
 def wait_for(mark: Path, children: list[Child]) -> None:

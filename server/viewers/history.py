@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 SPAN, MOST_POINTS = 10.0, 250
 #: Lines of the log that are kept.
 MOST_EVENTS = 200
+#: s within which the same event counts as one, among the last few of a session.
+TOGETHER, REPEATS = 10.0, 3
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Happening:
     session: int
     law: str
     words: str
+    times: int = 1  # that it has come in a row
 
 
 class History:
@@ -128,7 +131,13 @@ class History:
             track.status = int(statuses[k])
 
     def _tell(self, tick: Any, info: SessionInfo, words: str) -> None:
-        self.events.append(Happening(int(tick["time"]), info.number, info.law, words))
+        """A line of the log; what comes again soon is counted in the line that it has."""
+        now, times = int(tick["time"]), 1
+        for event in [e for e in self.events if e.session == info.number][-REPEATS:]:
+            if event.words == words and now - event.time < 1e9 * TOGETHER:
+                self.events.remove(event)
+                times = event.times + 1
+        self.events.append(Happening(now, info.number, info.law, words, times))
 
 
 #: Bits that come and go in ordinary work.

@@ -186,5 +186,7 @@ def log_html(history: History) -> str:
     lines = []
     for event in list(history.events)[::-1][:30]:
         ago = f"{1e-9 * (event.time - newest):.1f} s" if newest else ""
-        lines.append(f"<div>{ago} <b>{html.escape(event.law)}</b> {html.escape(event.words)}</div>")
+        often = f" ×{event.times}" if event.times > 1 else ""
+        words = f"{html.escape(event.words)}{often}"
+        lines.append(f"<div>{ago} <b>{html.escape(event.law)}</b> {words}</div>")
     return f'<div style="margin:0 1em;font-size:0.85em">{"".join(lines)}</div>'

@@ -42,7 +42,7 @@ class Plot:
             scales={"x": scale},
             legend=uplot.Legend(live=False),  # names without numbers beside them
             height=HEIGHT,
-            padding=(0, 12, 0, 0),
+            padding=(8, 12, 0, 0),
         )
         self._server = server
         self._labels: tuple[str, ...] = ("nothing",)

@@ -56,6 +56,7 @@ class Scene:
         scene = self.server.scene
         scene.configure_default_lights(cast_shadow=False)
         scene.configure_environment_map(hdri=None)
+        scene.add_light_ambient("/light", intensity=1.2)
 
     def _look(self) -> None:
         """From where each viewer begins."""

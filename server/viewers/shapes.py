@@ -147,9 +147,10 @@ def _capsule(start: Array, end: Array, size: float) -> trimesh.Trimesh:
     length = float(np.linalg.norm(end - start))
     radius = max(SLENDER * min(length, 0.3 * size), THINNEST * size)
     mesh = trimesh.creation.capsule(length, radius, count=(12, 16))
+    mesh.apply_translation(-mesh.bounds.mean(axis=0))  # versions differ in where they put it
     if length > 0.0:
         mesh.apply_transform(trimesh.geometry.align_vectors((0, 0, 1), end - start))
-    mesh.apply_translation(start)
+    mesh.apply_translation(0.5 * (start + end))
     mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=GREY)
     return mesh
 

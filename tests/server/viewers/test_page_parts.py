@@ -9,9 +9,9 @@ from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
 from torqued.server.observation.records import session_info
 from torqued.server.viewers.history import MOST_POINTS, SPAN, History, histogram
-from torqued.server.viewers.panels import bar_html, log_html, session_html
+from torqued.server.viewers.panels import bar_html, log_html, session_html, without_common_prefix
 from torqued.server.viewers.poses import frame_poses
-from torqued.server.viewers.shapes import capsules, find_mesh, shapes_of
+from torqued.server.viewers.shapes import capsules, find_mesh, frames_of_bodies, shapes_of
 
 BOXES = """
 <robot name="boxes">
@@ -68,6 +68,17 @@ class TestShapes:
         for shape in found:
             assert shape.frame == "" or shape.frame in poses
             assert np.isfinite(shape.mesh.vertices).all() and len(shape.mesh.faces)
+
+    def test_capsule_reaches_from_its_body_to_the_next(self):
+        robot = Robot.family("chain", 3)
+        q = robot.neutral()
+        names = frames_of_bodies(robot)
+        for shape, body in zip(capsules(robot)[1:], (0, 1), strict=True):
+            ends = [robot.frame_pose(q, names[body + k])[:3, 3] for k in (0, 1)]
+            moved = shape.mesh.copy()
+            moved.apply_transform(robot.frame_pose(q, names[body]) @ shape.pose)
+            assert moved.contains(np.array(ends)).all()
+            assert np.allclose(moved.centroid, np.mean(ends, axis=0), atol=1e-6)
 
     def test_real_robots_have_all_their_meshes(self):
         from torqued.kernels.model import catalog
@@ -133,6 +144,16 @@ class TestHistory:
         words = [event.words for event in history.events]
         assert words == ["opened by <me>", "clamped", "stale"]
 
+    def test_what_comes_again_and_again_is_one_line(self):
+        info, history = session(), History(ROBOT)
+        for k in range(20):
+            history.add({7: info}, {7: ticks(info, [0.1 * k], CLAMPED if k % 2 else OK)}, NO_LOOP)
+        assert [event.words for event in history.events] == ["opened by <me>", "clamped"]
+        assert history.events[-1].times == 10 and "clamped ×10" in log_html(history)
+        history.add({7: info}, {7: ticks(info, [60.0], OK)}, NO_LOOP)
+        history.add({7: info}, {7: ticks(info, [61.0], CLAMPED)}, NO_LOOP)
+        assert len(history.events) == 3  # long after
+
     def test_sessions_that_end_go_away(self):
         info, history = session(), History(ROBOT)
         history.add({7: info}, {7: ticks(info, [0.0])}, NO_LOOP)
@@ -145,8 +166,12 @@ class TestHistory:
         history.add({}, {}, loop)
         assert list(history.lateness) == [3.0] * 3 and list(history.compute) == [7.0] * 3
         middles, counts = histogram(history.lateness)
-        assert counts.sum() == 3 and middles[0] > 0.0
+        assert counts.sum() == 3 and counts[np.abs(middles - 3.0).argmin()] == 3
         assert histogram([])[1].sum() == 0
+        assert histogram([0.0, 1e9])[1].sum() == 2  # none is left out
+        loop["deadline"] = [0, 500_000, 1_000_000]
+        history.add({}, {}, loop)
+        assert history.period == 500.0
 
 
 def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
@@ -158,3 +183,10 @@ def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     assert "<me>" not in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
+
+
+def test_labels_leave_out_what_all_joints_begin_with():
+    assert without_common_prefix(["panda_joint1", "panda_joint2"]) == ["joint1", "joint2"]
+    assert without_common_prefix(["joint_1", "joint_2"]) == ["1", "2"]
+    assert without_common_prefix(["leg", "arm"]) == ["leg", "arm"]
+    assert without_common_prefix(["only_one"]) == ["only_one"]
