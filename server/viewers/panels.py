@@ -26,12 +26,14 @@ Array = NDArray[np.float64]
 #: Plots, and what each shows of a session.
 PLOTS = {
     "torques, N m": ("tau",),
-    "errors of joints, rad": ("error",),
+    "errors, rad and m": ("error",),
     "storage, J, and dissipation, W": ("storage", "dissipation"),
 }
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
 ALARMING = STALE | FALLBACK | NONFINITE | OSCILLATING | STOPPED
+#: Numbers of a frame.
+SIX = ("turn x", "turn y", "turn z", "x", "y", "z")
 #: Beyond the period of the loop.
 OVER = "#c0392b"
 
@@ -92,7 +94,8 @@ class Panels:
         if numbers != self._numbers:
             self._numbers = numbers
             titles = [_title(track) for track in history.tracks.values()] or ["-"]
-            kept = self.chosen.value if self.chosen.value in titles else titles[0]
+            track = self.chosen_track(history)
+            kept = titles[-1] if track is None or track.status & ALARMING else self.chosen.value
             self.chosen.options = tuple(titles)
             self.chosen.value = kept  # type: ignore[misc]  # its setter is hidden from types
 
@@ -104,7 +107,7 @@ class Panels:
         for name in names:
             values = track.series(name)
             width = values.shape[1]
-            titles = _names(self._short, width) if width > 1 else [name]
+            titles = curve_names(self._short, width) if width > 1 else [name]
             columns |= {title: values[:, k] for k, title in enumerate(titles)}
         return (track.times(), columns) if columns else EMPTY
 
@@ -149,6 +152,13 @@ def session_html(track: Track, joints: Sequence[str]) -> str:
     rows = zip(_names(joints, len(torques)), torques, _of(track, torques), strict=True)
     bars = "".join(bar_html(name, float(value), float(limit)) for name, value, limit in rows)
     return f'<div style="margin:0.6em 1em;font-size:0.85em">{head}{bars}</div>'
+
+
+def curve_names(joints: Sequence[str], count: int) -> list[str]:
+    """By joint, with a base before them or not; of a frame's six; else by number."""
+    if count in (len(joints), len(joints) + 6):
+        return _names(joints, count)
+    return list(SIX) if count == len(SIX) else [str(k) for k in range(count)]
 
 
 def _names(joints: Sequence[str], count: int) -> list[str]:

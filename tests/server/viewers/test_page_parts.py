@@ -9,7 +9,13 @@ from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
 from torqued.server.observation.records import session_info
 from torqued.server.viewers.history import MOST_POINTS, SPAN, History, histogram
-from torqued.server.viewers.panels import bar_html, log_html, session_html, without_common_prefix
+from torqued.server.viewers.panels import (
+    bar_html,
+    curve_names,
+    log_html,
+    session_html,
+    without_common_prefix,
+)
 from torqued.server.viewers.poses import frame_poses
 from torqued.server.viewers.shapes import capsules, find_mesh, frames_of_bodies, shapes_of
 
@@ -183,6 +189,13 @@ def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     assert "<me>" not in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
+
+
+def test_curves_are_named_after_joints_a_base_or_a_frame():
+    assert curve_names(["a", "b"], 2) == ["a", "b"]
+    assert curve_names(["a", "b"], 8) == [*(f"base {k}" for k in range(6)), "a", "b"]
+    assert curve_names(["a", "b"], 6)[0] == "turn x" and curve_names(["a", "b"], 6)[-1] == "z"
+    assert curve_names(["a", "b"], 3) == ["0", "1", "2"]
 
 
 def test_labels_leave_out_what_all_joints_begin_with():
