@@ -57,3 +57,9 @@ def test_help_lists_every_experiment_with_what_it_shows(capsys):
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_a_module(name):
     assert (ROOT / "server" / "demos" / f"{name}.py").is_file()
+
+
+def test_page_beside_the_demo_has_an_address_unless_one_is_given(chosen):
+    assert chosen()[1].dash is None
+    assert chosen("--dash")[1].dash == "127.0.0.1:8080"
+    assert chosen("--dash", "127.0.0.1:0")[1].dash == "127.0.0.1:0"
