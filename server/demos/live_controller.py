@@ -66,9 +66,12 @@ def main(argument: str) -> None:
         while not client.ping().ready:  # retried until there is a daemon
             time.sleep(0.05)
     # Opening is not asked for twice, and a page beside may be loading its meshes meanwhile.
-    with Client(task["endpoint"], timeout=LONGEST_OPEN) as client:
-        with client.session("passivity") as session, bus(task["bus"], bind=False) as socket:
-            statuses = control(session, socket, reference, client.hello().nq)
+    with (
+        Client(task["endpoint"], timeout=LONGEST_OPEN) as client,
+        client.session("passivity") as session,
+        bus(task["bus"], bind=False) as socket,
+    ):
+        statuses = control(session, socket, reference, client.hello().nq)
     Path(task["result"]).write_text(json.dumps(statuses))
 
 
