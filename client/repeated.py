@@ -36,9 +36,7 @@ class Repeated:
         self._requests: dict[tuple[Any, ...], KnownRequest] = {}
         self._replies: dict[tuple[str, int], KnownReply | None] = {}
 
-    def request(
-        self, identity: int, operation: str, fields: dict[str, Any]
-    ) -> bytes | memoryview:
+    def request(self, identity: int, operation: str, fields: dict[str, Any]) -> bytes | memoryview:
         """A request as bytes, which are good until the next one."""
         key = _kind(operation, fields)
         try:

@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 
 from torqued.client import Client
+from torqued.client.session import Session
+from torqued.common.errors import OperationError
 from torqued.common.status import FALLBACK
 from torqued.server.demos.live_wire import bus, newest, put
 from torqued.server.demos.trajectories import References, Sines
 
+LAW = "passivity"
 #: s without a state after which the robot counts as gone.
 SILENCE = 5.0
 #: Ticks from one attempt to leave the fallback to the next.
@@ -53,6 +56,17 @@ def control(
         put(socket, times[output.sequence], output.tau)
 
 
+def open_session(client: Client) -> Session:
+    """As soon as the daemon has what the law takes: at its first start some kernels come later."""
+    while True:
+        try:
+            return client.session(LAW)
+        except OperationError as error:
+            if error.code != "not_ready":
+                raise
+            time.sleep(0.2)
+
+
 def main(argument: str) -> None:
     task = json.loads(argument)
     center, amplitude, frequency = (
@@ -63,7 +77,7 @@ def main(argument: str) -> None:
     with Client(task["endpoint"], timeout=0.5, retries=300) as client:
         while not client.ping().ready:  # retried until there is a daemon
             time.sleep(0.05)
-        with client.session("passivity") as session, bus(task["bus"], bind=False) as socket:
+        with open_session(client) as session, bus(task["bus"], bind=False) as socket:
             statuses = control(session, socket, reference, client.hello().nq)
     Path(task["result"]).write_text(json.dumps(statuses))
 

@@ -49,7 +49,9 @@ def test_nothing_can_be_set(output, name):
         output.tau[0] = 1.0
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))]
+)
 def test_copies_are_equal(output, copied):
     other = copied(output)
     assert other.tick == 7
