@@ -23,6 +23,7 @@ from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import Robot
 from torqued.kernels.compilation.background import Background
 from torqued.kernels.compilation.entries import CompileSummary, can_be_handed_on, compile_all
+from torqued.kernels.compilation.jit import is_cached
 from torqued.server import kernels_needed
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
@@ -226,7 +227,8 @@ class Daemon:
         """
         needed, others = kernels_needed.needed(), kernels_needed.others()
         if not can_be_handed_on():
-            needed, others = needed + others, []
+            needed += [name for name in others if not is_cached(name)]
+            others = [name for name in others if name not in needed]
         total = len(needed) + len(others)
         prepared = threading.Event()
         refusing = threading.Thread(target=self._refuse_until, args=(prepared,), name="refusing")

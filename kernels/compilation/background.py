@@ -1,4 +1,4 @@
-"""Kernels that can wait: compiled by a process that stands back, loaded here when they are there.
+"""Kernels that can wait: compiled by a process that stands back, then loaded in this one.
 
     background = Background(names)
     background.start()                  # returns at once

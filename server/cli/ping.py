@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
 def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
     """How far a daemon is."""
     done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
-    if done == total and ready:
+    if ready and done == total:
         return "ready"
     state = "ready" if ready else "not ready yet"
     return f"{state}, {done} of {total} kernels are{name and f'; now {name}'}"

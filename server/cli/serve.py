@@ -227,7 +227,8 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
         "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
         "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
         "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),
-        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}",
+        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}"
+        + (f"; {left} more are on their way" if (left := daemon.background.left) else ""),
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
     }

@@ -24,6 +24,7 @@ from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array
 from torqued.server.demos import live_film, results
 from torqued.server.demos.daemon import NAME, TOLERANT, Child, Demo, ProcessError, demo
+from torqued.server.demos.live_controller import LAW
 from torqued.server.demos.live_pace import (
     LOOP_RATE,
     NICENESS,
@@ -82,13 +83,17 @@ class Outcome:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from torqued.kernels.compilation.entries import compile_all
+    from torqued.kernels.control.laws import LAWS
     from torqued.server.cli.compile import compile_with_progress
+    from torqued.server.kernels_needed import needed
 
     console = Console(highlight=False, soft_wrap=True)
     if args.dash:
         import viser  # noqa: F401  (missed here, before anything has been compiled)
     seconds = results.duration(args.seconds, SECONDS_WITH_PAGE if args.dash else SECONDS, 0.5)
-    compile_with_progress(console)
+    names = [*needed(), LAWS[LAW].entry]  # the daemon's other kernels can follow while it runs
+    compile_with_progress(console, lambda report: compile_all(report, names))
     setup = choose()
     simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"
     console.print(f"{setup.name}, simulated by {simulator}, for {seconds:g} s in real time")

@@ -17,10 +17,13 @@ from typing import Any
 import numpy as np
 
 from torqued.client import Client
+from torqued.client.session import Session
+from torqued.common.errors import OperationError
 from torqued.common.status import FALLBACK
 from torqued.server.demos.live_wire import bus, newest, put
 from torqued.server.demos.trajectories import References, Sines
 
+LAW = "passivity"
 #: s without a state after which the robot counts as gone.
 SILENCE = 5.0
 #: s for the daemon to open a session, on a computer that has other work.
@@ -55,6 +58,17 @@ def control(
         put(socket, times[output.sequence], output.tau)
 
 
+def open_session(client: Client) -> Session:
+    """As soon as the daemon has what the law takes: at its first start some kernels come later."""
+    while True:
+        try:
+            return client.session(LAW)
+        except OperationError as error:
+            if error.code != "not_ready":
+                raise
+            time.sleep(0.2)
+
+
 def main(argument: str) -> None:
     task = json.loads(argument)
     center, amplitude, frequency = (
@@ -68,7 +82,7 @@ def main(argument: str) -> None:
     # Opening is not asked for twice, and a page beside may be loading its meshes meanwhile.
     with (
         Client(task["endpoint"], timeout=LONGEST_OPEN) as client,
-        client.session("passivity") as session,
+        open_session(client) as session,
         bus(task["bus"], bind=False) as socket,
     ):
         statuses = control(session, socket, reference, client.hello().nq)

@@ -215,7 +215,8 @@ class TestHelper:
     def test_it_ends_with_the_first_however_that_ends(self, tmp_path):
         program = (
             "import sys, time; from torqued.kernels.compilation import entries\n"
-            "with entries._helper() as process: print(process.pid, flush=True); time.sleep(600)"
+            "with entries._helper(list(entries.ENTRIES)) as process:\n"
+            "    print(process.pid, flush=True); time.sleep(600)"
         )
         first = subprocess.Popen(
             [sys.executable, "-c", program],

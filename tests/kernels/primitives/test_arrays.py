@@ -97,20 +97,30 @@ def test_the_order_of_lines_means_nothing(order):
 
 
 @pytest.mark.parametrize(
-    ("arrays", "sizes"),
-    [(Work, WorkSizes), (SessionArrays, Sizes), (Program, ProgramSizes)],
+    ("arrays", "sizes", "at_once"),
+    [
+        (Work, WorkSizes, True),
+        (SessionArrays, Sizes, False),
+        (Program, ProgramSizes, False),
+    ],
     ids=["work", "session", "program"],
 )
-def test_what_compiled_code_opens_is_what_python_allocated(arrays, sizes):
+def test_what_compiled_code_opens_is_what_python_allocated(arrays, sizes, at_once):
     """Of every declaration in use: same addresses, lengths and types, name by name."""
-    layout: Any = Layout(arrays, sizes)
+    layout: Any = Layout(arrays, sizes, at_once=at_once)
     memory = layout.allocate(sizes(*range(2, 2 + len(sizes._fields))))
     open_arrays, open_sizes = layout.open, layout.open_sizes
-    # Boxed into numpy arrays by numba, without copying.
-    opened, counts = njit(lambda at: (open_arrays(at), open_sizes(at)))(memory.address)
-    assert counts == memory.sizes
-    for name in arrays._fields:
-        mine, theirs = getattr(memory.arrays, name), getattr(opened, name)
+    names = {"open_arrays": open_arrays, "open_sizes": open_sizes}
+
+    def by_name(opener: str, fields: tuple[str, ...]) -> Any:
+        """Each by its name, boxed by numba: arrays into numpy's, without copying."""
+        listed = ", ".join(f"{opener}(at).{field}" for field in fields)
+        return njit(eval(f"lambda at: ({listed},)", names))(memory.address)
+
+    assert by_name("open_sizes", sizes._fields) == memory.sizes
+    opened = by_name("open_arrays", arrays._fields)
+    for name, theirs in zip(arrays._fields, opened, strict=True):
+        mine = getattr(memory.arrays, name)
         assert mine.ctypes.data == theirs.ctypes.data, name
         assert mine.shape == theirs.shape and mine.strides == theirs.strides, name
         assert mine.dtype == theirs.dtype, name

@@ -20,6 +20,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES
 from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.steps import STEPS
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
@@ -35,6 +36,7 @@ from torqued.server.transport.sockets import LocalTransport, Transport
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = (
     *("run_servo", "answer_arrivals", "answer_known_requests", "answer_page_requests", "observe"),
+    *("serve_session", *STEPS.values()),
     *(law.entry for law in LAWS.values()),
 )
 

@@ -92,7 +92,8 @@ class InProcess:
 
     def __init__(self, robot, servo=None):
         self.robot, self.ready, self.source = robot, True, None
-        self.started, self.preparing = 0.0, {}
+        self.started, self.kernels = 0.0, {"kernel": "", "done": 0, "total": 0}
+        self.background = SimpleNamespace(left=0)
         self.endpoints = SimpleNamespace(name="me")
         self.servo = servo or Servo()
         self.memory = Memory()
