@@ -49,6 +49,7 @@ class RequestMemory:
             return None
         channel = self._channel or self._attach()
         channel.ask(request)
+        self._repeated.rehearse(operation, channel.glance())
         deadline = time.monotonic() + timeout
         while (data := channel.receive(deadline - time.monotonic())) is not None:
             if not data:  # its reply does not fit
