@@ -77,7 +77,6 @@ class Repeated:
             self._replies[key] = KnownReply.of(data, reply)
         return fields
 
-
     def rehearse(self, operation: str, data: bytes | None) -> None:
         """Read an old reply while the daemon computes the next: what reads it is in the caches then
         (as `_rehearse` of sessions)."""

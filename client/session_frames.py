@@ -107,9 +107,7 @@ def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
     return lambda output: _from_buffer(output._data, FLOAT, count, offset).reshape(shape)
 
 
-def copy_of_output(
-    places: Mapping[str, Place], head: tuple[Any, ...], data: bytes
-) -> Output:
+def copy_of_output(places: Mapping[str, Place], head: tuple[Any, ...], data: bytes) -> Output:
     """From what a copy, or a pickle, has of it."""
     return kind_of_output(places)(head, data)
 
