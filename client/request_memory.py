@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from torqued.client.endpoints import reachable
+from torqued.client.page_layout import LARGEST_REQUEST
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class RequestMemory:
         """One request and what its reply holds; None where it has to go over the socket."""
         if not self._is_used:
             return None
-        from torqued.client.request_channel import LARGEST_REQUEST, OPERATIONS
+        from torqued.client.request_channel import OPERATIONS
 
         if operation not in OPERATIONS:
             return None

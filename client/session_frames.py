@@ -82,11 +82,15 @@ class Output:
     @property
     def is_last(self) -> bool:
         """Whether the session has ended with this output."""
-        return self._head[STATUS] & LAST != 0
+        return bool(self._head[STATUS] & LAST)
+
+
+def _number(k: int) -> Callable[[Output], Any]:
+    return lambda output: output._head[k]
 
 
 for _k, _name in enumerate(HEAD_NAMES):
-    setattr(Output, _name, property(lambda output, k=_k: output._head[k]))
+    setattr(Output, _name, property(_number(_k)))
 
 
 def kind_of_output(places: Mapping[str, Place]) -> type[Output]:
@@ -154,7 +158,7 @@ class SessionFrames:
         )
         self._first_output = opened["outputs"][0]["name"]
         self._output_bytes = int(opened["output_bytes"])
-        self._q, self._v = (memoryview(self._places[name]) for name in ("q", "v"))
+        self._q, self._v = (self._places[name].data for name in ("q", "v"))
         self._freshness = Freshness(same_clock)
         self._deadline: float | None = None  # s, of a tick of the loop: its phase
         self._last: Output | None = None  # once the session has ended: all that it has to say
