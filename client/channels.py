@@ -28,6 +28,9 @@ class Channel(Protocol):
     def newest(self) -> bytes | None:
         """The same without waiting."""
 
+    def glance(self) -> bytes | None:
+        """The newest output once more, without receiving it; None where that is not possible."""
+
     def close(self) -> None:
         """Leave."""
 
@@ -91,6 +94,9 @@ class SocketChannel:
             while True:
                 newest = self._at_once(self.socket.recv(zmq.DONTWAIT))
         return newest
+
+    def glance(self) -> bytes | None:
+        return None  # what has been received is gone
 
     def close(self) -> None:
         """Disconnect; a socket whose endpoint is disconnected would only do so when next used."""

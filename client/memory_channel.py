@@ -36,6 +36,7 @@ from torqued.common.errors import TorquedError
 LONGEST_HANDOVER = 5
 #: Looks for an output that is whole, where the daemon overtakes each of them.
 TRIES = 8
+NO_COUNT = -1
 #: Numbers of the page's words of 4 bytes.
 STATES_WORD, DAEMON_SLEEPS_WORD = STATES // 4, DAEMON_SLEEPS // 4
 OUTPUTS_WORD, CLIENT_SLEEPS_WORD = OUTPUTS // 4, CLIENT_SLEEPS // 4
@@ -112,6 +113,13 @@ class MemoryChannel:
                     self._taken = count
                     return data
         return None
+
+    def glance(self) -> bytes | None:
+        """The newest output once more, whether or not it has been received: it stays as it was."""
+        taken, self._taken = self._taken, NO_COUNT
+        data = self.newest()
+        self._taken = taken
+        return data
 
     #: The bytes of a frame; a function of C, as there is nothing else to do.
     _frame_in: Callable[[memoryview], bytes] = staticmethod(memoryview.tobytes)

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from torqued.client.endpoints import reachable
+from torqued.client.page_layout import LARGEST_REQUEST
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class RequestMemory:
         """One request and what its reply holds; None where it has to go over the socket."""
         if not self._is_used:
             return None
-        from torqued.client.request_channel import LARGEST_REQUEST, OPERATIONS
+        from torqued.client.request_channel import OPERATIONS
 
         if operation not in OPERATIONS:
             return None
@@ -49,6 +50,7 @@ class RequestMemory:
             return None
         channel = self._channel or self._attach()
         channel.ask(request)
+        self._repeated.rehearse(operation, channel.glance())
         deadline = time.monotonic() + timeout
         while (data := channel.receive(deadline - time.monotonic())) is not None:
             if not data:  # its reply does not fit

@@ -143,6 +143,8 @@ class Session(BaseSession, ContextManager):
         if self._last is not None:
             return self._last
         self._channel.send(self._pack(q, v, references, named, at))
+        if self.transport == "memory":
+            self._rehearse(self._channel.glance())
         sequence, left = self._sequence, timeout
         deadline = time.monotonic() + timeout
         while True:

@@ -108,6 +108,8 @@ def wait_for_state(session, longest, clock):
         early = session.arrived + session.interval - session.spin // 2 - now(clock)
         if early > 0:
             sleep_for_state(session, min(early, longest), clock)
+        if early > longest:
+            return
         watch_for_state(session, clock)
     if states_written(session) == session.page_taken:
         sleep_for_state(session, longest, clock)

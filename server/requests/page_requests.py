@@ -20,12 +20,14 @@ from torqued.client import futex
 from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     COUNT_MASK,
+    LARGEST_REPLY,
+    LARGEST_REQUEST,
     LOCK_BYTES,
     OUTPUTS,
+    SIZE,
     STATES,
     PageLayout,
 )
-from torqued.client.request_channel import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 from torqued.common import errors
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED

@@ -124,6 +124,18 @@ def test_frame_under_way_is_not_read(page):
     channel.close()
 
 
+def test_glance_leaves_an_output_to_be_received(page):
+    channel, daemon = MemoryChannel(page, opened()), mmap.mmap(page, 0)
+    put_output(daemon, 1, 3)
+    for _ in range(2):
+        assert channel.glance() == bytes([3]) * OUTPUT_BYTES
+    assert channel.newest() == bytes([3]) * OUTPUT_BYTES
+    assert channel.glance() == bytes([3]) * OUTPUT_BYTES
+    assert channel.newest() is None
+    daemon.close()
+    channel.close()
+
+
 def test_counts_wrap(page):
     channel, daemon = MemoryChannel(page, opened()), mmap.mmap(page, 0)
     channel._sent = 0xFFFFFFFF
