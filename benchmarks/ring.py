@@ -1,6 +1,6 @@
 """What writing every tick costs the loop: with the ring and its readers, and without, in turns.
 
-Readers are two that poll a hundred times a second and, where `mcap` is installed, a recorder. While
+Readers are two that poll fifty times a second and, where `mcap` is installed, a recorder. While
 the other contender is measured they are stopped.
 """
 
