@@ -141,7 +141,7 @@ def averaged(
         inside = slice(*np.searchsorted(time, [start, start + length]))
         share = 1.0 - np.cos(2.0 * np.pi * (time[inside] - start) / length)  # Hann's
         share /= max(1e-12, float(share.sum()))
-        moves = ~still[inside].any(axis=0)
+        moves: NDArray[np.bool_] = np.asarray(~still[inside].any(axis=0))
         rows.append(np.tensordot(share, W[inside], 1) * moves[:, None])
         sides.append(share @ y[inside] * moves)
     return np.concatenate(rows), np.concatenate(sides), hop
