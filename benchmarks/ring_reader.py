@@ -1,4 +1,4 @@
-"""A reader of the ring, as a dashboard would be: it takes what has come, every 10 ms.
+"""A reader of the ring, as viewers are: it takes what has come, every 20 ms.
 
 python ring_reader.py NAME FOLDER     until killed
 """
@@ -9,7 +9,8 @@ import sys
 import time
 from pathlib import Path
 
-from torqued.server.observation.reader import Reader, stand_back
+from torqued.server.observation.reader import Reader
+from torqued.server.observation.standing import stand_back
 
 if __name__ == "__main__":
     stand_back()
@@ -17,4 +18,4 @@ if __name__ == "__main__":
     print("reads", flush=True)
     while True:
         reader.poll()
-        time.sleep(0.01)
+        time.sleep(0.02)

@@ -3,9 +3,15 @@
     τ − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v)
 
 π are the ten parameters of what a frame carries beyond the model, b and c ≥ 0 each joint's viscous
-and Coulomb friction. The equation is averaged over short blocks, joints are weighted by how well
-they fit, and errors come from how much longer stretches of the residual hang together (a cluster
-estimate): what a model does not explain is rarely white noise.
+and Coulomb friction. Joints are weighted by how well they fit.
+
+Accelerations are differences of noisy velocities, and they are in the regressor: least squares on
+single samples would find too little inertia, and be sure of it. So the equation is averaged with
+smooth windows (its weak form, ∫ φ a dt = −∫ φ' v dt): what is left of the noise shifts the estimate
+by much less than its error. Errors come from how the estimate changes without each stretch of the
+motion (the jackknife of blocks, [Künsch, "The jackknife and the bootstrap for general stationary
+observations", 1989]): it supposes neither that residuals are white nor that they are of one size,
+and knows that slow ones were in part explained away by so many parameters.
 """
 
 from __future__ import annotations
@@ -32,8 +38,9 @@ from torqued.server.observation.solver_rows import velocity_names
 
 Array = NDArray[np.float64]
 
-#: s that the equation is averaged over, and s of a stretch whose residuals may hang together.
-BLOCK, CLUSTER = 0.02, 0.5
+#: s of a window that the equation is averaged over, and its samples at the least; windows overlap
+#: by half. And s of a stretch that is left out, beyond which residuals are not related.
+WINDOW, FEWEST_SAMPLES, STRETCH = 0.1, 5, 0.5
 #: Of a joint's largest speed, and in rad/s or m/s: below it, which way it rubs is not certain.
 SLOW, SLOWEST = 0.02, 0.01
 #: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m.
@@ -71,7 +78,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
         raise InputError(
             f"{robot.name!r} has a floating base: what its contacts carry was not recorded", "robot"
         )
-    W, y, time = equations(samples, robot, frame)
+    W, y, hop = equations(samples, robot, frame)
     n = robot.nv
     A, b, weights = weighted(W, y, n)
     x = nonnegative_least_squares(A, b, np.arange(10, 10 + 2 * n))
@@ -80,7 +87,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
     if constrained:
         x = possible_body(A, b, x)
     error = (y - W @ x) * weights
-    covariance = clustered(W * weights[:, None], error, time, A)
+    covariance = jackknife(W * weights[:, None], error, n * round(STRETCH / hop), A)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     joints = velocity_names(robot)
     residual = y - W @ x
@@ -103,8 +110,8 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
     )
 
 
-def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array, Array]:
-    """W x = y, averaged over blocks: (N nv, 10 + 2 nv), (N nv,), and the time of each row."""
+def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array, float]:
+    """W x = y, averaged over windows: (N nv, 10 + 2 nv), (N nv,), and s from one to the next."""
     frames = {item.name: item for item in robot.model.frames}
     place = frames[known_name("frame", "frame", frame, frames)]
     if place.body < 0:
@@ -120,15 +127,24 @@ def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array,
         W[k, :, 10 : 10 + n] = np.diag(v)
         W[k, :, 10 + n :] = np.diag(np.sign(v))
         y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a)
-    still = np.abs(samples.v) <= slow
-    W[still], y[still] = 0.0, 0.0
-    blocks = np.floor((samples.time - samples.time[0]) / BLOCK).astype(int)
-    first = np.flatnonzero(np.diff(blocks, prepend=-1))
-    sizes = np.diff(first, append=count)
-    W = np.add.reduceat(W, first) / sizes[:, None, None]
-    y = np.add.reduceat(y, first) / sizes[:, None]
-    time = np.repeat(samples.time[first], n)
-    return W.reshape(-1, W.shape[2]), y.ravel(), time
+    return averaged(W, y, np.abs(samples.v) <= slow, samples.time)
+
+
+def averaged(
+    W: Array, y: Array, still: NDArray[np.bool_], time: Array
+) -> tuple[Array, Array, float]:
+    """Equations of samples (N, n, …) as those of windows; a joint that is slow in one is not."""
+    length = max(WINDOW, FEWEST_SAMPLES * float(np.median(np.diff(time))))
+    hop = 0.5 * length
+    rows, sides = [], []
+    for start in np.arange(time[0], time[-1] - 0.99 * length, hop):
+        inside = slice(*np.searchsorted(time, [start, start + length]))
+        share = 1.0 - np.cos(2.0 * np.pi * (time[inside] - start) / length)  # Hann's
+        share /= max(1e-12, float(share.sum()))
+        moves: NDArray[np.bool_] = np.asarray(~still[inside].any(axis=0))
+        rows.append(np.tensordot(share, W[inside], 1) * moves[:, None])
+        sides.append(share @ y[inside] * moves)
+    return np.concatenate(rows), np.concatenate(sides), hop
 
 
 def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
@@ -218,17 +234,20 @@ def ball(mass: float) -> Array:
     return np.array([mass, 0, 0, 0, moment, 0, 0, moment, 0, moment])
 
 
-def clustered(W: Array, error: Array, time: Array, A: Array) -> Array:
-    """Covariance of x where residuals of one stretch of time may hang together (a sandwich)."""
+def jackknife(W: Array, error: Array, rows: int, A: Array) -> Array:
+    """Covariance of x from what it would be without each block of so many rows, of W x = y + error.
+
+    With A_g and s_g = W_gᵀ e_g of a block, x would change by −(A − A_g)⁻¹ s_g.
+    """
     scale = sizes(len(A))
-    bread = np.linalg.pinv(A * scale[:, None] * scale[None, :], rcond=FLAT**2)
-    groups = np.floor((time - time[0]) / CLUSTER).astype(int)
-    scores = np.zeros((groups.max() + 1, W.shape[1]))
-    np.add.at(scores, groups, W * error[:, None])
-    scores *= scale
-    used = max(2, len(np.unique(groups)))
-    meat = scores.T @ scores * used / (used - 1)
-    whole: Array = scale[:, None] * (bread @ meat @ bread) * scale[None, :]
+    W, A = W * scale, A * scale[:, None] * scale
+    starts = range(0, len(W), rows)
+    change = np.zeros((len(starts), len(A)))
+    for g, start in enumerate(starts):
+        block, e = W[start : start + rows], error[start : start + rows]
+        change[g] = np.linalg.pinv(A - block.T @ block, rcond=FLAT**2, hermitian=True) @ block.T @ e
+    count = max(2, len(starts))
+    whole: Array = (count - 1) / count * (scale[:, None] * (change.T @ change) * scale)
     return whole
 
 

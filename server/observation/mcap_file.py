@@ -153,7 +153,7 @@ class McapFile:
     def _end_chunk(self) -> None:
         if not self._indices:
             return
-        records = memoryview(self._chunk)[: self._filled]
+        records = self._chunk[: self._filled].data
         indices = {channel: np.concatenate(parts) for channel, parts in self._indices.items()}
         first = min(int(index["time"].min()) for index in indices.values())
         last = max(int(index["time"].max()) for index in indices.values())
@@ -237,7 +237,7 @@ class McapFile:
 
 
 def _bytes_of(record: McapRecord) -> bytes:
-    builder = RecordBuilder()
+    builder: Any = RecordBuilder()
     record.write(builder)
     found: bytes = builder.end()
     return found

@@ -18,9 +18,10 @@ from torqued.common.errors import TorquedError
 from torqued.server.observation.reader import Batch, Reader, Values
 from torqued.server.observation.recording_file import RecordingFile
 from torqued.server.observation.records import SessionInfo
+from torqued.server.observation.standing import Standing
 
 #: s between looks at the ring, between reports to the daemon, and for its answer.
-PAUSE, REPORT, ANSWER = 0.02, 1.0, 0.2
+PAUSE, REPORT, ANSWER = 0.1, 1.0, 0.2
 #: s of silence of the ring after which it is asked whether the daemon still lives.
 SILENCE = 1.0
 
@@ -73,8 +74,10 @@ class Recorder:
         try:
             self.choice.out.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open()
+            standing = Standing()
             while not self._over():
                 started = time.monotonic()
+                standing.look(self.reader.backlog)
                 self._take(self.reader.poll())
                 self._report()
                 time.sleep(max(0.0, PAUSE - (time.monotonic() - started)))
