@@ -127,7 +127,7 @@ def test_joint_whose_spring_is_weak_is_held_by_its_inertia(law):
     robot = Robot.from_urdf(find_urdf("icub"))
     gains = Controller(robot, law).gains
     K, rates, q = np.diag(gains["stiffness"]), gains["bandwidth"], robot.neutral()
-    k = list(robot.joint_names).index("r_hip_yaw")
+    k = list(robot.joint_names).index("r_hip_pitch")
     assert rates[k] > 10.0 and (rates == 0.0).sum() > robot.nv // 2
     error = np.zeros(robot.nv)
     error[k] = 1e-3
@@ -136,7 +136,7 @@ def test_joint_whose_spring_is_weak_is_held_by_its_inertia(law):
     pull = at - softer.torque(q, np.zeros(robot.nv), q_ref=q - error).tau
     D = gains["damping"] + gains["damping_rate"] * robot.mass_matrix(q)
     assert np.allclose(pull, -D @ (rates * error), rtol=1e-3, atol=1e-6)
-    assert -pull[k] > 5.0 * K[k] * error[k]
+    assert -pull[k] > 10.0 * K[k] * error[k]
 
 
 def test_joints_that_have_the_stiffness_they_ask_for_need_no_bandwidth(panda):
