@@ -79,7 +79,8 @@ def test_what_overcomes_friction_does_not_push_a_joint_through_its_end(name, joi
     viscous = 0.5
     torques = []
     for walls in (True, False):
-        options = {"friction": {"viscous": viscous}, "reference_limits": False, "walls": walls}
+        friction = {"viscous": viscous, "coulomb": 0.0}
+        options = {"friction": friction, "reference_limits": False, "walls": walls}
         controller = Controller(robot, "passivity", **options)
         references = {"q_ref": q, "v_ref": speed, "a_ref": np.zeros(robot.nv)}
         answer = controller.step(q, np.zeros(robot.nv), DT, **references)
