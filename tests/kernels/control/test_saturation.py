@@ -13,6 +13,7 @@ from torqued.kernels.model.catalog import find_urdf
 
 _saturated, _slope = saturation.saturated, saturation.slope
 _potential, _approach = saturation.potential, saturation.approach
+_drawn_in = saturation.drawn_in
 
 
 @njit
@@ -34,6 +35,11 @@ def potential(e, limit):
 @njit
 def approach(e, limit, speed):
     return _approach(e, limit, speed)
+
+
+@njit
+def drawn_in(e, limit, speed, rate):
+    return _drawn_in(e, limit, speed, rate)
 
 
 ERRORS = np.concatenate([-np.geomspace(1e-4, 10.0, 60)[::-1], np.geomspace(1e-4, 10.0, 60)])
@@ -67,6 +73,21 @@ def test_approach_is_bounded_and_begins_where_the_spring_is_no_longer_linear():
     assert approach(1.0, LIMIT, 0.0) == (0.0, 0.0)
 
 
+def test_bandwidth_draws_errors_in_from_the_start_and_below_the_same_speed():
+    rate, speeds = 12.0, []
+    for e in ERRORS:
+        w, w_slope = drawn_in(e, LIMIT, SPEED, rate)
+        speeds.append(w)
+        assert abs(w) < SPEED and w * e > 0.0 and abs(w) >= abs(approach(e, LIMIT, SPEED)[0])
+        h = 1e-6 * abs(e)
+        rise = drawn_in(e + h, LIMIT, SPEED, rate)[0] - drawn_in(e - h, LIMIT, SPEED, rate)[0]
+        assert np.isclose(rise / (2 * h), w_slope, atol=1e-4)
+    assert (np.diff(speeds) > 0.0).all()
+    assert np.allclose(drawn_in(1e-3, LIMIT, SPEED, rate), (rate * 1e-3, rate))
+    assert drawn_in(0.2, LIMIT, SPEED, 0.0) == approach(0.2, LIMIT, SPEED)
+    assert drawn_in(2.0, LIMIT, 0.0, rate) == (2.0 * rate, rate)  # no speed that could bound it
+
+
 @pytest.fixture(scope="module")
 def panda():
     return Robot.from_urdf(find_urdf("panda"))
@@ -97,6 +118,33 @@ def test_jump_by_one_radian_does_not_spin_joints_up(panda, law, most):
     fastest, end = moved(panda, law, start, start + jump, 2.0)
     assert fastest.max() < most
     assert np.abs(end - start - jump).max() < 0.05
+
+
+@pytest.mark.parametrize("law", ["pd", "pd_plus"])
+def test_joint_whose_spring_is_weak_is_held_by_its_inertia(law):
+    """Two axes that line up with next to nothing between them leave a constant spring hardly any
+    stiffness; a load that the model lacks must not turn such a joint away."""
+    robot = Robot.from_urdf(find_urdf("icub"))
+    gains = Controller(robot, law).gains
+    K, rates, q = np.diag(gains["stiffness"]), gains["bandwidth"], robot.neutral()
+    k = list(robot.joint_names).index("r_hip_pitch")
+    assert rates[k] > 10.0 and (rates == 0.0).sum() > robot.nv // 2
+    error = np.zeros(robot.nv)
+    error[k] = 1e-3
+    at = Controller(robot, law).torque(q, np.zeros(robot.nv), q_ref=q - error).tau
+    softer = Controller(robot, law, gains={"bandwidth": 0.0})
+    pull = at - softer.torque(q, np.zeros(robot.nv), q_ref=q - error).tau
+    D = gains["damping"] + gains["damping_rate"] * robot.mass_matrix(q)
+    assert np.allclose(pull, -D @ (rates * error), rtol=1e-3, atol=1e-6)
+    assert -pull[k] > 10.0 * K[k] * error[k]
+
+
+def test_joints_that_have_the_stiffness_they_ask_for_need_no_bandwidth(panda):
+    assert not Controller(Robot.from_urdf(find_urdf("ur5")), "pd_plus").gains["bandwidth"].any()
+    rates = Controller(panda, "pd_plus").gains["bandwidth"]  # joint 3 has 0.495 of it
+    assert (rates > 0.0).sum() <= 1 and rates.max() < 0.5
+    given = Controller(panda, "pd_plus", gains={"stiffness": 1e-3}).gains
+    assert not given["bandwidth"].any()
 
 
 def test_continuous_joint_takes_the_shorter_way():

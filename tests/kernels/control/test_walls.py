@@ -68,6 +68,31 @@ def test_walls_leave_what_overcomes_friction(name):
     np.testing.assert_array_equal(*torques)
 
 
+@pytest.mark.parametrize(("name", "joint"), [("so101", "gripper"), ("xarm7", "joint6")])
+@pytest.mark.parametrize("distance", [0.0, 0.01])
+def test_what_overcomes_friction_does_not_push_a_joint_through_its_end(name, joint, distance):
+    """A reference that goes on through the end: friction ahead is that of the allowed speed."""
+    robot = Robot.named(name)
+    k = list(robot.joint_names).index(joint)
+    q, speed = robot.neutral(), np.zeros(robot.nv)
+    q[k], speed[k] = robot.limits.upper[k] - distance, 1.0
+    viscous = 0.5
+    torques = []
+    for walls in (True, False):
+        friction = {"viscous": viscous, "coulomb": 0.0}
+        options = {"friction": friction, "reference_limits": False, "walls": walls}
+        controller = Controller(robot, "passivity", **options)
+        references = {"q_ref": q, "v_ref": speed, "a_ref": np.zeros(robot.nv)}
+        answer = controller.step(q, np.zeros(robot.nv), DT, **references)
+        assert ("WALL" in answer.status) == walls
+        torques.append(answer.tau[k] - robot.gravity(q)[k])
+    held, free = torques
+    assert free > viscous
+    allowed = 20.0 * distance  # rad/s, and 150/s is how fast it may be reached
+    inertia = robot.mass_matrix(q)[k, k]
+    assert held <= viscous * allowed + (150.0 * allowed + 20.0) * inertia + 1e-3
+
+
 @pytest.mark.parametrize("name", ARMS)
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_joints_stay_within_positions_and_speeds(name, sign):

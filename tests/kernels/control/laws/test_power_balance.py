@@ -27,6 +27,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "gravity": {"gains": {"damping": 2.0}},
     "pd": {},
     "pd_plus": {},
+    "pd-drawn_in": {"gains": {"bandwidth": 8.0}},
+    "pd_plus-drawn_in": {"gains": {"bandwidth": 8.0}},
     "computed_torque": {},
     "passivity": {},
     "impedance": {"frame": "tip"},
