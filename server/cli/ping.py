@@ -37,4 +37,4 @@ def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
     if ready and done == total:
         return "ready"
     state = "ready" if ready else "not ready yet"
-    return f"{state}, {done} of {total} kernels are{name and f'; now {name}'}"
+    return f"{state}, {done} of {total} kernels compiled{name and f'; now {name}'}"
