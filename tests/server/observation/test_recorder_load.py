@@ -17,6 +17,8 @@ from torqued.server.observation.recording import read_recording
 
 PATIENCE = 60.0
 STEPS = 150
+#: On its hooks, so that every law may have it.
+OPTIONS = ("--base", "fixed", "--rate", "250")
 
 
 @pytest.mark.slow
@@ -25,7 +27,8 @@ def test_sixteen_sessions_of_a_humanoid_are_recorded_without_a_loss(tmp_path_fac
     machine: it is about what is in the file."""
     folder, out = tmp_path_factory.mktemp("sockets"), tmp_path_factory.mktemp("recorded")
     folder.chmod(0o700)
-    daemon = DaemonProcess(folder, "talos", "--robot", "talos", "--rate", "250").start()
+    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    daemon = DaemonProcess(folder, "talos", "--robot", "talos", *OPTIONS, **settings).start()
     command = ["record", "--robot", "talos", "--folder", str(folder), "--out", str(out)]
     process = subprocess.Popen(
         [sys.executable, "-m", "torqued.server.cli.main", *command],
@@ -65,10 +68,7 @@ def driven(daemon):
     with ExitStack() as stack:
         client = stack.enter_context(daemon.client())
         robot = client.hello()
-        sessions = [
-            stack.enter_context(client.session("pd_plus", stale_after=60.0))
-            for _ in range(MOST_SESSIONS)
-        ]
+        sessions = [stack.enter_context(client.session("pd_plus")) for _ in range(MOST_SESSIONS)]
         outputs = {session.number: [] for session in sessions}
         for _ in range(STEPS):
             v = 0.01 * rng.normal(size=robot.nv)
