@@ -48,8 +48,9 @@ def view(stats: Mapping[str, Any]) -> str:
         f"{worker['failed']} failed, died {worker['deaths']} times{working}",
     ]
     lines += [f"recorder {r['process']}: {r['alarm']}" for r in alarms(stats)]
-    if not stats["ready"]:
-        lines.append(progress(stats["kernels"]))
+    kernels = stats["kernels"]
+    if not stats["ready"] or kernels["done"] < kernels["total"]:
+        lines.append(progress(stats["ready"], kernels))
     times = [["µs", "p50", "p99", "max", "count"]]
     for name in ("lateness", "compute", "age"):
         row = servo[name]
