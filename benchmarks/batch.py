@@ -1,8 +1,8 @@
 """`torqued bench batch`: many states at once, beside Pinocchio called state by state.
 
 M, Ṁ and C, RNEA and ABA on one core with results written; the same on two cores; a batch of one
-state beside the single call; and a batch through a daemon beside the same batch in this process. All take turns, a block each, and results
-are compared before anything is timed.
+state beside the single call; and a batch through a daemon beside the same batch in this process.
+All take turns, a block each, and results are compared before anything is timed.
 """
 
 from __future__ import annotations
