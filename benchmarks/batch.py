@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         of_robot,
         through_daemon,
     )
+    from torqued.benchmarks.batch_peers import rows as peers
 
     console = make_console()
     require_places(args)
@@ -74,6 +75,11 @@ def run(args: argparse.Namespace) -> int:
         word, ways = mujoco_rollout(states)
         if ways:
             figures["chain20"]["aba_mujoco_rollout"] = compared(ways, blocks, lambda detail: None)
+        words = [word]
+        for name, word, ways in peers(states):
+            words.append(word)
+            if ways:
+                figures["chain20"][f"rnea_{name}"] = compared(ways, blocks, lambda detail: None)
     console.print(f"{machine}\n", markup=False)
     Sheet(
         f"Many states at once, µs per state; {states} states in a batch",
@@ -81,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         rows_of(figures),
         texts=2,
     ).print(console)
-    console.print(word, markup=False)
+    for word in words:
+        console.print(word, markup=False)
     if args.json:
         write_json(args.json, {**figures, "machine": machine.to_json()})
         console.print(f"wrote {args.json}", markup=False, soft_wrap=True)
