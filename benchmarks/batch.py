@@ -1,8 +1,8 @@
 """`torqued bench batch`: many states at once, beside Pinocchio called state by state.
 
-M, Ṁ and C, RNEA and ABA on one core with results written; the same on two cores; and a batch
-through a daemon beside the same batch in this process. All take turns, a block each, and results
-are compared before anything is timed.
+M, Ṁ and C, RNEA and ABA on one core with results written; the same on two cores; a batch of one
+state beside the single call; and a batch through a daemon beside the same batch in this process.
+All take turns, a block each, and results are compared before anything is timed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ from torqued.benchmarks.sheet import Sheet
 
 ROBOTS = ("chain20", "talos")
 #: Share of Pinocchio's time, or of the other way's, that a row may take.
-CEILINGS = {"coriolis": 0.22, "rnea": 0.15, "aba": 0.18, "two_cores": 0.6, "daemon": 1.5}
+CEILINGS = {
+    "coriolis": 0.22,
+    "rnea": 0.15,
+    "aba": 0.18,
+    "two_cores": 0.6,
+    "one_state": 1.3,
+    "daemon": 1.5,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,16 +50,18 @@ def run(args: argparse.Namespace) -> int:
     from torqued.benchmarks.batch_contenders import (
         in_turns_on_cores,
         mujoco_rollout,
+        of_one_state,
         of_robot,
         through_daemon,
     )
+    from torqued.benchmarks.batch_peers import rows as peers
 
     console = make_console()
     require_places(args)
     machine = this_machine(WIRE_PACKAGES)
     states, blocks = max(8, args.states), 3 if args.quick else 25
     figures: dict[str, Any] = {}
-    with progress(console, (len(ROBOTS) * 3 + 2) * blocks) as report:
+    with progress(console, (len(ROBOTS) * 3 + 3) * blocks) as report:
         for name in ROBOTS:
             figures[name] = {
                 kernel: compared(ways, blocks, partial(report, f"{name}, {kernel}"))
@@ -60,11 +69,17 @@ def run(args: argparse.Namespace) -> int:
             }
         ways = in_turns_on_cores(states)
         figures["two_cores"] = compared(ways, blocks, partial(report, "two cores"))
+        figures["one_state"] = compared(of_one_state(), blocks, partial(report, "one state"))
         with tempfile.TemporaryDirectory() as folder, through_daemon(Path(folder), states) as ways:
             figures["daemon"] = compared(ways, blocks, partial(report, "daemon"))
         word, ways = mujoco_rollout(states)
         if ways:
             figures["chain20"]["aba_mujoco_rollout"] = compared(ways, blocks, lambda detail: None)
+        words = [word]
+        for name, word, ways in peers(states):
+            words.append(word)
+            if ways:
+                figures["chain20"][f"rnea_{name}"] = compared(ways, blocks, lambda detail: None)
     console.print(f"{machine}\n", markup=False)
     Sheet(
         f"Many states at once, µs per state; {states} states in a batch",
@@ -72,7 +87,8 @@ def run(args: argparse.Namespace) -> int:
         rows_of(figures),
         texts=2,
     ).print(console)
-    console.print(word, markup=False)
+    for word in words:
+        console.print(word, markup=False)
     if args.json:
         write_json(args.json, {**figures, "machine": machine.to_json()})
         console.print(f"wrote {args.json}", markup=False, soft_wrap=True)

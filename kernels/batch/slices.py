@@ -96,7 +96,10 @@ class Slices:
             self.progress(count, count)
 
     def _take_part(self, task: _Task, progress: Progress | None) -> None:
-        desk = self._desks.pop() if self._desks else Desk(self._robot)
+        try:
+            desk = self._desks.pop()
+        except IndexError:
+            desk = Desk(self._robot)
         try:
             task.take_part(desk, progress)
         finally:

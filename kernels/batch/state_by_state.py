@@ -30,6 +30,9 @@ STACKED = frozenset(
 #: States of a slice. Each is some microseconds of Python.
 SLICE = 16
 
+NATIVE = "native"
+ndarray = np.ndarray
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -43,20 +46,15 @@ def several_at_once(method: Method) -> Method:
     def call(
         self: StateByState, q: Any, *args: Any, coordinates: Any = "native", **options: Any
     ) -> Any:
-        if type(q) is np.ndarray and len(q) == 1 and not options and coordinates is NATIVE:
-            # One state: little more than its call. What it does not take goes the long way.
-            row = [q[0]]
-            for x, mine in zip(args, own, strict=False):
-                if not mine:
-                    if type(x) is dict:  # wrenches, a row for each state
-                        break
-                    row.append(x)
-                elif type(x) is np.ndarray and len(x) == 1:
-                    row.append(x[0])
-                else:
-                    break
-            else:
-                return self.alone(name, row)
+        if coordinates is NATIVE and not options and type(q) is ndarray and len(q) == 1:
+            # One state: little more than its call, in as few steps as there can be.
+            row = alone(q, args, own) if args else (q[0],)
+            if row is not None:
+                try:
+                    found = getattr(self.robot, name)(*row)
+                except TorquedError as error:
+                    raise of_state(error, 0) from error
+                return found[None] if type(found) is ndarray else with_first(found)
         if self.narrow or len_of(q) == 1 or (coordinates is not NATIVE and coordinates != NATIVE):
             return self.each(name, q, *args, coordinates=coordinates, **options)
         return method(self, q, *args, **options)
@@ -64,7 +62,27 @@ def several_at_once(method: Method) -> Method:
     return call  # type: ignore[return-value]
 
 
-NATIVE = "native"
+def alone(q: Array, args: Sequence[Any], own: Sequence[bool]) -> Sequence[Any] | None:
+    """The arguments of a single call, of a batch of one; None where they are not plain arrays of
+    one row. `own` says of which there is one for each state."""
+    x = args[0]
+    if len(args) == 1:
+        if own[0]:
+            return (q[0], x[0]) if type(x) is ndarray and len(x) == 1 else None
+        return (q[0], x) if type(x) is str else None
+    if len(args) == 2 and own[0] and own[1]:
+        y = args[1]
+        if type(x) is ndarray and type(y) is ndarray and len(x) == len(y) == 1:
+            return q[0], x[0], y[0]
+        return None
+    row = [q[0]]
+    for value, mine in zip(args, own, strict=False):
+        if mine and (type(value) is not ndarray or len(value) != 1):
+            return None
+        if not mine and type(value) is dict:  # wrenches, a row for each state
+            return None
+        row.append(value[0] if mine else value)
+    return row
 
 
 def len_of(x: Any) -> int:
@@ -128,14 +146,6 @@ class StateByState:
         with filled_with_nan(*arrays):
             self.slices.run(count, SLICE, slice_of)
         return result
-
-    def alone(self, name: str, row: Sequence[Any]) -> Any:
-        """The method of one state, with arguments in their order."""
-        try:
-            found = getattr(self.robot, name)(*row)
-        except TorquedError as error:
-            raise of_state(error, 0) from error
-        return found[None] if type(found) is np.ndarray else with_first(found)
 
     def _alone(self, name: str, given: Mapping[str, Any], out: Any) -> Any:
         """The method of one state: no threads, and hardly anything beside the call."""

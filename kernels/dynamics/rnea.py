@@ -5,13 +5,25 @@ from __future__ import annotations
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
-from torqued.kernels.dynamics.kinematics import accelerate, drift, place
-from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
+from torqued.kernels.dynamics.kinematics import (
+    accelerate,
+    anchor_position,
+    drift,
+    place,
+    place_other,
+    place_revolute,
+)
+from torqued.kernels.primitives.layout import FRAMES, MATRIX, REVOLUTE, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
+    IDENTITY,
     ZERO3,
+    ZERO6,
     add,
+    add_scaled6,
     angular,
+    compose,
     cross,
+    cross_motion,
     dot6,
     inertia_times,
     join,
@@ -23,19 +35,31 @@ from torqued.kernels.primitives.spatial import (
     sub,
     symmetric_times,
 )
-from torqued.kernels.primitives.tuples import accumulate6, load3, load6, load9, load10, store6
+from torqued.kernels.primitives.tuples import (
+    accumulate6,
+    load3,
+    load6,
+    load9,
+    load10,
+    store3,
+    store6,
+    store9,
+)
 from torqued.kernels.primitives.workspace import open_work
 
 
 @kernel
 def newton_euler(body, state, v, a):
-    """Force on one body at the origin: I a + v ×* I v, taken about the centre of mass.
+    """Force on one body at the origin: I a + v ×* I v."""
+    return force_of_motion(body, load9(state.R), load3(state.p), v, a)
 
-    There Newton's and Euler's laws separate, and turning four vectors into body axes and back
-    costs less than turning the inertia into world axes.
-    """
-    R = load9(state.R)
-    c = add(load3(state.p), rotate(R, load3(body.com)))
+
+@kernel
+def force_of_motion(body, R, p, v, a):
+    """The same for a body at R, p. Taken about its centre of mass: there Newton's and Euler's laws
+    separate, and turning four vectors into body axes and back costs less than turning the inertia
+    into world axes."""
+    c = add(p, rotate(R, load3(body.com)))
     w, u = angular(v), linear(v)
     acceleration = add(add(linear(a), cross(angular(a), c)), cross(w, add(u, cross(w, c))))
     force = scale(acceleration, body.mass)
@@ -86,6 +110,60 @@ def body_forces(work):
 
 
 @kernel
+def outward_sweep(work, q, v, a, world_acceleration):
+    """place, accelerate and body_forces for one body after the other: what they hand on stays in
+    registers, a tenth less time than three sweeps."""
+    origin = anchor_position(work, q)
+    store3(work.origin, origin)
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        if body.parent < 0:
+            R, p = IDENTITY, sub(ZERO3, origin)
+            twist, acceleration = ZERO6, world_acceleration
+        else:
+            parent = work.states[body.parent]
+            R, p = load9(parent.R), load3(parent.p)
+            twist, acceleration = load6(parent.v), load6(parent.a)
+        p = add(p, rotate(R, load3(body.p)))
+        R = compose(R, load9(body.R))
+        if body.kind == REVOLUTE:  # the others' loops are kept out of its way
+            R = place_revolute(body, q, work.columns, R, p)
+            c = body.column
+            S = load6(work.columns[c].S)
+            twist = add_scaled6(twist, S, v[c])
+            acceleration = add_scaled6(acceleration, S, a[c])
+            acceleration = add_scaled6(acceleration, cross_motion(twist, S), v[c])
+        else:
+            R, p = place_other(body, q, work.columns, R, p)
+            for c in range(body.column, body.column + body.columns):
+                S = load6(work.columns[c].S)
+                twist = add_scaled6(twist, S, v[c])
+                acceleration = add_scaled6(acceleration, S, a[c])
+            for c in range(body.column, body.column + body.columns):
+                rate = cross_motion(twist, load6(work.columns[c].S))
+                acceleration = add_scaled6(acceleration, rate, v[c])
+        state = work.states[i]
+        store9(state.R, R)
+        store3(state.p, p)
+        store6(state.v, twist)
+        store6(state.a, acceleration)
+        store6(state.f, force_of_motion(body, R, p, twist, acceleration))
+
+
+@kernel
+def collect_torques(work, a, tau):
+    """collect_forces and add_armature in one sweep."""
+    for i in range(len(work.bodies) - 1, -1, -1):
+        body = work.bodies[i]
+        f = load6(work.states[i].f)
+        for k in range(body.columns):
+            c = body.column + k
+            tau[c] = dot6(load6(work.columns[c].S), f) + body.armature[k] * a[c]
+        if body.parent >= 0:
+            accumulate6(work.states[body.parent].f, f)
+
+
+@kernel
 def subtract_external(work, frames, wrenches):
     """Take wrenches that act on frames from the bodies' forces.
 
@@ -112,21 +190,17 @@ def add_armature(work, a, tau):
 def inverse_dynamics(handle, q, v, a, tau):
     """τ for accelerations a."""
     work = open_work(handle)
-    place(work, q)
-    newton_euler_sweep(work, v, a, rest_acceleration(work))
-    collect_forces(work, tau)
-    add_armature(work, a, tau)
+    outward_sweep(work, q, v, a, rest_acceleration(work))
+    collect_torques(work, a, tau)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, FRAMES, MATRIX, VECTOR)
 def inverse_dynamics_forced(handle, q, v, a, frames, wrenches, tau):
     """τ for accelerations a while wrenches (k, 6) act on k frames."""
     work = open_work(handle)
-    place(work, q)
-    newton_euler_sweep(work, v, a, rest_acceleration(work))
+    outward_sweep(work, q, v, a, rest_acceleration(work))
     subtract_external(work, frames, wrenches)
-    collect_forces(work, tau)
-    add_armature(work, a, tau)
+    collect_torques(work, a, tau)
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR)

@@ -37,9 +37,11 @@ def alarms(stats: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def view(stats: Mapping[str, Any]) -> str:
     """Statistics as text, for `stats` and `top`."""
-    servo, worker, job = stats["servo"], stats["worker"], stats["worker"]["job"]
+    servo, worker = stats["servo"], stats["worker"]
     granted = ", ".join(stats["realtime"].values()) or "no realtime settings asked for"
-    working = f"; {job['operation']}: {job['done']} of {job['total']}" if job else ""
+    working = "".join(
+        f"; {job['operation']}: {job['done']} of {job['total']}" for job in worker["jobs"]
+    )
     lines = [
         f"{stats['name']}: up {stats['uptime']:.0f} s, {stats['requests']} requests, "
         f"{stats['refused']} refused",

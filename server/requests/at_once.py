@@ -118,14 +118,19 @@ def in_memory(
 
 
 SHARED = SharedFiles()
+#: Batches that are kept: each lane of the worker has a robot of its own.
+MOST_BATCHES = 8
 _kept: list[Batch] = []
 
 
 def batch_of(robot: Robot) -> Batch:
     """With its threads and their memory, kept from one batch to the next of the same robot."""
-    if not _kept or _kept[0].robot is not robot:
-        _kept[:] = [robot.batch()]
-    return _kept[0]
+    for batch in list(_kept):
+        if batch.robot is robot:
+            return batch
+    _kept.append(robot.batch())
+    del _kept[:-MOST_BATCHES]
+    return batch_of(robot)
 
 
 def use_threads(robot: Robot, threads: int | None) -> None:

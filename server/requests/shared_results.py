@@ -94,12 +94,14 @@ class SharedFiles:
 
     def __init__(self) -> None:
         self._kept: list[SharedFile] = []
+        self._lock = threading.Lock()  # batches are computed beside each other
 
     def for_results(self, size: int, name: str | None) -> SharedFile | None:
         """The file of that name where it is kept and large enough, else a new one; or none."""
-        given = next((file for file in self._kept if file.name == name), None)
-        if given is not None:
-            self._kept.remove(given)
+        with self._lock:
+            given = next((file for file in self._kept if file.name == name), None)
+            if given is not None:
+                self._kept.remove(given)
         file = given if given is not None and size <= given.size else None
         if file is None:
             del given  # before there is another: it may be what memory is lacking for
@@ -107,17 +109,17 @@ class SharedFiles:
                 file = SharedFile(size)
             except OSError:
                 return None
-        self._kept.append(file)
-        while len(self._kept) > MOST_KEPT or sum(x.size for x in self._kept) > MOST_BYTES:
-            self._kept.pop(0)
-            if not self._kept:
-                break
+        with self._lock:
+            self._kept.append(file)
+            while len(self._kept) > MOST_KEPT or sum(x.size for x in self._kept) > MOST_BYTES:
+                self._kept.pop(0)
         return file
 
     def drop(self, file: SharedFile) -> None:
         """A file that nobody was told of."""
-        if file in self._kept:
-            self._kept.remove(file)
+        with self._lock:
+            if file in self._kept:
+                self._kept.remove(file)
         file.forget()
 
 

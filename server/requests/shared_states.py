@@ -75,7 +75,10 @@ def _copied(name: Any) -> Bytes:
             raise _wrong(f"file {name} is not the daemon's user's", "a file of the same user")
         if info.st_size > LARGEST:
             raise _wrong(f"file {name}: {info.st_size} bytes", f"at most {LARGEST} bytes")
-        memory = _spare.pop() if _spare else np.empty(0, np.uint8)
+        try:
+            memory = _spare.pop()
+        except IndexError:
+            memory = np.empty(0, np.uint8)
         if len(memory) < info.st_size:
             memory = np.empty(info.st_size, np.uint8)
         if os.preadv(file, [memory[: info.st_size].data], 0) != info.st_size:

@@ -1,8 +1,8 @@
 """The worker process: stands back from the daemon's loop, and ends with the daemon.
 
 Started by worker.py as a program of its own; arguments are the endpoint to connect to, the name to
-go by, the file descriptor of the lifeline, a processor to keep off, -1 for none, and the log's
-format.
+go by, the file descriptor of the lifeline, a processor to keep off, -1 for none, how many jobs to
+do at a time, and the log's format.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
-    endpoint, name, lifeline, cpu, log_format = arguments
+    endpoint, name, lifeline, cpu, lanes, log_format = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
     from torqued.server.worker.serving import serve  # takes its time: only now, standing back
 
-    serve(endpoint, name.encode(), log_format)
+    serve(endpoint, name, int(lanes), log_format)
 
 
 def stand_back(cpu: int) -> None:

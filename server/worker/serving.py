@@ -1,4 +1,7 @@
-"""The worker's work: one job after the other, each answered whatever it holds.
+"""The worker's work: in each lane one job after the other, each answered whatever it holds.
+
+A lane is a thread with a socket, a robot and memory of its own. Kernels release the interpreter's
+lock, so that lanes compute beside each other.
 
 A job is two frames, a head that says what to `do` and a body; so is its answer, whose head has
 `event` and, when it is done, whether it is `ok`.
@@ -12,6 +15,10 @@ A job is two frames, a head that says what to `do` and a body; so is its answer,
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
+import threading
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -29,16 +36,32 @@ from torqued.server.worker.source import Source
 
 #: Seconds between two reports of a job's progress.
 REPORT_PERIOD = 0.05
+#: s after which a lane that runs in the interpreter lets another one in: what waits there has a
+#: core to itself, which stands still meanwhile.
+SWITCH = 5e-4
+
+log = logging.getLogger("torqued")
 
 
-def serve(endpoint: str, name: bytes, log_format: str) -> None:
+def serve(endpoint: str, name: str, lanes: int, log_format: str) -> None:
     """Connect to the daemon and work until this process is ended."""
     set_up_log("INFO", log_format, "torqued.worker")
+    sys.setswitchinterval(SWITCH)
     context: zmq.Context[Any] = zmq.Context()
-    socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-    socket.identity = name
-    socket.connect(endpoint)
-    Serving(socket).run()
+
+    def work(lane: int) -> None:
+        socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
+        socket.identity = f"{name}-{lane}".encode()
+        socket.connect(endpoint)
+        try:
+            Serving(socket).run()
+        except BaseException:
+            log.exception("lane %d failed", lane)
+            os._exit(1)  # the daemon answers for all jobs, and starts another process
+
+    for lane in range(1, lanes):
+        threading.Thread(target=work, args=(lane,), name=f"lane_{lane}", daemon=True).start()
+    work(0)
 
 
 class Serving:

@@ -1,8 +1,12 @@
-"""The daemon's side of its worker: jobs in a queue, one process that takes them one by one.
+"""The daemon's side of its worker: jobs in a queue, one process that takes a few of them at a time.
 
     absent ──job──▸ starting ──ready──▸ idle ◂──done── busy
        ▴                │                 ╰─────job─────▸╯
        ╰─────died───────┴──────────(died: starts anew)
+
+The process has a lane for each job that may be under way: a thread with a socket of its own. Lanes
+compute on the same cores, among which the system shares its time equally: a short batch does not
+wait for the end of a long one, nor two long ones for each other.
 
 Everything here runs in the daemon's main thread.
 """
@@ -35,6 +39,8 @@ log = logging.getLogger("torqued")
 
 #: Jobs that may wait. Each holds a whole request.
 MOST_JOBS = 16
+#: Jobs that may be under way at once. More would only take each other's memory and caches.
+LANES = 4
 #: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
 #: save, and the end of the daemon must not wait for it.
 LONGEST_END = 0.1
@@ -54,6 +60,21 @@ class Job:
     fail: Callable[[errors.RequestError], None]  # there will be no answer
 
 
+@dataclass
+class Lane:
+    """One thread of the process."""
+
+    name: bytes  # by which its socket is known
+    job: Job | None = None
+    progress: tuple[int, int] = (0, 0)
+
+    def statistics(self) -> dict[str, Any] | None:
+        job, (done, total) = self.job, self.progress
+        if job is None:
+            return None
+        return {"operation": job.operation, "done": done, "total": total}
+
+
 class Worker:
     """At most one process, started when there is something to do."""
 
@@ -71,10 +92,10 @@ class Worker:
         self._closed = False
         self.deaths = self.done = self.failed = 0
         self._name = ""
+        self._names: set[bytes] = set()  # of its lanes
         self._model = model
         self._queue: deque[Job] = deque()
-        self._job: Job | None = None
-        self._progress = (0, 0)
+        self._lanes: dict[bytes, Lane] = {}  # those that are ready
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
         self._events = events
@@ -99,12 +120,15 @@ class Worker:
     def use(self, model: Model) -> None:
         """Compute with another robot from the next job on."""
         self._model = model
-        if self.state in (IDLE, BUSY):
-            self._tell({"do": "model"}, pack(model))
+        packed = pack(model)
+        for lane in self._lanes.values():
+            self._tell(lane, {"do": "model"}, packed)
 
     def statistics(self) -> dict[str, Any]:
         """What it is doing; safe to call from another thread."""
-        job, process, (done, total) = self._job, self._process, self._progress
+        process = self._process
+        found = [lane.statistics() for lane in list(self._lanes.values())]
+        jobs = [job for job in found if job is not None]
         return {
             "state": self.state,
             "pid": process and process.pid,
@@ -112,7 +136,8 @@ class Worker:
             "queued": len(self._queue),
             "done": self.done,
             "failed": self.failed,
-            "job": job and {"operation": job.operation, "done": done, "total": total},
+            "job": jobs[0] if jobs else None,
+            "jobs": jobs,
         }
 
     def close(self) -> None:
@@ -126,6 +151,7 @@ class Worker:
     def _start(self) -> None:
         # Nothing that an earlier process or a stranger says is taken for this one's words.
         self._name = secrets.token_hex(8)
+        self._names = {f"{self._name}-{k}".encode() for k in range(LANES)}
         try:
             self._process, self._lifeline = self._spawn()
         except OSError as error:
@@ -140,7 +166,8 @@ class Worker:
         """The process, and this end of its lifeline."""
         mine, theirs = socket.socketpair()
         cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
-        arguments = (self.endpoint, self._name, str(theirs.fileno()), str(cpu), written_as())
+        numbers = str(theirs.fileno()), str(cpu), str(LANES)
+        arguments = (self.endpoint, self._name, *numbers, written_as())
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
@@ -155,32 +182,41 @@ class Worker:
         return process, mine
 
     def _next(self) -> None:
-        """Hand over the next job, if there is one and the worker is free."""
-        if self.state == IDLE and self._queue:
-            self._job, self._progress = self._queue.popleft(), (0, 0)
-            self.state = BUSY
-            self._tell({"do": self._job.do, "id": self._job.identity}, self._job.body)
+        """Hand over the next jobs, as far as there are some and lanes are free."""
+        for lane in self._lanes.values():
+            if lane.job is None and self._queue:
+                job = self._queue.popleft()
+                lane.job, lane.progress = job, (0, 0)
+                self._tell(lane, {"do": job.do, "id": job.identity}, job.body)
+        self._settle()
 
-    def _tell(self, head: Mapping[str, Any], body: bytes) -> None:
-        self._socket.send_multipart([self._name.encode(), codec.encode(head), body], copy=False)
+    def _settle(self) -> None:
+        if self._lanes:
+            self.state = BUSY if self._jobs() else IDLE
+
+    def _tell(self, lane: Lane, head: Mapping[str, Any], body: bytes) -> None:
+        self._socket.send_multipart([lane.name, codec.encode(head), body], copy=False)
 
     def _hear(self) -> None:
         self._take_message()
         self._next()
 
     def _take_message(self) -> None:
-        name, *message = self._socket.recv_multipart(copy=False)
-        if name.bytes != self._name.encode():
+        frame, *message = self._socket.recv_multipart(copy=False)
+        name = frame.bytes
+        if name not in self._names:
             return
         head, body = message
         fields = codec.decode(head.bytes)
         if fields["event"] == "ready":
-            self.state = IDLE
-            self.use(self._model)
+            lane = self._lanes[name] = Lane(name)
+            self._tell(lane, {"do": "model"}, pack(self._model))
         elif fields["event"] == "progress":
-            self._progress = (fields["done"], fields["total"])
+            self._lanes[name].progress = (fields["done"], fields["total"])
         else:
-            job, self._job, self.state = self._job, None, IDLE
+            lane = self._lanes[name]
+            job, lane.job = lane.job, None
+            self._settle()
             if fields["ok"]:
                 self.done += 1
             else:
@@ -189,11 +225,13 @@ class Worker:
                 job.finish(fields, body)
 
     def _on_death(self) -> None:
-        """The process has died: its job cannot be answered, the others go to a new process."""
+        """The process has died: its jobs cannot be answered, the others go to a new process."""
         while self._socket.poll(0):  # what it said before
             self._take_message()
-        was_ready = self.state in (IDLE, BUSY)
-        doing = self._job.operation if self._job else "nothing"
+        was_ready = bool(self._lanes)
+        jobs = self._jobs()
+        self._lanes.clear()
+        doing = ", ".join(job.operation for job in jobs) or "nothing"
         code = self._drop_process()
         self.deaths += 1
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
@@ -201,9 +239,8 @@ class Worker:
         if not was_ready:  # nor would the next one be
             self._fail_all(errors.error("internal", f"the worker ended by {how} while starting"))
             return
-        if self._job is not None:
-            job, self._job = self._job, None
-            self.failed += 1
+        self.failed += len(jobs)
+        for job in jobs:
             job.fail(
                 errors.error(
                     "internal",
@@ -230,9 +267,13 @@ class Worker:
         self._process = None
         return code
 
+    def _jobs(self) -> list[Job]:
+        """Those under way."""
+        return [lane.job for lane in self._lanes.values() if lane.job is not None]
+
     def _fail_all(self, error: errors.RequestError) -> None:
-        jobs = [*([self._job] if self._job else []), *self._queue]
-        self._job = None
+        jobs = [*self._jobs(), *self._queue]
+        self._lanes.clear()
         self._queue.clear()
         self.failed += len(jobs)
         for job in jobs:

@@ -1,9 +1,11 @@
 """The worker of a daemon in a process of its own: batches beside everything else, and its death."""
 
+import fcntl
 import os
 import re
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +16,13 @@ from daemons import DaemonProcess
 from eventually import PATIENCE, eventually
 from in_thread import InThread
 
-from torqued.client import Client, codec, errors, shared_memory
+from torqued.client import Client, codec, errors, shared_memory, shared_states
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
+from torqued.server.requests import shared_results
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
-from torqued.server.worker.worker import MOST_JOBS
+from torqued.server.worker.worker import LANES, MOST_JOBS
 
 pytestmark = pytest.mark.slow
 
@@ -118,8 +121,9 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         pid = idle_worker(client, states)
         os.kill(pid, signal.SIGSTOP)  # the longest of batches
         asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
-        queued = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
+        others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(LANES)]
         eventually(lambda: client.stats().worker["queued"] == 1)
+        assert len(client.stats().worker["jobs"]) == LANES
         assert client.stats().worker["job"]["operation"] == "batch of dynamics"
         for k in range(20):
             assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
@@ -128,8 +132,40 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         assert asking.thread.is_alive()
         os.kill(pid, signal.SIGCONT)
         g = np.array([robot.gravity(row) for row in q])
-        assert_agree(asking.wait().reply.g, g, ROUNDING)
-        assert_agree(queued.wait().reply.g, g, ROUNDING)
+        for asked in (asking, *others):
+            assert_agree(asked.wait().reply.g, g, ROUNDING)
+
+
+def test_short_batch_does_not_wait_for_the_end_of_a_long_one(daemon, robot, states):
+    """Both lanes compute; neither waits for the other."""
+    q = np.tile(states[0], (100, 1))
+    with daemon.client() as client:
+        idle_worker(client, states)
+        given = {"q": q, "b": q, "coordinates": "pinocchio"}  # computed one by one
+        long = Asking(daemon, "solve_mass", timeout=600.0, **given)
+        eventually(lambda: any(job["done"] > 0 for job in client.stats().worker["jobs"]))
+        short = client.batch("dynamics", q=states[0], want=["g"])
+        worker = client.stats().worker
+        (job,) = worker["jobs"]
+        assert (worker["state"], worker["queued"]) == ("busy", 0)
+        assert 0 < job["done"] < job["total"] == len(q)
+        assert_agree(short.g, [robot.gravity(row) for row in states[0]], ROUNDING)
+        assert_agree(long.wait().reply.x[:3], [robot.solve_mass(x, x) for x in q[:3]], 1e-9)
+
+
+def test_batches_beside_each_other_do_not_mix(daemon, robot, states):
+    q, v = states
+    g = np.array([robot.gravity(row) for row in q])
+
+    def several(k):
+        order = np.random.default_rng(k).permutation(len(q))
+        with Client(daemon.endpoint) as client:
+            for _ in range(5):
+                reply = client.batch("dynamics", q=q[order], v=v[order], want=["M", "g"])
+                assert_agree(reply.g, g[order], ROUNDING)
+
+    with ThreadPoolExecutor(LANES) as pool:
+        list(pool.map(several, range(LANES)))
 
 
 def test_progress_of_a_batch_is_in_the_statistics(daemon, states):
@@ -157,20 +193,24 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         pid = idle_worker(client, states)
         before = client.stats().worker
         os.kill(pid, signal.SIGSTOP)
-        asking = Asking(daemon, "dynamics", q=q, want=["g"])
-        queued = Asking(daemon, "dynamics", q=q, want=["g"])
+        asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
         eventually(lambda: client.stats().worker["queued"] == 1)
         os.kill(pid, signal.SIGKILL)
-        outcomes = [asking.wait(), queued.wait()]  # whichever came first was under way
-        (failed,) = [outcome.error for outcome in outcomes if outcome.error]
-        assert isinstance(failed, errors.InternalError)
-        assert str(failed) == (
-            "the worker ended by signal 9 during this batch of dynamics; a new one takes its place"
-        )
+        outcomes = [asking.wait() for asking in asked]  # those that came first were under way
+        failures = [outcome.error for outcome in outcomes if outcome.error]
+        assert len(failures) == LANES
+        for failed in failures:
+            assert isinstance(failed, errors.InternalError)
+            assert str(failed) == (
+                "the worker ended by signal 9 during this batch of dynamics; "
+                "a new one takes its place"
+            )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
         assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
         worker = client.stats().worker
-        assert all(worker[key] == before[key] + 1 for key in ("deaths", "failed", "done"))
+        assert worker["deaths"] == before["deaths"] + 1
+        assert worker["failed"] == before["failed"] + LANES
+        assert worker["done"] == before["done"] + 1
         assert worker["pid"] != pid
 
 
@@ -207,10 +247,10 @@ def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
     with fresh.client() as client:
         pid = idle_worker(client, states)
         os.kill(pid, signal.SIGSTOP)  # nor does it end by itself
-        both = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(2)]
+        asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
         eventually(lambda: client.stats().worker["queued"] == 1)
         assert fresh.stop() == 0
-        for asking in both:
+        for asking in asked:
             assert asking.wait().error.code == "stopping"
         assert not is_alive(pid)
 
@@ -220,7 +260,7 @@ def test_more_jobs_than_may_wait_are_refused(daemon, states):
     with daemon.client() as client:
         pid = idle_worker(client, states)
         os.kill(pid, signal.SIGSTOP)
-        waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + 1)]
+        waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + LANES)]
         eventually(lambda: client.stats().worker["queued"] == MOST_JOBS)
         with pytest.raises(errors.OperationError) as caught:
             client.batch("dynamics", q=q, want=["g"])
@@ -337,6 +377,81 @@ def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
         assert not client._results.wanted
         monkeypatch.undo()
         assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
+
+
+def test_states_go_through_memory_that_is_used_again(daemon, robot, states):
+    q, v = states
+    assert q.nbytes + v.nbytes > shared_states.SMALLEST
+    with daemon.client() as client:
+        asked = []
+        ask = client._ask
+        client._ask = lambda *args: asked.append(args[3]) or ask(*args)
+        for sign in (1.0, -1.0):
+            g = client.batch("dynamics", q=sign * q, v=v, want=["g"]).g
+            assert_agree(g, [robot.gravity(sign * row) for row in q], ROUNDING)
+        batches = [fields for fields in asked if "operation" in fields]
+        assert all("q" not in fields and "v" not in fields for fields in batches)
+        (name,) = {fields["states"]["file"] for fields in batches}
+        path = Path(shared_states.FOLDER, name)
+        assert path.stat().st_mode & 0o777 == 0o600
+        wrong = q.copy()
+        wrong[7, 1] = np.nan
+        with pytest.raises(errors.FieldError, match=r"^state 7: q\[1\] is nan"):
+            client.batch("dynamics", q=wrong, v=v)
+        client.batch("dynamics", q=q[:2], v=v[:2])
+        assert "states" not in asked[-1]  # not worth a file
+    assert not path.exists()
+
+
+def test_states_go_through_the_sockets_where_the_daemon_cannot_read_them(
+    daemon, robot, states, monkeypatch
+):
+    q, v = states
+    with daemon.client() as client:
+        monkeypatch.setattr(shared_states, "PREFIX", "torqued-hidden-")  # a name that it refuses
+        g = client.batch("dynamics", q=q, v=v, want=["g"]).g
+        assert_agree(g, [robot.gravity(row) for row in q], ROUNDING)
+        assert not client._results.wanted
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"file": "/etc/passwd"}, "none of a client's"),
+        ({"file": shared_states.PREFIX + "0" * 32}, "No such file"),
+        ({"file": 5}, "none of a client's"),
+        ({"arrays": {"q": {"offset": 0, "shape": [10**6, NV]}}}, "within the file"),
+        ({"arrays": {"q": {"offset": -8, "shape": [1, NV]}}}, "within the file"),
+        ({"arrays": {"q": {"offset": 4, "shape": [1, NV]}}}, "within the file"),
+        ({"arrays": {"q": {"offset": 0, "shape": [-1, NV]}}}, "within the file"),
+        ({"arrays": {"q": {"offset": 0, "shape": "x"}}}, "within the file"),
+        ({"arrays": {"want": {"offset": 0, "shape": [1]}}}, "where each lies"),
+        ({"arrays": 5}, "where each lies"),
+    ],
+)
+def test_states_that_are_not_there_are_refused(daemon, states, change, words):
+    file = shared_states.StatesFile()
+    told = file.write({"q": states[0]})
+    with daemon.client() as client:
+        deaths = client.stats().worker["deaths"]
+        good = client.call("batch", operation="dynamics", want=["g"], states=told)
+        assert good.g.shape == (len(states[0]), NV)
+        with pytest.raises(errors.FieldError, match=words) as caught:
+            client.call("batch", operation="dynamics", want=["g"], states={**told, **change})
+        assert caught.value.field == "states"
+        assert client.stats().worker["deaths"] == deaths
+
+
+def test_files_of_clients_that_were_killed_are_cleared_away():
+    left, held = shared_states.StatesFile(), shared_states.StatesFile()
+    paths = [Path(shared_states.FOLDER, file.name) for file in (left, held)]
+    fcntl.flock(left._file, fcntl.LOCK_UN)  # as the end of its process does
+    for path in paths:
+        os.utime(path, (0, 0))
+    shared_results.clear_away()
+    assert [path.exists() for path in paths] == [False, True]
+    held.close()
+    assert not paths[1].exists()
 
 
 @pytest.mark.parametrize("memory", ["/etc/passwd", "torqued-" + "0" * 32, ""])
