@@ -295,7 +295,14 @@ TABLE = (
     # To close one's own session takes no right; the loop looks at others'.
     Operation("close", REQUEST, READ, ("session",), (), ("session",), LOOP, sessions.close_session),
     Operation(
-        "ping", CONTROL, READ, (), (), ("ready", "name", "robot"), DAEMON, administration.ping
+        "ping",
+        CONTROL,
+        READ,
+        (),
+        (),
+        ("ready", "name", "robot", "kernels"),
+        DAEMON,
+        administration.ping,
     ),
     Operation(
         "stats",
