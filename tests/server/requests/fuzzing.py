@@ -59,6 +59,12 @@ def good_fields(robot):
         "tolerance": [1e-3, 0],
         "restarts": [0, 2],
         "seed": [0, 7],
+        "states": [
+            {
+                "file": "torqued-states-" + 32 * "0",
+                "arrays": {"q": {"offset": 0, "shape": [1, robot.nq]}},
+            }
+        ],
         "memory": [True, False],
         "operation": [
             "dynamics",
