@@ -116,7 +116,7 @@ def test_recording_has_them_and_replays_to_the_last_bit(daemon, client, tmp_path
     assert found.from_start and found.has_all
     steps = found.ticks["period"][found.ticks["mode"] & ARRIVAL != 0]
     assert len(set(steps.tolist())) > 5
-    result = replay(found, Robot.family("tree", 8), 1e-3, 1e-12)
+    result = replay(found, Robot.family("tree", 8), 1e-3, 0.0)
     assert result.compared > 50 and result.same, result.differences
     # It is the recorded step that makes it so.
     found.ticks["period"] = 4_000_000
