@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from torqued.benchmarks import echo
 from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
+from torqued.client.results import Result
 from torqued.common.errors import TorquedError
 
 #: The robot that requests are about.
@@ -62,9 +63,13 @@ def daemon(
     *options: str,
     endpoint: str | None = None,
     robot: str = ROBOT,
+    complete: bool = True,
     **environment: str,
 ) -> Iterator[Running]:
-    """`torqued serve` with its sockets in a folder, ready. `endpoint`, where options move it."""
+    """`torqued serve` with its sockets in a folder, ready, or with all of its kernels.
+
+    `endpoint`: where options move it.
+    """
     endpoint = endpoint or request_endpoint(robot, folder)
     command = [
         *(sys.executable, "-m", "torqued.server.cli.main", "serve"),
@@ -73,16 +78,30 @@ def daemon(
     log = folder / "daemon.log"
     start = time.monotonic()
     with process(command, log, **environment) as child:
-        wait_until_ready(endpoint, child, log)
-        yield Running(endpoint, child.pid, time.monotonic() - start)
+        wait_until(endpoint, child, log, lambda told: bool(told.ready))
+        ready = time.monotonic() - start
+        if complete:
+            wait_until(endpoint, child, log, has_all_kernels)
+        yield Running(endpoint, child.pid, ready)
 
 
-def wait_until_ready(endpoint: str, child: subprocess.Popen[bytes], log: Path) -> None:
+def has_all_kernels(told: Result) -> bool:
+    """Whether the daemon has loaded what follows when it is ready."""
+    return bool(told.kernels["done"] == told.kernels["total"])
+
+
+def wait_until(
+    endpoint: str,
+    child: subprocess.Popen[bytes],
+    log: Path,
+    condition: Callable[[Result], bool],
+) -> None:
+    """Until what `ping` tells is so."""
     deadline = time.monotonic() + LONGEST_START
     with Client(endpoint, timeout=0.1, retries=0) as client:
         while time.monotonic() < deadline and child.poll() is None:
             with contextlib.suppress(TimeoutError):
-                if client.ping().ready:
+                if condition(client.ping()):
                     return
             time.sleep(0.01)
     said = log.read_text(errors="replace").strip().splitlines() or ["nothing"]

@@ -117,7 +117,7 @@ def import_ms(what: str) -> float:
 def start_seconds(**environment: str) -> float:
     with (
         tempfile.TemporaryDirectory(prefix="torqued-start-") as folder,
-        daemon(Path(folder), **environment) as running,
+        daemon(Path(folder), complete=False, **environment) as running,
     ):
         return running.started
 

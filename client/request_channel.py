@@ -13,12 +13,16 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import time
 from typing import Any
 
 from torqued.client.memory_channel import MemoryChannel, asked_for
 from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 
 _size = struct.Struct("<Q")
+
+#: s from one look whether the daemon is still there to the next.
+LOOK = 0.1
 
 #: Operations that go through memory: those that compute something and change nothing, so that they
 #: may be asked once more where a reply does not fit.
@@ -52,6 +56,23 @@ class RequestChannel(MemoryChannel):
     def _frame_in(place: memoryview) -> bytes:
         size: int = _size.unpack_from(place)[0]
         return place[SIZE : SIZE + min(size, LARGEST_REPLY)].tobytes()
+
+    def receive(self, seconds: float) -> bytes | None:
+        """The reply, or None where none comes in time or the daemon is gone."""
+        deadline = time.monotonic() + seconds
+        while True:
+            left = deadline - time.monotonic()
+            data = super().receive(min(left, LOOK))
+            if data is not None or left <= LOOK or not self._is_connected():
+                return data
+
+    def _is_connected(self) -> bool:
+        try:
+            return self._connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
 
     def close(self) -> None:
         super().close()

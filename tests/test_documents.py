@@ -68,6 +68,11 @@ def shell_lines(document):
     yield from (line.strip() for line in unfenced.splitlines() if line.startswith("    "))
 
 
+def without_brackets(line):
+    """Options are shown in brackets; those in quotes are the command's own."""
+    return re.sub(r"'[^']*'|[\[\]]", lambda found: found[0] if len(found[0]) > 1 else "", line)
+
+
 def torqued_lines():
     """(document, arguments) of every line that calls torqued."""
     for document in DOCUMENTS:
@@ -75,7 +80,7 @@ def torqued_lines():
             call = re.match(r"(?:sudo )?(?:\S*/)?torqued (.*)", line)
             if call:
                 # Brackets around what may be left out: all of it has to exist.
-                yield document.name, shlex.split(re.sub(r"[\[\]]", "", call[1]), comments=True)
+                yield document.name, shlex.split(without_brackets(call[1]), comments=True)
 
 
 TORQUED_LINES = list(torqued_lines())

@@ -41,6 +41,8 @@ SECONDS = 6.0
 #: N m/rad of shoulder and elbow, of the wrist; kg m² of rotors behind their gears.
 STIFFNESS = np.array([843.0] * 4 + [250.0] * 3)
 MOTOR_INERTIA = np.array([0.3] * 4 + [0.05] * 3)
+#: N m/s that no torque here reaches.
+FREE_RATE = 1e5
 #: rad, of each joint at the start.
 OFFSET = 0.02
 #: The beginning, while the offset goes away, is left out of tracking errors.
@@ -147,10 +149,12 @@ class Encoders:
 def loop(client: Client, case: Case, motion: SmoothSines) -> Loop:
     plant = ElasticPlant(panda(), springs())
     plant.reset(motion.center + OFFSET, np.zeros(plant.robot.nv))
-    options: dict[str, Any] = {}
+    # It starts beside its reference; what the bound of rates would make of that depends on how
+    # many ticks of the loop a step takes.
+    options: dict[str, Any] = {"rate_limit": np.full(plant.robot.nv, FREE_RATE)}
     if case.law == "elastic":
         stiffness = case.stiffness * STIFFNESS
-        options = {"springs": {"stiffness": stiffness, "motor_inertia": MOTOR_INERTIA}}
+        options["springs"] = {"stiffness": stiffness, "motor_inertia": MOTOR_INERTIA}
     session = client.session(case.law, **options, **LAW_ALONE)
     reference = Reference(case, plant, motion)
     return Loop(plant, session, reference, sense=Encoders(case), delay=case.delay)

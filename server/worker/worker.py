@@ -183,6 +183,8 @@ class Worker:
 
     def _next(self) -> None:
         """Hand over the next jobs, as far as there are some and lanes are free."""
+        if self._process is None or self._process.poll() is not None:
+            return  # they wait for its successor
         for lane in self._lanes.values():
             if lane.job is None and self._queue:
                 job = self._queue.popleft()

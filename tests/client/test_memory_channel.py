@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import sys
 import threading
 
 import pytest
@@ -25,6 +26,15 @@ def page():
     os.pwrite(descriptor, layout.head(), 0)
     yield descriptor
     os.close(descriptor)
+
+
+@pytest.fixture
+def quick_switches():
+    """Threads take turns a hundred times as often."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(5e-5)
+    yield
+    sys.setswitchinterval(before)
 
 
 def opened(spin=0.0):
@@ -80,7 +90,7 @@ def test_output_that_comes_wakes_who_waits(page, spin):
     channel.close()
 
 
-def test_frames_that_are_read_are_whole(page):
+def test_frames_that_are_read_are_whole(page, quick_switches):
     """A writer without a pause, in a thread that is switched to in the middle of copies."""
     channel, daemon, done = MemoryChannel(page, opened()), mmap.mmap(page, 0), threading.Event()
 

@@ -186,7 +186,9 @@ def test_message_beyond_the_largest_is_dropped_and_the_daemon_goes_on(raw, clien
 
 
 def test_control_operations_answer(client):
-    assert client.ping().as_dict() == {"ready": True, "name": "chain20", "robot": "chain20"}
+    told = client.ping().as_dict()
+    assert told.pop("kernels").keys() == {"kernel", "done", "total"}
+    assert told == {"ready": True, "name": "chain20", "robot": "chain20"}
     assert client.call("log_level", client.control_endpoint, level="INFO").level == "INFO"
     assert client.call("sessions", client.control_endpoint).sessions == []
     before, after = client.stats(), client.stats()

@@ -69,11 +69,12 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
             assert output.sequence <= 1
         assert not output.tau.any()
         assert session.receive(0.1) is output  # that was the last
-        for k in range(REPLIES):
+        left = set(range(REPLIES))  # the worker answers in any order
+        while left:
             assert late.poll(LINGER)
             reply = codec.decode(late.recv())
-            assert (reply["id"], reply["ok"]) == (k, True)
-            assert reply["Gamma"].shape == (NV, NV, NV)
+            assert reply["ok"] and reply["Gamma"].shape == (NV, NV, NV)
+            left.remove(reply["id"])
         assert daemon.wait() == 0
         client.timeout = 0.1
     assert daemon.files() == []

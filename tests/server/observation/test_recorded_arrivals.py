@@ -75,9 +75,11 @@ def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
         assert found["index"].tolist() == list(range(len(found)))
         arrived = found["mode"] & ARRIVAL != 0
         assert arrived.any() == (session is not looped)
-        by_time = {int(tick["sequence"]): tick for tick in found[::-1] if tick["mode"] & USED}
+        used = found[found["mode"] & USED != 0]
         for output in outputs[session.number]:
-            tick = by_time[output.sequence]
+            # A state that no other follows is used again.
+            tick = used[np.argmin(np.abs(used["time"] - 1e9 * output.time))]
+            assert tick["sequence"] == output.sequence
             assert np.array_equal(tick["tau"], output.tau)
             assert tick["time"] == pytest.approx(1e9 * output.time, abs=1e3)
         assert (found["deadline"][arrived] == found["time"][arrived]).all()
