@@ -229,8 +229,8 @@ def test_worker_killed_while_it_loads_is_reported(daemon):
             client.reload(timeout=0.1)
         eventually(lambda: client.stats().worker["state"] == "busy")
         os.kill(worker["pid"], signal.SIGKILL)
+        eventually(lambda: client.stats().worker["deaths"] == worker["deaths"] + 1)
         assert client.reload().nv == 2
-        assert client.stats().worker["deaths"] == worker["deaths"] + 1
 
 
 def test_command_tells_what_was_loaded(daemon, file):
