@@ -18,6 +18,9 @@ from torqued.kernels.robot.frame_table import FrameTable, Place
 #: How far RᵀR of a target may be from the identity.
 ROTATION_TOLERANCE = 1e-6
 
+#: Contacts that are kept as checked.
+MOST_KNOWN = 256
+
 
 def checked_contacts(frames: FrameTable, contacts: Any) -> tuple[Sequence[Contact], Any]:
     """The contacts, and a record of `CONTACT` for each."""
@@ -32,9 +35,26 @@ def checked_contacts(frames: FrameTable, contacts: Any) -> tuple[Sequence[Contac
 
 
 def contact_fields(frames: FrameTable, name: str, contact: Contact, row: int) -> tuple[Any, ...]:
-    """The fields of `CONTACT`, checked."""
+    """The fields of `CONTACT`, checked.
+
+    The same contacts come at every step of a controller or a simulation: those that cannot change,
+    as they hold no arrays or lists, are checked once.
+    """
     if not isinstance(contact, Contact):
         raise InputError(f"{name}: {shown(contact)}, expected a Contact", name, None, "a Contact")
+    try:
+        known = frames.checked.get(contact)
+    except TypeError:  # it holds what can change
+        found = checked_fields(frames, name, contact)
+    else:
+        found = checked_fields(frames, name, contact) if known is None else known
+        if len(frames.checked) < MOST_KNOWN:
+            frames.checked[contact] = found
+    return *found[:3], row, *found[3:]
+
+
+def checked_fields(frames: FrameTable, name: str, contact: Contact) -> tuple[Any, ...]:
+    """The same without the row."""
     kind = KINDS[choice(f"{name}.kind", contact.kind, KINDS)]
     held = frames.place(f"{name}.frame", contact.frame, contact.point)
     friction = 0.0 if contact.friction is None else contact.friction
@@ -44,7 +64,6 @@ def contact_fields(frames: FrameTable, name: str, contact: Contact, row: int) ->
         held.fields,
         opposite(frames, name, contact).fields,
         kind,
-        row,
         normal_axes(f"{name}.normal", contact.normal).ravel(),
         nonnegative(f"{name}.stiffness", contact.stiffness),
         nonnegative(f"{name}.damping", contact.damping),

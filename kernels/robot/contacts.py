@@ -11,6 +11,7 @@ from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.constraints.loops import loop_records
 from torqued.kernels.constraints.types import Loop, LoopForce
+from torqued.kernels.contacts.rows import CONTACT
 from torqued.kernels.contacts.solvers import (
     CONFLICTING,
     RANK_DEFICIENT,
@@ -238,15 +239,17 @@ class Contacts:
     ) -> tuple[ContactForce | LoopForce, ...]:
         """The force of each contact along its axes, with a verdict, and of each loop."""
         out: list[ContactForce | LoopForce] = []
-        axes = iter(held.contacts.axes.reshape(-1, 3, 3).copy())
+        records = held.contacts.view(CONTACT, np.ndarray)
+        axes = iter(records["axes"].reshape(-1, 3, 3).copy())
+        poses = iter(self._frames.poses(q, records["a"]))
         for item, rows in zip(held.given, held.rows, strict=True):
             redundant = bool((space.redundancy[rows] > REDUNDANT).any())
             if isinstance(item, Loop):
                 out.append(self._loop_force(q, item, space.force[rows], redundant))
             if not isinstance(item, Contact):
                 continue
-            pose = self._frames.pose(q, item.frame, item.point)
-            E, R = next(axes), pose[:3, :3]
+            E, pose = next(axes), next(poses)
+            R = pose[:3, :3]
             force, moment = split_rows(item.kind, space.force[rows])
             with np.errstate(over="ignore", invalid="ignore"):  # told of the result
                 pulls, slips, tips = self._verdict(item, R, E, force, moment)

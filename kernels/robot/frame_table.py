@@ -44,6 +44,7 @@ class FrameTable:
         for record, frame in zip(self._records, model.frames, strict=True):
             record.body, record.R, record.p = frame.body, frame.rotation.ravel(), frame.position
         self._none = self._records[[]]
+        self.checked: dict[Any, tuple[Any, ...]] = {}  # of contacts: see contact_inputs.py
         self._single: dict[str, NDArray[np.void]] = {}  # records of one frame, as asked for
 
     def records(

@@ -35,6 +35,13 @@ class Frames:
         pose: Array = poses[0]
         return pose
 
+    def poses(self, q: Any, frames: NDArray[np.void]) -> Array:
+        """(k, 4, 4) of records of `FRAME`."""
+        tree, poses = self._tree, np.empty((len(frames), 4, 4))
+        records = np.ascontiguousarray(frames).view(np.recarray)
+        COMPILED.frame_poses(tree.handle, tree.q(q), records, poses)
+        return poses
+
     def jacobian(self, q: Any, frame: str, representation: str, point: Any) -> Array:
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         tree, records = self._tree, self._table.records([frame], point)

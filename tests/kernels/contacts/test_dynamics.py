@@ -321,3 +321,21 @@ def test_copy_of_a_robot_has_contacts_of_its_own():
     second = other.contact_dynamics(q, zero, zero, corners())
     np.testing.assert_array_equal(first.force, second.force)
     assert first.force is not second.force
+
+
+def test_contacts_that_hold_arrays_are_looked_at_each_time():
+    """Those that cannot change are checked once, which nobody notices."""
+    robot = Robot.named("solo12", base="floating")
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    point = np.zeros(3)
+    for shift in (0.0, 0.05):
+        point[0] = shift
+        changing = robot.contact_dynamics(q, v, v, [Contact("FL_FOOT", "point", point=point)])
+        same = Contact("FL_FOOT", "point", point=(shift, 0.0, 0.0))
+        for _ in range(2):
+            fixed = robot.contact_dynamics(q, v, v, [same])
+            assert np.array_equal(changing.a, fixed.a)
+            assert np.array_equal(
+                fixed.contacts[0].position,
+                robot.frame_pose(q, "FL_FOOT", point=tuple(point))[:3, 3],
+            )
