@@ -325,17 +325,15 @@ def test_copy_of_a_robot_has_contacts_of_its_own():
 
 def test_contacts_that_hold_arrays_are_looked_at_each_time():
     """Those that cannot change are checked once, which nobody notices."""
-    robot = Robot.named("solo12", base="floating")
+    robot = Robot.family("biped", 12)
     q, v = robot.neutral(), np.zeros(robot.nv)
-    point = np.zeros(3)
+    foot, point = robot.frame_names[-1], np.zeros(3)
     for shift in (0.0, 0.05):
         point[0] = shift
-        changing = robot.contact_dynamics(q, v, v, [Contact("FL_FOOT", "point", point=point)])
-        same = Contact("FL_FOOT", "point", point=(shift, 0.0, 0.0))
+        changing = robot.contact_dynamics(q, v, v, [Contact(foot, "point", point=point)])
+        same = Contact(foot, "point", point=(shift, 0.0, 0.0))
         for _ in range(2):
             fixed = robot.contact_dynamics(q, v, v, [same])
             assert np.array_equal(changing.a, fixed.a)
-            assert np.array_equal(
-                fixed.contacts[0].position,
-                robot.frame_pose(q, "FL_FOOT", point=tuple(point))[:3, 3],
-            )
+            place = robot.frame_pose(q, foot, point=point)[:3, 3]
+            assert np.array_equal(fixed.contacts[0].position, place)
