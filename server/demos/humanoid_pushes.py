@@ -8,6 +8,7 @@ above that edge. A short blow gives m ω d, the capture point's limit.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -39,8 +40,10 @@ DIRECTIONS = (0, 45, 90, 135, 180)  # degrees from straight ahead to the left; t
 START, LASTS, SECONDS = 0.1, 0.1, 2.6
 #: N s, between which the limit is sought, and in how many halvings: to 1 N s.
 LEAST, MOST, HALVINGS = 8.0, 72.0, 6
-#: Steps of all runs, of which those of one law are side by side.
-STEPS = len(LAWS) * HALVINGS * round(SECONDS / PERIOD)
+#: Runs side by side: the sessions of more would not fit into a tick.
+TOGETHER = 2
+#: Steps of all runs.
+STEPS = len(LAWS) * math.ceil(len(DIRECTIONS) / TOGETHER) * HALVINGS * round(SECONDS / PERIOD)
 #: m, below which the pelvis has fallen; m, m/s and rad within which it has recovered in the end.
 FALLEN = 0.75
 RECOVERED = (0.02, 0.05, 0.1)
@@ -146,7 +149,10 @@ def search(
     """The limit of each law in each direction, by bisection."""
     with served(talos(), "floating") as client:
         return [
-            item for law in laws for item in limits(client, law, directions, halvings, progress)
+            item
+            for law in laws
+            for k in range(0, len(directions), TOGETHER)
+            for item in limits(client, law, directions[k : k + TOGETHER], halvings, progress)
         ]
 
 
