@@ -192,7 +192,7 @@ def test_solver_that_failed_names_the_rows_that_contradict_each_other(
         recorded = served.recorded(session.number)
     result = replay(recorded, robot, PERIOD, 0.0, solver=True)
     failed = int((recorded.ticks["status"] & SOLVER != 0).sum())
-    assert len(result.contradictions) == failed >= 5
+    assert len(result.contradictions) == failed >= 1
     assert all(item.bits == 0 for item in result.differences), result.differences
     for item in result.contradictions:
         assert item.violated == violated
