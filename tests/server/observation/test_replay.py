@@ -48,6 +48,11 @@ def drive(session, robot, law, ticks=120):
         session.step(q, v, timeout=60.0, **given)
 
 
+def used_ticks(recorded):
+    """Those whose torque was the law's: on a busy machine some states come late."""
+    return int((recorded.ticks["mode"] & USED != 0).sum())
+
+
 @pytest.mark.parametrize("law", LAWS)
 def test_replay_is_the_same_to_the_last_bit(served, robot, law):
     with served.session(law, **LAWS[law]) as session:
@@ -55,7 +60,7 @@ def test_replay_is_the_same_to_the_last_bit(served, robot, law):
     recorded = served.recorded(session.number)
     assert recorded.from_start and recorded.has_all
     result = replay(recorded, robot, PERIOD, 0.0)
-    assert result.compared > 100 and result.notes == []
+    assert result.compared == used_ticks(recorded) > 50 and result.notes == []
     assert {item.name: item.bits for item in result.differences} == dict.fromkeys(
         [*(part.name for part in recorded.info.outputs), "status"], 0
     )
@@ -146,7 +151,7 @@ def test_solvers_replay_to_the_last_bit(law, tmp_path):
             session.step(robot.neutral(), 0.02 * rng.normal(size=robot.nv), timeout=60.0)
         recorded = served.recorded(session.number)
     result = replay(recorded, robot, PERIOD, 0.0)
-    assert result.compared >= 60
+    assert result.compared == used_ticks(recorded) > 20
     assert all(item.bits == 0 for item in result.differences), result.differences
 
 
