@@ -130,7 +130,12 @@ def read_recording(path: Path) -> Recording:
     sessions = {}
     for topic, channel in about.items():
         if "session" in channel.metadata:
-            session = _session(topic, channel, messages)
+            try:
+                session = _session(topic, channel, messages)
+            except ValueError as error:  # of numpy: they are not as long as they should be
+                raise RecordingError(
+                    f"{path}: messages of {topic} have another layout than this version's: {error}"
+                ) from None
             sessions[session.info.number] = session
     return Recording(path, directory, text, sessions, _loop(messages), _lost(messages))
 

@@ -12,11 +12,13 @@ import pytest
 from daemons import DaemonProcess
 from disturbances import STEP, friction_of, plant_of, rub, swing
 from eventually import eventually
+from mcap.records import Message
 
 from torqued.server.demos.models import panda, with_payload, write_urdf
 from torqued.server.demos.plant import Plant
 from torqued.server.demos.trajectories import Sines
-from torqued.server.observation.recording import read_recording
+from torqued.server.observation import recording
+from torqued.server.observation.recording import read_recording, records_of
 
 MASS, AT = 1.5, np.array([0.03, -0.02, 0.08])
 SECONDS = 3.0
@@ -99,6 +101,18 @@ def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
     assert table["friction"]["viscous"]["panda_joint1"] == pytest.approx(1.0, rel=0.1)
     refused = torqued("identify", file, "--frame", "nowhere")
     assert refused.returncode == 2 and "nowhere" in refused.stderr
+
+
+def test_messages_of_another_layout_are_refused_by_name(file, monkeypatch):
+    def shortened(path):
+        for record in records_of(path):
+            if isinstance(record, Message):
+                record.data = record.data[:-1]
+            yield record
+
+    monkeypatch.setattr(recording, "records_of", shortened)
+    with pytest.raises(recording.RecordingError, match="have another layout than this version's"):
+        read_recording(file)
 
 
 def test_plot_draws_what_is_asked_for(file, tmp_path):
