@@ -122,8 +122,8 @@ def put_within_reach(space):
 @kernel
 def iterate(contacts, space, tolerance, iterations):
     """Improve the impulses in `force`. Returns the error, m/s, and iterations."""
-    p = space.force
-    error, done = polish(contacts, space, p, tolerance, 0)
+    p, rounding = space.force, ROUNDING * fastest(space)
+    error, done = polish(contacts, space, p, tolerance, rounding, 0)
     batch = SWEEPS
     while error > tolerance and done < iterations:
         for _ in range(min(batch, iterations - done)):
@@ -131,7 +131,7 @@ def iterate(contacts, space, tolerance, iterations):
             if sweep(contacts, space, p) <= tolerance:
                 break
         steps = min(NEWTON_STEPS, iterations - done)
-        error, used = polish(contacts, space, p, tolerance, steps)
+        error, used = polish(contacts, space, p, tolerance, rounding, steps)
         done += used
         batch *= 2
     return error, done

@@ -114,11 +114,13 @@ def newton_step(contacts, space, p):
 
 
 @kernel
-def polish(contacts, space, p, tolerance, steps):
+def polish(contacts, space, p, tolerance, rounding, steps):
     """At most `steps` Newton steps from p, of which the best is kept. Returns error and steps.
 
     On the way errors may grow: a step that changes what contacts do often makes them worse
-    before the next one makes them good.
+    before the next one makes them good. Where every contact is off by `rounding` (m/s) at most,
+    p is a solution whatever the step says: four corners that slide leave it to chance how they
+    share the load, and there the step is rounding divided by PROXIMAL.
     """
     m = len(p)
     step, trial = space.x[:m], space.trial
@@ -128,7 +130,7 @@ def polish(contacts, space, p, tolerance, steps):
     best, done = math.inf, 0
     while True:
         status, change = newton_step(contacts, space, trial)
-        error = max(own, change) if status == OK else own
+        error = max(own, change) if status == OK and own > rounding else own
         if error < best:
             best = error
             for r in range(m):
