@@ -8,9 +8,9 @@ with Client("panda") as client:
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from torqued.client.arm import Arm
 from torqued.client.client import Client
 from torqued.client.errors import (
     AccessError,
@@ -25,13 +25,15 @@ from torqued.client.errors import (
     VersionError,
 )
 from torqued.client.results import Result
-from torqued.client.session import Output, Session
-from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
+    from torqued.client.arm import Arm
     from torqued.client.async_client import AsyncClient
     from torqued.client.async_session import AsyncSession
+    from torqued.client.session import Session
+    from torqued.client.session_frames import Output
+    from torqued.client.telemetry import Telemetry
 
 __all__ = [
     "AccessError",
@@ -56,10 +58,18 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """What runs in asyncio when it is asked for: that takes as long to import as all the rest."""
-    if name in ("AsyncClient", "AsyncSession"):
-        from torqued.client import async_client as aio
+#: What is imported when it is asked for: asyncio alone takes as long as all the rest.
+_LATER = {
+    "Arm": "arm",
+    "AsyncClient": "async_client",
+    "AsyncSession": "async_session",
+    "Output": "session_frames",
+    "Session": "session",
+    "Telemetry": "telemetry",
+}
 
-        return getattr(aio, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -29,7 +29,6 @@ from torqued.client.errors import MessageError, TimeoutError
 from torqued.client.operations import LONG
 from torqued.client.request_parts import Request
 from torqued.client.results import Result
-from torqued.client.shared_memory import NotSharedError
 from torqued.common.errors import TorquedError
 
 
@@ -59,20 +58,27 @@ class AsyncClient(BaseClient, AsyncContextManager):
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
-        self._states.close()
+        self._forget_batches()
         self._context.term()
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
+        if request.operation == "batch":
+            return await self._perform_batch(request)
+        return request.result(
+            await self._ask(request.operation, None, request.timeout, request.fields)
+        )
+
+    async def _perform_batch(self, request: Request[Any]) -> Any:
+        from torqued.client.batch_memory import NotSharedError
+
+        memory = self._batches
         try:
-            fields = self._local(request)
-            with self._states.told(fields) as told:
+            with memory.told(request) as told:
                 reply = await self._ask(request.operation, None, request.timeout, told)
-            return request.result(self._results.taken(reply, fields.get("memory")))
-        except NotSharedError:
-            self._results.wanted = False
-            plain = {key: value for key, value in request.fields.items() if key != "memory"}
-            return await self.perform(request._replace(fields=plain))
+            return request.result(memory.taken(reply, told))
+        except NotSharedError:  # another user's memory, or another machine's behind the socket
+            return await self._perform_batch(memory.without(request))
 
     async def call(
         self,

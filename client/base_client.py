@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import zmq
 
@@ -17,10 +18,10 @@ from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.methods import Methods
 from torqued.client.operations import CONTROL, LONG, ONCE
-from torqued.client.request_parts import Request
-from torqued.client.shared_memory import SharedMemory
-from torqued.client.shared_states import SharedStates
 from torqued.common.errors import TorquedError
+
+if TYPE_CHECKING:
+    from torqued.client.batch_memory import BatchMemory
 
 #: s after a reply in which there is no doubt that the daemon is there.
 LATELY = 0.1
@@ -43,8 +44,6 @@ class BaseClient(Methods):
         self.retries = retries
         self.closed = False
         self._identities = itertools.count(codec.FIRST_ID)
-        self._results = SharedMemory(self.endpoint)
-        self._states = SharedStates()
         self._heard = -math.inf  # when the last reply came
 
     @classmethod
@@ -65,11 +64,16 @@ class BaseClient(Methods):
         """Where the daemon publishes statistics."""
         return endpoints.telemetry_endpoint(self.endpoint)
 
-    def _local(self, request: Request[Any]) -> dict[str, Any]:
-        """The fields of a request; results of a batch may come through memory."""
-        if request.operation == "batch" and self._results.wanted:
-            return {"memory": self._results.offer(), **request.fields}
-        return request.fields
+    @functools.cached_property
+    def _batches(self) -> BatchMemory:
+        """What batches share with a daemon on this machine, from the first of them on."""
+        from torqued.client.batch_memory import BatchMemory  # most controllers never need it
+
+        return BatchMemory(self.endpoint)
+
+    def _forget_batches(self) -> None:
+        if "_batches" in vars(self):
+            self._batches.close()
 
     def _heard_lately(self) -> bool:
         """Whether it need not be asked if there is a daemon."""

@@ -14,11 +14,10 @@ from __future__ import annotations
 import contextlib
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from torqued.client.arm import Arm, only_torque_session
 from torqued.client.base_client import BaseClient, no_reply
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
@@ -27,10 +26,12 @@ from torqued.client.repeated import Repeated
 from torqued.client.request_memory import RequestMemory
 from torqued.client.request_parts import Request
 from torqued.client.results import Result
-from torqued.client.session import Session
-from torqued.client.shared_memory import NotSharedError
-from torqued.client.telemetry import Telemetry
 from torqued.common.errors import TorquedError
+
+if TYPE_CHECKING:
+    from torqued.client.arm import Arm
+    from torqued.client.session import Session
+    from torqued.client.telemetry import Telemetry
 
 
 class Client(BaseClient, ContextManager):
@@ -75,7 +76,7 @@ class Client(BaseClient, ContextManager):
         self._sessions.clear()
         self.closed = True
         self._memory.close()
-        self._states.close()
+        self._forget_batches()
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -83,15 +84,20 @@ class Client(BaseClient, ContextManager):
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
+        if request.operation == "batch":
+            return self._perform_batch(request)
+        return request.result(self._ask(request.operation, None, request.timeout, request.fields))
+
+    def _perform_batch(self, request: Request[Any]) -> Any:
+        from torqued.client.batch_memory import NotSharedError
+
+        memory = self._batches
         try:
-            fields = self._local(request)
-            with self._states.told(fields) as told:
+            with memory.told(request) as told:
                 reply = self._ask(request.operation, None, request.timeout, told)
-            return request.result(self._results.taken(reply, fields.get("memory")))
+            return request.result(memory.taken(reply, told))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
-            self._results.wanted = False
-            plain = {key: value for key, value in request.fields.items() if key != "memory"}
-            return self.perform(request._replace(fields=plain))
+            return self._perform_batch(memory.without(request))
 
     def call(
         self,
@@ -166,6 +172,8 @@ class Client(BaseClient, ContextManager):
 
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
+        from torqued.client.telemetry import Telemetry
+
         self._require_open()
         return Telemetry(self._context, self.telemetry_endpoint, self._keys)
 
@@ -177,6 +185,8 @@ class Client(BaseClient, ContextManager):
         `session` is its number where several give torques. Nobody else commands it meanwhile,
         unless with `take_over`; silent for `lease` s, the robot holds.
         """
+        from torqued.client.arm import Arm, only_torque_session
+
         if session is None:
             session = only_torque_session(self.sessions())
         keys = self._keys
@@ -201,6 +211,8 @@ class Client(BaseClient, ContextManager):
         `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
         connection that works.
         """
+        from torqued.client.session import Session
+
         self.hello()
         opened = self.call("open", law=law, **fields)
         try:

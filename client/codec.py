@@ -14,13 +14,15 @@ import math
 import struct
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgpack
 import numpy as np
-from numpy.typing import NDArray
 
 from torqued.client.errors import MessageError, from_map
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 PROTOCOL_VERSION = 1
 REPLY_HEADER = ("protocol", "id", "ok")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from pathlib import Path
 
 from torqued.client.endpoints import default_folder, request_endpoint
@@ -19,6 +18,8 @@ def running(folder: Path | None = None) -> list[str]:
 
 def listens(path: Path) -> bool:
     """Whether a process listens on a local socket; the file of one outlives it."""
+    import socket  # takes long; who gives an endpoint does without
+
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +22,11 @@ from torqued.common.errors import TorquedError
 Z85 = re.compile(r"[0-9a-zA-Z.\-:+=^!/*?&<>()\[\]{}@%$#]{40}")
 
 
-@dataclass(frozen=True, repr=False)
 class Keys:
     """A client's key pair, and the public key of the daemon that it trusts."""
 
-    public: bytes
-    secret: bytes
-    server: bytes
+    def __init__(self, public: bytes, secret: bytes, server: bytes) -> None:
+        self.public, self.secret, self.server = public, secret, server
 
     def protect(self, socket: zmq.Socket[Any], server: str | None = None) -> None:
         """Encrypt and authenticate what a socket will connect to.

@@ -1,13 +1,12 @@
 """The operations as methods: one table, two clients.
 
-`Methods` declares each operation once, with its types. A client that inherits it gets a function
+`Methods` declares each operation once, with its types. A client that inherits it has a function
 for each: `Client` calls wait, `AsyncClient` calls are awaited.
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
@@ -23,7 +22,11 @@ T = TypeVar("T")
 
 
 class Method(Generic[P, T]):
-    """An operation as its users see it; `Methods` puts a plain function in its place."""
+    """An operation as its users see it.
+
+    A client's class gets a plain function in its place when the method is first looked up: most
+    programs use few of them.
+    """
 
     def __init__(self, make: Callable[P, Request[T]]) -> None:
         self.make = make
@@ -38,7 +41,10 @@ class Method(Generic[P, T]):
             self, client: AsyncClient, kind: type
         ) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
-        def __get__(self, client: Any, kind: type) -> Any: ...
+    def __get__(self, client: Any, kind: type) -> Any:
+        function = _function(self.make, kind)
+        setattr(kind, self.make.__name__, function)
+        return getattr(kind if client is None else client, self.make.__name__)
 
 
 class Methods:
@@ -80,19 +86,14 @@ class Methods:
     recorder = Method(operations.recorder)
     shutdown = Method(operations.shutdown)
 
-    def __init_subclass__(cls) -> None:
-        """Functions of the client's own in place of the declarations, with their signatures."""
-        super().__init_subclass__()
-        for name, method in vars(Methods).items():
-            if isinstance(method, Method) and name not in vars(cls):
-                setattr(cls, name, _function(method.make, cls))
-
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
         raise NotImplementedError
 
 
 def _function(make: Callable[..., Request[Any]], owner: type) -> Callable[..., Any]:
+    import inspect
+
     @functools.wraps(make)
     def function(self: Methods, *args: Any, **fields: Any) -> Any:
         return self.perform(make(*args, **fields))

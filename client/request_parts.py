@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -80,7 +79,9 @@ def target_of(target: Any) -> Any:
 
 
 def as_map(contact: Any) -> Any:
-    if dataclasses.is_dataclass(contact) and not isinstance(contact, type):
+    if hasattr(type(contact), "__dataclass_fields__"):
+        import dataclasses  # here alone, and those who have one have it already
+
         given = dataclasses.asdict(contact)
         return {key: value for key, value in given.items() if value is not None}
     return contact

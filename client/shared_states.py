@@ -12,7 +12,6 @@ import contextlib
 import errno
 import os
 import re
-import secrets
 import weakref
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -43,7 +42,7 @@ class StatesFile:
         """Raises OSError where there is no such memory."""
         import fcntl  # where there are such files: a client elsewhere does without
 
-        self.name = f"{PREFIX}{secrets.token_hex(16)}"
+        self.name = f"{PREFIX}{os.urandom(16).hex()}"
         path = Path(FOLDER, self.name)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)

@@ -374,7 +374,7 @@ def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
         expected = client.batch("dynamics", q=q, v=v).M  # which keeps its memory from being spare
         monkeypatch.setattr(shared_memory, "NAME", re.compile("none"))
         assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
-        assert not client._results.wanted
+        assert not client._batches.results.wanted
         monkeypatch.undo()
         assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
 
@@ -411,7 +411,7 @@ def test_states_go_through_the_sockets_where_the_daemon_cannot_read_them(
         monkeypatch.setattr(shared_states, "PREFIX", "torqued-hidden-")  # a name that it refuses
         g = client.batch("dynamics", q=q, v=v, want=["g"]).g
         assert_agree(g, [robot.gravity(row) for row in q], ROUNDING)
-        assert not client._results.wanted
+        assert not client._batches.results.wanted
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,46 @@
+"""What a batch and its daemon on this machine share: the states on the way there, the results back.
+
+A client has one of these from its first batch on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from torqued.client.request_parts import Request
+from torqued.client.shared_memory import NotSharedError, SharedMemory
+from torqued.client.shared_states import SharedStates
+
+__all__ = ["BatchMemory", "NotSharedError"]
+
+
+class BatchMemory:
+    """The memory of one client's batches."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.results = SharedMemory(endpoint)
+        self.states = SharedStates()
+
+    @contextlib.contextmanager
+    def told(self, request: Request[Any]) -> Iterator[dict[str, Any]]:
+        """The fields to send, good until the reply; `NotSharedError` where that cannot be read."""
+        fields = request.fields
+        if self.results.wanted:
+            fields = {"memory": self.results.offer(), **fields}
+        with self.states.told(fields) as told:
+            yield told
+
+    def taken(self, reply: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+        """A reply with its arrays, wherever they are; `told` is what was sent."""
+        return self.results.taken(reply, told.get("memory"))
+
+    def without(self, request: Request[Any]) -> Request[Any]:
+        """The request once more, through the sockets, as all that follow."""
+        self.results.wanted = False
+        plain = {key: value for key, value in request.fields.items() if key != "memory"}
+        return request._replace(fields=plain)
+
+    def close(self) -> None:
+        self.states.close()
