@@ -7,6 +7,9 @@ BIN := .venv/bin
 READY := .venv/ready
 PACKAGES := common kernels client server benchmarks
 
+# Programs keep their byte code, whatever the shell says: compiled anew it is half of every start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help test demo bench lint clean
 .DEFAULT_GOAL := help
 

@@ -49,7 +49,7 @@ RING_LATENESS, RING_US = 1.05, 2.0
 #: Highest ratio of `import torqued.client` to `import numpy, zmq, msgpack`.
 CLIENT_IMPORT = 1.2
 #: Longest starts of a daemon, s: from a filled cache of compiled code, and from an empty one.
-WARM_START, COLD_START = 2.0, 120.0
+WARM_START, COLD_START = 2.0, 60.0
 #: Most that a daemon's memory may grow by after a warm-up, KiB, whatever it is asked.
 GROWTH = 1024.0
 

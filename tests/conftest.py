@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 
-import one_blas_thread  # noqa: F401  (before anything imports numpy)
+import environment  # noqa: F401  (before anything imports numpy)
 import pytest
 from hypothesis import settings
 

@@ -19,6 +19,7 @@ from pathlib import Path
 _IMPORT = re.compile(r"^from (torqued(?:\.\w+)+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 
 
+@cache
 def digest(module: str) -> str:
     """Changes with every source that the machine code of a module depends on."""
     whole = hashlib.sha256()
