@@ -26,6 +26,7 @@ from pydantic import (
 from torqued.client.endpoints import host_and_port
 from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
+from torqued.kernels.control.laws import LAWS
 from torqued.kernels.model import catalog
 from torqued.kernels.robot.loading import equipped
 from torqued.server.access.rate_limits import Limits
@@ -151,6 +152,7 @@ class Config(BaseModel):
     sessions_per_client: int = Field(8, ge=1)
     connection_memory: int = Field(512, ge=64)  # MiB, of all clients together
     ring_size: int = Field(DEFAULT_SIZE, ge=0, le=65536)  # MiB, of what observers read; 0: none
+    laws: tuple[str, ...] = ()  # that are compiled before the daemon is ready
     record: bool = False  # a flight recorder beside the daemon
     record_minutes: float = Field(10.0, ge=0.1, le=1e5)  # that it keeps
     record_folder: Path | None = None  # default: torqued/recordings/NAME in $XDG_STATE_HOME
@@ -166,6 +168,20 @@ class Config(BaseModel):
             except TorquedError as error:
                 raise ValueError(str(error)) from None
         return endpoint
+
+    @field_validator("laws", mode="before")
+    @classmethod
+    def _law_names(cls, laws: Any) -> Any:
+        """A list, or names between commas as the environment and the command line have them."""
+        return [law.strip() for law in laws.split(",")] if isinstance(laws, str) else laws
+
+    @field_validator("laws")
+    @classmethod
+    def _known_laws(cls, laws: tuple[str, ...]) -> tuple[str, ...]:
+        for law in laws:
+            if law not in LAWS:
+                raise ValueError(f"{law!r} is no law, expected some of {', '.join(LAWS)}")
+        return laws
 
     @field_validator("session_ports", mode="before")
     @classmethod

@@ -12,7 +12,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -87,12 +87,14 @@ class Daemon:
         ring_size: int = DEFAULT_SIZE,
         flight: FlightRecorder | None = None,
         spin: float = 0.0,
+        laws: Sequence[str] = (),
     ) -> None:
         checked_spin(spin, MOST_SPIN / rate)  # before there is anything to take away again
         self.robot = robot
         self.source = source  # to load the robot anew
         self.endpoints = endpoints
         self.cpu = cpu  # the loop's, where it has one
+        self.laws = laws  # that it has to have before it is ready
         self.listeners = Listeners(with_tcp=tcp is not None)
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
@@ -225,7 +227,7 @@ class Daemon:
         beside this one; where they could not come from there, for want of a cache, they are
         compiled first as well. Raises `Stopped` when told to stop.
         """
-        needed, others = kernels_needed.needed(), kernels_needed.others()
+        needed, others = kernels_needed.needed(self.laws), kernels_needed.others(self.laws)
         if not can_be_handed_on():
             needed += [name for name in others if not is_cached(name)]
             others = [name for name in others if name not in needed]

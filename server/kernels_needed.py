@@ -1,11 +1,13 @@
 """Which kernels a daemon has before it is ready, and in which order the others follow.
 
 Needed are what answers requests in compiled code, the loop with all that every session goes
-through, and what requests for dynamics, kinematics and torques call. Laws come next, those that
-most robots are tried with first.
+through, what requests for dynamics, kinematics and torques call, and the laws that a configuration
+names. Other laws come next, those that most robots are tried with first.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from torqued.kernels.compilation.jit import ENTRIES
 from torqued.kernels.control.laws import LAWS
@@ -37,12 +39,12 @@ NEEDED = (
 SOON = ("answer_arrivals", "evaluate_once", "observe", *(law.entry for law in LAWS.values()))
 
 
-def needed() -> list[str]:
-    """Kernels without which the daemon is not ready."""
-    return list(dict.fromkeys(NEEDED))
+def needed(laws: Iterable[str] = ()) -> list[str]:
+    """Kernels without which the daemon is not ready, those of `laws` among them."""
+    return list(dict.fromkeys((*NEEDED, *(LAWS[law].entry for law in laws))))
 
 
-def others() -> list[str]:
+def others(laws: Iterable[str] = ()) -> list[str]:
     """All that follow, in order."""
-    first = set(NEEDED)
+    first = set(needed(laws))
     return [name for name in dict.fromkeys((*SOON, *ENTRIES)) if name not in first]

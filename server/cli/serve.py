@@ -80,6 +80,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--spin", metavar="S", help="seconds to watch the clock before each tick (default: 0)"
     )
+    parser.add_argument(
+        "--laws",
+        metavar="NAMES",
+        help="laws to have ready from the start, such as passivity,impedance; others follow",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -120,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
         ring_size=config.ring_size,
         flight=flight_recorder(config, endpoints),
         spin=config.spin,
+        laws=config.laws,
     )
     daemon.stop_on_signals()
 

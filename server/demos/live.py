@@ -84,7 +84,6 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from torqued.kernels.compilation.entries import compile_all
-    from torqued.kernels.control.laws import LAWS
     from torqued.server.cli.compile import compile_with_progress
     from torqued.server.kernels_needed import needed
 
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dash:
         import viser  # noqa: F401  (missed here, before anything has been compiled)
     seconds = results.duration(args.seconds, SECONDS_WITH_PAGE if args.dash else SECONDS, 0.5)
-    names = [*needed(), LAWS[LAW].entry]  # the daemon's other kernels can follow while it runs
+    names = needed([LAW])  # the daemon's other kernels can follow while it runs
     compile_with_progress(console, lambda report: compile_all(report, names))
     setup = choose()
     simulator = "MuJoCo" if setup.plant == "mujoco" else "torqued's own forward dynamics"

@@ -35,7 +35,7 @@ from torqued.server.requests.replies import (
 )
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.sockets import Arrival
-from torqued.server.worker.worker import Job
+from torqued.server.worker.jobs import Job
 
 if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
@@ -158,7 +158,11 @@ class Dispatcher:
         inner = fields.get("operation")  # of a batch
         title = f"{operation.name} of {inner}" if inner else operation.name
         self.daemon.worker.submit(
-            Job(title, "compute", pending.identity, pending.data, finish, pending.refuse)
+            Job(
+                *(title, "compute", pending.client, pending.identity, pending.data),
+                finish=finish,
+                fail=pending.refuse,
+            )
         )
 
     def _pending(self, arrival: Arrival, identity: Identity, name: str) -> PendingReply:
@@ -172,4 +176,4 @@ class Dispatcher:
             self.events.hand_over(send)
 
         assert arrival.data is not None  # it has been read
-        return PendingReply(identity, arrival.data, deliver)
+        return PendingReply(identity, (id(outbox), *route), arrival.data, deliver)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,7 @@ class PendingReply:
     """A request whose reply comes later, and the way back to whoever sent it."""
 
     identity: Identity
+    client: Hashable  # who asked
     data: bytes  # the request as it came
     deliver: Callable[[bytes | zmq.Frame, str], None]
 

@@ -18,8 +18,8 @@ from torqued.client import codec
 from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.server.requests.replies import PendingReply, success
+from torqued.server.worker.jobs import Job
 from torqued.server.worker.models import unpack
-from torqued.server.worker.worker import Job
 
 if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
@@ -44,7 +44,9 @@ class Reload:
             body = codec.encode(asdict(source))
             self.daemon.worker.submit(
                 Job(
-                    "reload", "load", self.pending.identity, body, self._finish, self.pending.refuse
+                    *("reload", "load", self.pending.client, self.pending.identity, body),
+                    finish=self._finish,
+                    fail=self.pending.refuse,
                 )
             )
         except Exception as error:

@@ -6,7 +6,7 @@
 
 The process has a lane for each job that may be under way: a thread with a socket of its own. Lanes
 compute on the same cores, among which the system shares its time equally: a short batch does not
-wait for the end of a long one, nor two long ones for each other.
+wait for the end of a long one, nor two long ones for each other. Clients take turns (jobs.py).
 
 Everything here runs in the daemon's main thread.
 """
@@ -18,8 +18,7 @@ import secrets
 import socket
 import subprocess
 import sys
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,14 +30,12 @@ from torqued.client.codec import LARGEST_MESSAGE
 from torqued.common import errors
 from torqued.kernels.model.model import Model
 from torqued.server.logs import written_as
-from torqued.server.requests.replies import Identity
 from torqued.server.transport.event_loop import EventLoop
+from torqued.server.worker.jobs import Job, Jobs
 from torqued.server.worker.models import pack
 
 log = logging.getLogger("torqued")
 
-#: Jobs that may wait. Each holds a whole request.
-MOST_JOBS = 16
 #: Jobs that may be under way at once. More would only take each other's memory and caches.
 LANES = 4
 #: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
@@ -46,18 +43,6 @@ LANES = 4
 LONGEST_END = 0.1
 
 ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
-
-
-@dataclass(frozen=True)
-class Job:
-    """What the worker is to do, and who gets the answer."""
-
-    operation: str  # for people
-    do: str  # as serving.py has it
-    identity: Identity  # of the request
-    body: bytes
-    finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
-    fail: Callable[[errors.RequestError], None]  # there will be no answer
 
 
 @dataclass
@@ -94,7 +79,7 @@ class Worker:
         self._name = ""
         self._names: set[bytes] = set()  # of its lanes
         self._model = model
-        self._queue: deque[Job] = deque()
+        self._queue = Jobs()
         self._lanes: dict[bytes, Lane] = {}  # those that are ready
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
@@ -110,9 +95,7 @@ class Worker:
         """Put a job into the queue; refused where that is full."""
         if self._closed:
             raise stopping()
-        if len(self._queue) >= MOST_JOBS:
-            raise errors.error("busy", f"{MOST_JOBS} jobs are waiting for the worker; try later")
-        self._queue.append(job)
+        self._queue.put(job)
         if self.state == ABSENT:
             self._start()
         self._next()
@@ -132,6 +115,7 @@ class Worker:
         return {
             "state": self.state,
             "pid": process and process.pid,
+            "lanes": len(self._lanes),
             "deaths": self.deaths,
             "queued": len(self._queue),
             "done": self.done,
@@ -187,7 +171,7 @@ class Worker:
             return  # they wait for its successor
         for lane in self._lanes.values():
             if lane.job is None and self._queue:
-                job = self._queue.popleft()
+                job = self._queue.take(self._jobs())
                 lane.job, lane.progress = job, (0, 0)
                 self._tell(lane, {"do": job.do, "id": job.identity}, job.body)
         self._settle()
@@ -274,9 +258,8 @@ class Worker:
         return [lane.job for lane in self._lanes.values() if lane.job is not None]
 
     def _fail_all(self, error: errors.RequestError) -> None:
-        jobs = [*self._jobs(), *self._queue]
+        jobs = [*self._jobs(), *self._queue.take_all()]
         self._lanes.clear()
-        self._queue.clear()
         self.failed += len(jobs)
         for job in jobs:
             job.fail(error)

@@ -26,7 +26,7 @@ from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
 from torqued.server.requests.operations import TABLE
 from torqued.server.requests.outbox import MOST_BYTES_UNDER_WAY
 from torqued.server.transport.sockets import KINDS, SEND_QUEUE
-from torqued.server.worker.worker import MOST_JOBS
+from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
@@ -153,6 +153,7 @@ def test_limits_are_the_codes():
     assert f"at most {codec.MOST_MEMBERS} members together" in DOCUMENT
     assert f"one of {MOST_SESSIONS} places" in DOCUMENT
     assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
+    assert f"{MOST_OF_ONE} of one client" in DOCUMENT
     assert f"{KINDS['control'][1]} on the control socket" in DOCUMENT
     assert f"once {SEND_QUEUE} of them wait" in DOCUMENT
     assert f"{MOST_BYTES_UNDER_WAY // 2**20} MiB of large ones" in DOCUMENT

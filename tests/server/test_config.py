@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from torqued.kernels import ModelWarning
+from torqued.kernels.control.laws import LAWS
 from torqued.server import config as configuration
 from torqued.server.cli.main import main
 from torqued.server.config import Config, ConfigError, RobotConfig, load_config
+from torqued.server.kernels_needed import needed, others
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
 
@@ -49,6 +51,17 @@ def test_command_line_is_above_the_environment_above_the_file(written):
     config = load_config(path, {"rate": "400"}, environment)
     assert (config.rate, config.priority, config.name) == (400.0, 20, "a")
     assert config.lock_memory is True
+
+
+def test_laws_that_are_named_are_compiled_before_the_daemon_is_ready(written):
+    path = written('laws = ["passivity"]\n[robot]\nmodel = "chain3"\n')
+    assert load_config(path, {}, {}).laws == ("passivity",)
+    given = load_config(path, {"laws": "impedance, wholebody"}, {}).laws
+    assert given == ("impedance", "wholebody")
+    entries = [LAWS[law].entry for law in given]
+    assert set(entries) <= set(needed(given)) and not set(entries) & set(others(given))
+    assert set(entries) <= set(others()) and not set(entries) & set(needed())
+    assert sorted(needed(given) + others(given)) == sorted(needed() + others())
 
 
 def test_empty_and_foreign_variables_do_not_matter(written):
@@ -170,6 +183,7 @@ def test_folder_by_default_is_the_clients(monkeypatch):
         ("plain_tcp = true", "key 'plain_tcp': needs 'listen'"),
         ("session_ports = [9, 5]", r"\[9, 5\] is no range of ports"),
         ('session_ports = "a-b"', "session_ports"),
+        ('laws = ["passivity", "nod"]', "'nod' is no law, expected some of .*impedance"),
         ("request_rate = 0", "request_rate"),
         ("sessions_per_client = 0", "sessions_per_client"),
     ],

@@ -1,14 +1,12 @@
 """A daemon under load from one client: long work, pipelines, many frames; others go on."""
 
-import os
-import signal
-
 import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess
 from eventually import eventually
 from in_thread import InThread
+from standstill import standing_still
 
 from torqued.client import Client, codec, errors
 from torqued.kernels import Contact, Robot
@@ -112,12 +110,12 @@ def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
         assert np.array_equal(reply.a, robot.contact_dynamics(q, q, q, [Contact(**contact)]).a)
         worker = client.stats().worker
         assert worker["done"] == 1
-        os.kill(worker["pid"], signal.SIGSTOP)
-        dealer.linger = 0
-        dealer.connect(threaded.endpoint)
-        dealer.send(codec.request(1, "contact_dynamics", fields))
-        eventually(lambda: client.stats().worker["state"] == "busy")
-        assert client.hello().nv == 5
-        threaded.stop()
+        with standing_still(worker["pid"]):
+            dealer.linger = 0
+            dealer.connect(threaded.endpoint)
+            dealer.send(codec.request(1, "contact_dynamics", fields))
+            eventually(lambda: client.stats().worker["state"] == "busy")
+            assert client.hello().nv == 5
+            threaded.stop()
         assert dealer.poll(PATIENCE)
         assert codec.decode(dealer.recv())["error"]["code"] == "stopping"

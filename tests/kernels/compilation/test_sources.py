@@ -34,7 +34,7 @@ def package(tmp_path, monkeypatch):
 
 
 def forget():
-    for function in (sources._imported, sources._source, sources._file):
+    for function in (sources.digest, sources._imported, sources._source, sources._file):
         function.cache_clear()
 
 

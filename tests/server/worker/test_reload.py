@@ -10,6 +10,7 @@ import pytest
 from daemons import DaemonProcess
 from eventually import PATIENCE, eventually
 from in_thread import InThread
+from standstill import standing_still
 
 from torqued.client import Client, errors
 from torqued.kernels import Robot
@@ -149,12 +150,11 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
     with daemon.client() as client, daemon.client() as other:
         pid = client.stats().worker["pid"]
         file.write_text(urdf(3))
-        os.kill(pid, signal.SIGSTOP)
-        with pytest.raises(errors.TimeoutError):
-            client.reload(timeout=0.2)  # given up, but under way
-        eventually(lambda: other.stats().worker["state"] == "busy")
-        session = other.session("gravity", gains={"damping": 0.0})
-        os.kill(pid, signal.SIGCONT)
+        with standing_still(pid):
+            with pytest.raises(errors.TimeoutError):
+                client.reload(timeout=0.2)  # given up, but under way
+            eventually(lambda: other.stats().worker["state"] == "busy")
+            session = other.session("gravity", gains={"damping": 0.0})
         eventually(lambda: client.stats().worker["state"] == "idle")
         assert session.step([0.1, 0.1], [0.0, 0.0]).status == 0
         assert client.hello().nv == 2
@@ -224,11 +224,11 @@ def test_changed_configuration_is_taken_as_far_as_it_can_be(make, tmp_path):
 def test_worker_killed_while_it_loads_is_reported(daemon):
     with daemon.client() as client:
         worker = client.stats().worker
-        os.kill(worker["pid"], signal.SIGSTOP)
-        with pytest.raises(errors.TimeoutError):
-            client.reload(timeout=0.1)
-        eventually(lambda: client.stats().worker["state"] == "busy")
-        os.kill(worker["pid"], signal.SIGKILL)
+        with standing_still(worker["pid"]):
+            with pytest.raises(errors.TimeoutError):
+                client.reload(timeout=0.1)
+            eventually(lambda: client.stats().worker["state"] == "busy")
+            os.kill(worker["pid"], signal.SIGKILL)
         eventually(lambda: client.stats().worker["deaths"] == worker["deaths"] + 1)
         assert client.reload().nv == 2
 

@@ -1,5 +1,6 @@
 """The worker of a daemon in a process of its own: batches beside everything else, and its death."""
 
+import asyncio
 import fcntl
 import os
 import re
@@ -15,14 +16,16 @@ from agreement import assert_agree
 from daemons import DaemonProcess
 from eventually import PATIENCE, eventually
 from in_thread import InThread
+from standstill import standing_still
 
-from torqued.client import Client, codec, errors, shared_memory, shared_states
+from torqued.client import AsyncClient, Client, codec, errors, shared_memory, shared_states
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.requests import shared_results
+from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
-from torqued.server.worker.worker import LANES, MOST_JOBS
+from torqued.server.worker.worker import LANES
 
 pytestmark = pytest.mark.slow
 
@@ -94,6 +97,7 @@ def is_alive(pid):
 def idle_worker(client, states):
     """The process id of the worker, which has done something before."""
     client.batch("dynamics", q=states[0][:2], want=["g"])
+    eventually(lambda: client.stats().worker["lanes"] == LANES)  # the others come by themselves
     worker = client.stats().worker
     assert worker["state"] == "idle"
     return worker["pid"]
@@ -119,18 +123,17 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
     q, v = states
     with daemon.client() as client:
         pid = idle_worker(client, states)
-        os.kill(pid, signal.SIGSTOP)  # the longest of batches
-        asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
-        others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(LANES)]
-        eventually(lambda: client.stats().worker["queued"] == 1)
-        assert len(client.stats().worker["jobs"]) == LANES
-        assert client.stats().worker["job"]["operation"] == "batch of dynamics"
-        for k in range(20):
-            assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
-        with client.session("gravity", gains={"damping": 0.0}) as session:
-            assert session.step(q[0], v[0]).status == 0
-        assert asking.thread.is_alive()
-        os.kill(pid, signal.SIGCONT)
+        with standing_still(pid):
+            asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
+            others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(LANES)]
+            eventually(lambda: client.stats().worker["queued"] == 1)
+            assert len(client.stats().worker["jobs"]) == LANES
+            assert client.stats().worker["job"]["operation"] == "batch of dynamics"
+            for k in range(20):
+                assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
+            with client.session("gravity", gains={"damping": 0.0}) as session:
+                assert session.step(q[0], v[0]).status == 0
+            assert asking.thread.is_alive()
         g = np.array([robot.gravity(row) for row in q])
         for asked in (asking, *others):
             assert_agree(asked.wait().reply.g, g, ROUNDING)
@@ -192,10 +195,10 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
     with daemon.client() as client:
         pid = idle_worker(client, states)
         before = client.stats().worker
-        os.kill(pid, signal.SIGSTOP)
-        asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
-        eventually(lambda: client.stats().worker["queued"] == 1)
-        os.kill(pid, signal.SIGKILL)
+        with standing_still(pid):
+            asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
+            eventually(lambda: client.stats().worker["queued"] == 1)
+            os.kill(pid, signal.SIGKILL)
         outcomes = [asking.wait() for asking in asked]  # those that came first were under way
         failures = [outcome.error for outcome in outcomes if outcome.error]
         assert len(failures) == LANES
@@ -246,10 +249,10 @@ def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
     q, _ = states
     with fresh.client() as client:
         pid = idle_worker(client, states)
-        os.kill(pid, signal.SIGSTOP)  # nor does it end by itself
-        asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
-        eventually(lambda: client.stats().worker["queued"] == 1)
-        assert fresh.stop() == 0
+        with standing_still(pid):
+            asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
+            eventually(lambda: client.stats().worker["queued"] == 1)
+            assert fresh.stop() == 0
         for asking in asked:
             assert asking.wait().error.code == "stopping"
         assert not is_alive(pid)
@@ -259,14 +262,45 @@ def test_more_jobs_than_may_wait_are_refused(daemon, states):
     q = states[0][:1]
     with daemon.client() as client:
         pid = idle_worker(client, states)
-        os.kill(pid, signal.SIGSTOP)
-        waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + LANES)]
-        eventually(lambda: client.stats().worker["queued"] == MOST_JOBS)
-        with pytest.raises(errors.OperationError) as caught:
-            client.batch("dynamics", q=q, want=["g"])
-        assert caught.value.code == "busy"
-        os.kill(pid, signal.SIGCONT)
+        with standing_still(pid):
+            waiting = [
+                Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + LANES)
+            ]
+            eventually(lambda: client.stats().worker["queued"] == MOST_JOBS)
+            with pytest.raises(errors.OperationError) as caught:
+                client.batch("dynamics", q=q, want=["g"])
+            assert caught.value.code == "busy"
         assert all(asking.wait().reply.g.shape == (1, NV) for asking in waiting)
+
+
+def test_greedy_client_leaves_places_for_others(daemon, states):
+    q = states[0][:1]
+
+    async def ask_for_too_many(greedy, client, pid):
+        with standing_still(pid):
+            asked = [
+                asyncio.ensure_future(greedy.batch("dynamics", q=q, want=["g"]))
+                for _ in range(LANES + MOST_OF_ONE)
+            ]
+            await asyncio.to_thread(
+                eventually, lambda: client.stats().worker["queued"] == MOST_OF_ONE
+            )
+            with pytest.raises(errors.OperationError, match="of this client") as caught:
+                await greedy.batch("dynamics", q=q, want=["g"])
+            assert caught.value.code == "busy"
+            other = Asking(daemon, "dynamics", q=q, want=["g"])
+            await asyncio.to_thread(
+                eventually, lambda: client.stats().worker["queued"] == MOST_OF_ONE + 1
+            )
+        assert (await asyncio.to_thread(other.wait)).reply.g.shape == (1, NV)
+        assert all(reply.g.shape == (1, NV) for reply in await asyncio.gather(*asked))
+
+    async def run(client, pid):
+        async with AsyncClient(client.endpoint) as greedy:
+            await ask_for_too_many(greedy, client, pid)
+
+    with daemon.client() as client:
+        asyncio.run(run(client, idle_worker(client, states)))
 
 
 def test_errors_of_batches_are_those_of_the_wire(daemon, states):

@@ -1,0 +1,65 @@
+"""Jobs that wait for the worker: each client's in their order, and clients in turns.
+
+Whoever has the fewest jobs under way is next, so that a client with one batch does not wait for
+the twenty of another; nor does one client take all the places to wait in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import zmq
+
+from torqued.common import errors
+from torqued.server.requests.replies import Identity
+
+#: Jobs that may wait, and how many of them for one client. Each holds a whole request.
+MOST_JOBS, MOST_OF_ONE = 16, 12
+
+
+@dataclass(frozen=True)
+class Job:
+    """What the worker is to do, and who gets the answer."""
+
+    operation: str  # for people
+    do: str  # as serving.py has it
+    client: Hashable  # whose it is
+    identity: Identity  # of the request
+    body: bytes
+    finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
+    fail: Callable[[errors.RequestError], None]  # there will be no answer
+
+
+class Jobs:
+    """The queue."""
+
+    def __init__(self) -> None:
+        self._waiting: list[Job] = []
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, job: Job) -> None:
+        """Refused where the queue is full, or this client's part of it."""
+        if len(self._waiting) >= MOST_JOBS:
+            raise errors.error("busy", f"{MOST_JOBS} jobs are waiting for the worker; try later")
+        if sum(other.client == job.client for other in self._waiting) >= MOST_OF_ONE:
+            raise errors.error(
+                "busy", f"{MOST_OF_ONE} jobs of this client are waiting for the worker; try later"
+            )
+        self._waiting.append(job)
+
+    def take(self, under_way: Iterable[Job]) -> Job:
+        """The next one: of those whose client has the fewest under way, the first that came."""
+        busy = Counter(job.client for job in under_way)
+        job = min(self._waiting, key=lambda job: busy[job.client])
+        self._waiting.remove(job)
+        return job
+
+    def take_all(self) -> list[Job]:
+        """Every job, which then waits no more."""
+        jobs, self._waiting = self._waiting, []
+        return jobs
