@@ -13,9 +13,10 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import choice, number, numbers, sequence, shown, whole_number
 from torqued.kernels.integration.schemes import METHODS, Rates, State
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import checked
 
 if TYPE_CHECKING:
-    from torqued.kernels.robot.constraint_set import Constraint
+    from torqued.kernels.robot.constraint_set import Constraint, ConstraintSet
     from torqued.kernels.robot.robot import Robot
 
 #: Most steps of one simulation.
@@ -39,6 +40,7 @@ class Acting:
 
     def __init__(self, robot: Robot, contacts: Sequence[Constraint]) -> None:
         self._robot, self._contacts = robot, list(contacts)
+        self._held: ConstraintSet | None = None
         self.torque: Torque = lambda t, q, v: np.zeros(robot.nv)
         self.carries_momentum = False
 
@@ -47,9 +49,15 @@ class Acting:
         if not self._contacts:
             outside, a = tau, self._robot.forward_dynamics(q, v, tau)
         else:
-            solution = self._robot.contact_dynamics(q, v, tau, self._contacts)
-            outside, a = tau + solution.G.T @ solution.force, solution.a
+            space, _ = self._robot.contacts.solved(q, v, tau, self._set(q, v))
+            outside, a = tau + space.G.T @ space.force, checked("a", space.a)
         return Rates(a, self._push(q, outside) if self.carries_momentum else None)
+
+    def _set(self, q: Array, v: Array) -> ConstraintSet:
+        """The constraints for kernels. Only a user's own rows have to be looked at in each state."""
+        if self._held is None or self._held.own:
+            self._held = self._robot.contacts.set_of(self._contacts, q, v)
+        return self._held
 
     def integrate(self, q: Array, step: Array) -> Array:
         return self._robot.integrate(q, step, 1.0)

@@ -64,10 +64,7 @@ class Contacts:
     ) -> ContactSolution:
         choice("solver", solver, SOLVERS)
         held = self.set_of(contacts, q, v)
-        torque = self._tree.own_v("tau", tau)
-        space = self.set_terms(q, v, held, solver != "range_space", f_ext)[0]
-        status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
-        self._require_solved(status)
+        space, status = self.solved(q, v, tau, held, solver, f_ext)
         return ContactSolution(
             a=space.a,
             force=space.force,
@@ -80,6 +77,22 @@ class Contacts:
             conflicting=bool(status & CONFLICTING),
             rows=held.rows,
         )
+
+    def solved(
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        held: ConstraintSet,
+        solver: str = "range_space",
+        f_ext: Any = None,
+    ) -> tuple[ContactSpace, int]:
+        """The numbers of `contact_dynamics` alone, and status bits, for a set that was checked."""
+        torque = self._tree.own_v("tau", tau)
+        space = self.set_terms(q, v, held, solver != "range_space", f_ext)[0]
+        status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
+        self._require_solved(status)
+        return space, status
 
     def friction_dynamics(
         self,
