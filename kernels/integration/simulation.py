@@ -54,7 +54,7 @@ class Acting:
         return Rates(a, self._push(q, outside) if self.carries_momentum else None)
 
     def _set(self, q: Array, v: Array) -> ConstraintSet:
-        """The constraints for kernels. Only a user's own rows have to be looked at in each state."""
+        """For kernels. Only a user's own rows have to be looked at in each state."""
         if self._held is None or self._held.own:
             self._held = self._robot.contacts.set_of(self._contacts, q, v)
         return self._held

@@ -82,8 +82,16 @@ def good(message, **fields):
 
 def test_silence_ends_in_a_timeout_after_all_retries(puppet):
     daemon, client = puppet(lambda message: [], timeout=0.3)
+    connect, connected = client._new_socket, []
+
+    def counted(context, endpoint):
+        connected.append(endpoint)
+        return connect(context, endpoint)
+
+    client._new_socket = counted
     with pytest.raises(TimeoutError, match=r"hello: no reply from .* 3 times"):
         client.hello()
+    assert connected == [daemon.endpoint] * 3
     eventually(lambda: daemon.operations)
     # A busy machine may not have connected by the time that the client gives up waiting.
     assert set(daemon.operations) == {"hello"} and len(daemon.operations) <= 3
