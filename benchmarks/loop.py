@@ -46,6 +46,7 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.server.cli.compile import compile_with_progress
 from torqued.server.daemon import Daemon
+from torqued.server.loop.realtime import realtime
 from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
 
@@ -237,9 +238,12 @@ def bare_block(ticks: int, tally: Tally) -> None:
     """The bare loop for that many ticks, in a thread of its own as the servo is."""
     found: list[Any] = []
     settle = round(SETTLE * RATE)
-    thread = threading.Thread(
-        target=lambda: found.append(bare_latenesses(PERIOD_NS, settle + ticks)), name="bare"
-    )
+
+    def sleep() -> None:
+        realtime(0, False, None)  # as the servo's thread
+        found.append(bare_latenesses(PERIOD_NS, settle + ticks))
+
+    thread = threading.Thread(target=sleep, name="bare")
     thread.start()
     thread.join()
     latenesses = found[0][settle:]

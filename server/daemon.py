@@ -102,7 +102,7 @@ class Daemon:
         endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
         self.session_context = SessionContext()
-        self.observation = Observation(endpoints, ring_size, rate)
+        self.observation = Observation(endpoints, ring_size, rate, cpu)
         self.describe_robot()
         self.flight = flight  # a recorder beside the daemon
         self.servo = Servo(

@@ -11,6 +11,8 @@ import ctypes
 import os
 from collections.abc import Mapping
 
+from torqued.server.loop.promptness import exact_timers, short_slices
+
 #: mlockall: what is there, and what will be.
 MCL_CURRENT_AND_FUTURE = 3
 
@@ -20,7 +22,8 @@ def realtime(
 ) -> dict[str, str]:
     """Ask for realtime settings for this thread; what took effect and what did not, and why.
 
-    `io_thread` is the id of the thread that moves the sessions' frames.
+    `io_thread` is the id of the thread that moves the sessions' frames. What needs no privilege is
+    always asked for, and in the report only where it is refused.
     """
     report = {}
     if priority > 0:
@@ -36,6 +39,10 @@ def realtime(
         report["cpu"] = ask_for_processor(0, cpu)
     if io_thread is not None and (priority > 0 or cpu is not None):
         report["io_thread"] = ask_for_io_thread(io_thread, priority, cpu)
+    exact_timers()
+    threads = [0] if io_thread is None else [0, io_thread]
+    if refusals := [why for thread in threads if (why := short_slices(thread))]:
+        report["slices"] = f"no short slices ({refusals[0]}): ordinary threads may delay ticks"
     return report
 
 

@@ -32,7 +32,8 @@ MOST_CLOSED = 64
 class Directory:
     """The daemon's side of it."""
 
-    def __init__(self, endpoints: Endpoints, ring: Ring) -> None:
+    def __init__(self, endpoints: Endpoints, ring: Ring, processor: int | None = None) -> None:
+        """`processor` that the loop is pinned to, if it is."""
         self.path, self.robot_path = directory_files(endpoints)
         self._group = endpoints.group
         self._sessions: dict[int, dict[str, Any]] = {}
@@ -45,6 +46,7 @@ class Directory:
             "arrival_rings": [],
             "started": time.time(),
             "period": float(ring.header.period) * 1e-9,
+            "processor": processor,
             "robot": {},
         }
 

@@ -25,9 +25,13 @@ class Observation:
     """Of one daemon. To be used in the requests' thread."""
 
     def __init__(
-        self, endpoints: Endpoints | None = None, size: int = 0, rate: float = 1000.0
+        self,
+        endpoints: Endpoints | None = None,
+        size: int = 0,
+        rate: float = 1000.0,
+        processor: int | None = None,
     ) -> None:
-        """`size` of the ring in MiB, 0 for none; `rate` of the loop, Hz."""
+        """`size` of the ring in MiB, 0 for none; `rate` of the loop, Hz; `processor` of its own."""
         self.ring: Ring | None = None
         self._endpoints, self._size = endpoints, size
         #: Those of sessions whose states are answered on arrival, by their slots. They stay when a
@@ -45,7 +49,7 @@ class Observation:
                 path.unlink(missing_ok=True)  # of a daemon that was killed
             if size:
                 self.ring = Ring(endpoints, size, round(1e9 / rate))
-                self.directory = Directory(endpoints, self.ring)
+                self.directory = Directory(endpoints, self.ring, processor)
                 self.why_not = ""
         except (RingError, OSError) as error:
             self.why_not = str(error)

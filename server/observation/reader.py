@@ -128,6 +128,11 @@ class Reader:
         """s between ticks."""
         return float(self.directory["period"])
 
+    @property
+    def processor(self) -> int | None:
+        """That the loop is pinned to, if it is."""
+        return self.directory.get("processor")
+
     def robot_file(self) -> str:
         """The robot's URDF, or file of screws; empty where it has none."""
         name = self.robot.get("file")

@@ -74,7 +74,7 @@ class Recorder:
         try:
             self.choice.out.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open()
-            standing = Standing()
+            standing = Standing(self.reader.processor)
             while not self._over():
                 started = time.monotonic()
                 standing.look(self.reader.backlog)

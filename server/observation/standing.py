@@ -1,61 +1,79 @@
 """How processes that read the ring yield to the loop, and to whatever else runs here.
 
-A process that is niced still keeps a processor until its slice is over when the loop wakes up
-there. One of SCHED_IDLE gives it up at once; it gets next to nothing where others are busy.
+A process that is niced may still keep a processor until its slice is over when the loop wakes up
+there (server/loop/promptness.py says where not). One of SCHED_IDLE gives it up at once; but it gets
+next to nothing where others are busy. So readers are idle while that costs them nothing.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import resource
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 #: Number of the capability, capabilities(7).
 CAP_SYS_NICE = 23
 #: How much a reading process yields to others where it cannot be idle; 19 is the most.
 NICENESS = 5
-#: s that a ring has to hold of what comes for its recorder to be idle.
+#: s that a ring has to hold of what comes for its reader to be idle.
 SAFE = 4.0
-#: s between looks at the ring from which on a recorder is held up, and s that it is not idle then.
+#: s for which a reader waited for a processor from which on it is held up, and s that it is not
+#: idle then.
 HELD_UP, WIDE_AWAKE = 0.5, 30.0
 
 
-def stand_back() -> str:
-    """Run where nobody else wants to: for processes that may lose ticks. What was granted."""
-    niceness = os.nice(NICENESS)
-    try:
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    except OSError as error:
-        return f"niceness {niceness}; SCHED_IDLE was not granted: {error.strerror}"
-    return "SCHED_IDLE"
-
-
 class Standing:
-    """Of a recorder, which is to lose nothing: idle for as long as it can be held up safely.
+    """Of a process that reads a ring, with all of its threads: idle for as long as it can be held
+    up safely, otherwise niced. `look` belongs to the thread that reads.
 
-    To be used in the thread that records.
+    processor    the loop's, where it has one: it is left to the loop, if there are others
     """
 
-    def __init__(self) -> None:
-        self.niceness = os.nice(NICENESS)
+    def __init__(self, processor: int | None = None) -> None:
+        self.niceness = min(19, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+        of_all_threads(lambda thread: os.setpriority(os.PRIO_PROCESS, thread, self.niceness))
+        others = os.sched_getaffinity(0) - {processor}
+        if processor is not None and others:
+            of_all_threads(lambda thread: os.sched_setaffinity(thread, others))
         self.is_idle = False
         self._may_return = may_return(self.niceness)
-        self._looked = time.monotonic()
+        self._looked, self._waited = time.monotonic(), waited()
         self._awake_until = 0.0
 
     def look(self, backlog: float) -> None:
         """To be called before each poll; `backlog` is the part of the ring that it will take."""
-        now = time.monotonic()
+        now, in_all = time.monotonic(), waited()
         passed, self._looked = now - self._looked, now
-        if passed > HELD_UP:
+        # A reader that was stopped, or that slept, has not been kept from a processor.
+        held_up, self._waited = in_all - self._waited, in_all
+        if held_up > HELD_UP:
             self._awake_until = now + WIDE_AWAKE
         safe = backlog * SAFE < passed and now > self._awake_until
         if self._may_return and safe != self.is_idle:
             policy = os.SCHED_IDLE if safe else os.SCHED_OTHER
-            os.sched_setscheduler(0, policy, os.sched_param(0))
+            none = os.sched_param(0)
+            of_all_threads(lambda thread: os.sched_setscheduler(thread, policy, none))
             self.is_idle = safe
+
+
+def of_all_threads(change: Callable[[int], object]) -> None:
+    """Of this process; those that they start have the same."""
+    for path in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            change(int(path.name))
+
+
+def waited() -> float:
+    """s for which the calling thread could have run and had no processor; without the kernel's
+    account of that, s that have passed."""
+    try:
+        return 1e-9 * int(Path("/proc/thread-self/schedstat").read_text().split()[1])
+    except FileNotFoundError:
+        return time.monotonic()
 
 
 def may_return(niceness: int) -> bool:

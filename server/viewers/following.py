@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torqued.server.observation.reader import Batch, Reader
+from torqued.server.observation.standing import Standing
 
 #: Seconds between two looks at the ring: a fifth of what the smallest ring holds.
 LOOK = 0.02
@@ -36,15 +37,17 @@ class Stopping:
 
 
 class Following(Stopping):
-    """Polls a ring until it is told to stop."""
+    """Polls a ring until it is told to stop, standing back for the loop: a process of its own."""
 
     def __init__(self, reader: Reader, seconds: float = float("inf")) -> None:
         super().__init__(seconds)
         self.reader = reader
+        self._standing = Standing(reader.processor)
 
     def batches(self, pause: float = LOOK) -> Iterator[Batch]:
         """What comes, look by look; also where nothing came."""
         for _ in self.looks(pause):
+            self._standing.look(self.reader.backlog)
             yield self.reader.poll()
 
 
