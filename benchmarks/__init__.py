@@ -9,6 +9,7 @@ BENCHMARKS: dict[str, str] = {
     "kernels": "M, Ṁ, C, Γ and the recursive algorithms, beside Pinocchio in the same run",
     "rtt": "the round trip of a request, beside a bare ZeroMQ echo of the same bytes",
     "loop": "how late the loop's ticks are, beside a bare clock_nanosleep loop",
+    "record": "as many sessions of a large robot as there are, recorded at 1 kHz without a loss",
     "soak": "memory of a daemon over a million requests, sessions and ticks",
     "start": "import of the client beside its dependencies, start of a daemon",
     "batch": "many states in one request, beside single requests and Pinocchio",

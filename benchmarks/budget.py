@@ -46,6 +46,9 @@ LATENESS = {"idle": 1.2, "busy_interpreter": 1.2, "arrivals": 1.3}
 #: Highest ratio of lateness with the ring and its readers to that without, at p99, and most that
 #: they may add to the compute time of a tick, µs at p50.
 RING_LATENESS, RING_US = 1.05, 2.0
+#: Part of one processor that a recorder may take for all sessions that there may be, of a large
+#: robot, at 1 kHz; and part of its ticks that the loop has to make meanwhile.
+RECORDER_SHARE, RECORDED_RATE = 0.4, 0.99
 #: Highest ratio of `import torqued.client` to `import numpy, zmq, msgpack`.
 CLIENT_IMPORT = 1.2
 #: Longest starts of a daemon, s: from a filled cache of compiled code, and from an empty one.

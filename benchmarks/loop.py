@@ -10,7 +10,7 @@ the machine do is the same for both:
     spin               nothing, and the servo watches the clock before each deadline
     request_flood      another process sends requests without a pause, and the daemon answers them
 
-Then the servo that writes every tick for three readers beside one that does not (ring.py).
+Then the servo that writes every tick for all kinds of readers beside one that does not (ring.py).
 
 Latenesses of both are counted in the servo's own bins.
 """
@@ -49,6 +49,7 @@ from torqued.server.daemon import Daemon
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
+from torqued.server.worker.source import Source
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -56,8 +57,9 @@ if TYPE_CHECKING:
 PERIOD_NS = round(1e9 / RATE)
 SPIN_NS = 200_000  # in the condition with it
 
-#: Blocks of each contender and seconds of one.
+#: Blocks of each contender and seconds of one; and the same of turns with the ring.
 FULL, QUICK = (15, 1.0), (2, 0.2)
+FULL_RING, QUICK_RING = (150, 0.5), (2, 0.2)
 
 CONDITIONS = {
     "idle": "idle",
@@ -84,12 +86,13 @@ def run(args: argparse.Namespace) -> int:
     blocks, seconds = QUICK if args.quick else FULL
     bare_latenesses(PERIOD_NS, 1)  # compiles it
     figures: dict[str, Comparison] = {}
-    steps = (len(CONDITIONS) + 1) * blocks
+    turns, turn = QUICK_RING if args.quick else FULL_RING
+    steps = len(CONDITIONS) * blocks + turns
     with serving(console) as daemon, progress(console, steps) as report:
         for condition, title in CONDITIONS.items():
             with LOADS[condition](daemon):
                 figures[condition] = compare(daemon, condition, title, blocks, seconds, report)
-        ring = measure_ring(daemon, blocks, seconds, report)
+        ring = measure_ring(daemon, turns, turn, report)
     rows = list(figures.values())
     console.print(f"{machine}\n", markup=False)
     sheet("Lateness of ticks at 1 kHz, µs", "bare loop", rows, NOTES).print(console)
@@ -123,6 +126,7 @@ def serving(console: Console) -> Iterator[Daemon]:
             Endpoints(Path(folder), "chain20"),
             RATE,
             Safety(stale_after=1e6),
+            source=Source(None, {"robot": {"model": "chain20"}}),  # for viewers, who draw it
         )
         compile_with_progress(console, daemon.prepare)
         daemon.servo.stop(0)

@@ -37,6 +37,12 @@ class Running:
     started: float  # s, from its start until it was ready
 
 
+def processor_time(process: int) -> float:
+    """s that a process has computed, in user and kernel; proc(5)."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @contextlib.contextmanager
 def process(
     command: Sequence[str], log: Path, **environment: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -33,26 +35,45 @@ class Tally:
     def compute_histogram(self) -> Histogram:
         return Histogram(self.compute, self.longest_us)
 
+    def add(self, other: Tally) -> None:
+        self.bins += other.bins
+        self.compute += other.compute
+        self.longest_us = max(self.longest_us, other.longest_us)
+        self.max_us = max(self.max_us, other.max_us)
+        self.missed += other.missed
+
 
 def servo_block(daemon: Daemon, ticks: int, tally: Tally) -> None:
     """The servo with one session for that many ticks."""
-    servo, loop = daemon.servo, daemon.servo.shared.loop[0]
+    with served(daemon) as loop:
+        count_ticks(loop, ticks, tally)
+
+
+@contextmanager
+def served(daemon: Daemon) -> Iterator[Any]:
+    """The servo with one session; the loop's record."""
+    servo = daemon.servo
     in_its_thread(daemon, servo.start)
     with Client(daemon.endpoints.request, timeout=10.0) as client:
         hello = client.hello()
         with client.session("stream", want=["M", "C"]) as session:
             session.send(hello.neutral, np.ones(hello.nv))
-            time.sleep(SETTLE)
-            loop.latest = loop.longest = 0
-            before, missed = loop.lateness.copy(), int(loop.missed)
-            computed = loop.compute.copy()
-            time.sleep(ticks / RATE)
-            tally.bins += loop.lateness - before
-            tally.compute += loop.compute - computed
-            tally.longest_us = max(tally.longest_us, float(loop.longest) * 1e-3)
-            tally.missed += int(loop.missed) - missed
-            tally.max_us = max(tally.max_us, float(loop.latest) * 1e-3)
+            yield servo.shared.loop[0]
     in_its_thread(daemon, lambda: servo.stop(0))
+
+
+def count_ticks(loop: Any, ticks: int, tally: Tally) -> None:
+    """What the loop counts meanwhile, after a moment to settle."""
+    time.sleep(SETTLE)
+    loop.latest = loop.longest = 0
+    before, missed = loop.lateness.copy(), int(loop.missed)
+    computed = loop.compute.copy()
+    time.sleep(ticks / RATE)
+    tally.bins += loop.lateness - before
+    tally.compute += loop.compute - computed
+    tally.longest_us = max(tally.longest_us, float(loop.longest) * 1e-3)
+    tally.missed += int(loop.missed) - missed
+    tally.max_us = max(tally.max_us, float(loop.latest) * 1e-3)
 
 
 def in_its_thread(daemon: Daemon, task: Callable[[], object]) -> None:

@@ -41,15 +41,18 @@ class Standing:
             of_all_threads(lambda thread: os.sched_setaffinity(thread, others))
         self.is_idle = False
         self._may_return = may_return(self.niceness)
-        self._looked, self._waited = time.monotonic(), waited()
-        self._awake_until = 0.0
+        self._looked: float | None = None
+        self._waited = self._awake_until = 0.0
 
     def look(self, backlog: float) -> None:
         """To be called before each poll; `backlog` is the part of the ring that it will take."""
         now, in_all = time.monotonic(), waited()
-        passed, self._looked = now - self._looked, now
+        before, self._looked = self._looked, now
         # A reader that was stopped, or that slept, has not been kept from a processor.
         held_up, self._waited = in_all - self._waited, in_all
+        if before is None:
+            return  # what came before was its start
+        passed = now - before
         if held_up > HELD_UP:
             self._awake_until = now + WIDE_AWAKE
         safe = backlog * SAFE < passed and now > self._awake_until

@@ -59,9 +59,10 @@ class Foxglove:
             time = int(tick["time"]) + offset
             stamp = Timestamp(time // 10**9, time % 10**9)
             self._tell(session, ticks["status"], stamp, time)
-            self._transforms.log(
-                FrameTransforms(transforms=list(self._frames(tick["q"], stamp))), log_time=time
-            )
+            if self._transforms.has_sinks():  # that somebody has asked for
+                self._transforms.log(
+                    FrameTransforms(transforms=list(self._frames(tick["q"], stamp))), log_time=time
+                )
             self._send_joints(session, tick, stamp, time)
             self._send_numbers(session, tick, time)
 
@@ -80,6 +81,8 @@ class Foxglove:
         if session.number not in self._joints:
             topic = f"/{session.number}/joints"
             self._joints[session.number] = JointStatesChannel(topic, context=self._context)
+        if not self._joints[session.number].has_sinks():
+            return
         names = list(self.reader.robot["joints"])
         # Joints with one degree of freedom, as Foxglove has them; a base comes in /tf.
         last = min(len(names), tick["v"].size)
@@ -96,6 +99,8 @@ class Foxglove:
         if session.number not in self._numbers:
             topic = f"/{session.number}/{session.law}"
             self._numbers[session.number] = foxglove.Channel(topic, context=self._context)
+        if not self._numbers[session.number].has_sinks():
+            return
         numbers: dict[str, Any] = {
             "status": int(tick["status"]),
             "lateness_us": 1e-3 * int(tick["time"] - tick["deadline"]),

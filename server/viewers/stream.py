@@ -30,8 +30,9 @@ class Stream:
         self.rate = rate
         self.sent = 0
         self._due: dict[int, int] = {}  # by session: ns before which no tick is sent
+        self._topics: set[bytes] = set()  # beginnings that somebody has asked for
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._socket = self._context.socket(zmq.PUB)
+        self._socket = self._context.socket(zmq.XPUB)  # a PUB that tells what is asked for
         self._socket.sndhwm = QUEUE
         self._socket.linger = 0
         self._socket.bind(endpoint)
@@ -42,11 +43,15 @@ class Stream:
         self._context.term()
 
     def publish(self, batch: Batch) -> None:
+        """Send what somebody listens to: packing a tick takes longer than computing it."""
+        self._take_subscriptions()
         offset = since_1970()
         period = int(1e9 / self.rate)
         for number, ticks in batch.ticks.items():
             session = self.reader.sessions[number]
             topic = f"{self.reader.name}/{session.law}/{number}".encode()
+            if not topic.startswith(tuple(self._topics)):
+                continue
             for tick in ticks:
                 time = int(tick["time"])
                 due = self._due.get(number, 0)
@@ -57,6 +62,15 @@ class Stream:
                 body = msgpack.packb(self.values(session, tick))
                 self._socket.send_multipart([topic, body, f"{1e-9 * (time + offset):.6f}".encode()])
                 self.sent += 1
+
+    def _take_subscriptions(self) -> None:
+        """The first subscriber to a topic comes as a 1 before it, the last to leave as a 0."""
+        while self._socket.poll(0):
+            message = self._socket.recv()
+            if message[:1] == b"\x01":
+                self._topics.add(message[1:])
+            elif message[:1] == b"\x00":
+                self._topics.discard(message[1:])
 
     def values(self, session: SessionInfo, tick: Any) -> dict[str, Any]:
         """The numbers of a tick by name."""
