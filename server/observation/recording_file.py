@@ -34,6 +34,9 @@ from torqued.server.observation.records import SessionInfo
 
 #: Bytes of a chunk at the most; and s after which it is written, whatever it has.
 CHUNK_BYTES, CHUNK_SECONDS = 2**20, 0.5
+#: Bytes that one system call writes at the most. A kernel that is not built to be preempted copies
+#: them first when a loop wakes up there: 1 MiB made ticks up to 0.9 ms late.
+PIECE = 2**14
 ENCODING = "protobuf"
 
 
@@ -50,7 +53,7 @@ class Output:
     def write(self, data: bytes) -> int:
         left = memoryview(data)
         while left:
-            count = os.write(self._file, left)
+            count = os.write(self._file, left[:PIECE])
             left = left[count:]
             self.size += count
         return len(data)
