@@ -1,11 +1,13 @@
 """Viewers beside a daemon that serves a session: what Prometheus, PlotJuggler, Foxglove get."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 import urllib.parse
 import urllib.request
+from pathlib import Path
 
 import msgpack
 import pytest
@@ -14,6 +16,8 @@ from daemons import DaemonProcess, free_port
 from eventually import eventually
 from viewing import ROBOT, Driver, Viewer
 from websockets.sync.client import connect
+
+from torqued.server.observation.standing import NICENESS
 
 pytestmark = pytest.mark.slow
 
@@ -123,6 +127,16 @@ class TestPrometheus:
         finally:
             process.terminate()
             process.wait(60.0)
+
+
+@pytest.mark.parametrize("command", ["stream", "metrics", "foxglove"])
+def test_viewer_stands_back_with_all_of_its_threads(daemon, driver, command):
+    options = {"stream": ("--endpoint", "tcp://127.0.0.1:*")}
+    with Viewer(daemon, command, *options.get(command, ("--listen", "127.0.0.1:0"))) as viewer:
+        threads = [int(path.name) for path in Path(f"/proc/{viewer.process.pid}/task").iterdir()]
+        own = os.getpriority(os.PRIO_PROCESS, 0)
+        niceness = {os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}
+    assert len(threads) > 1 and niceness == {min(19, own + NICENESS)}
 
 
 def test_plotjuggler_gets_topic_map_and_time(daemon, driver):

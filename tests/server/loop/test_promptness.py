@@ -1,0 +1,117 @@
+"""What wakes a thread on time without a privilege, as the system has it afterwards."""
+
+import ctypes
+import os
+import struct
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from torqued.server.loop import promptness
+from torqued.server.loop.promptness import SLICE, exact_timers, short_slices
+from torqued.server.loop.realtime import realtime
+
+PR_GET_TIMERSLACK = 30
+SCHED_GETATTR = {"x86_64": 315, "aarch64": 275, "riscv64": 275}
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def slack():
+    """ns that timers of the calling thread may be late."""
+    return libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+
+
+def scheduling(thread):
+    """Policy, niceness and slice (ns) of a thread; sched_getattr(2). A Linux before 6.12 has no
+    slices to tell."""
+    attributes = struct.Struct("<IIQiIQQQ")
+    found = ctypes.create_string_buffer(attributes.size)
+    assert libc.syscall(SCHED_GETATTR[os.uname().machine], thread, found, attributes.size, 0) == 0
+    _, policy, _, niceness, _, runtime, *_ = attributes.unpack(found.raw)
+    return policy, niceness, runtime
+
+
+@pytest.fixture
+def in_thread():
+    """Calls something in a thread of its own, whose settings are not the tests'."""
+
+    def call(function):
+        results = []
+        thread = threading.Thread(target=lambda: results.append(function()))
+        thread.start()
+        thread.join()
+        return results[0]
+
+    return call
+
+
+def has_slices():
+    release = os.uname().release.split(".")
+    return (int(release[0]), int(release[1])) >= (6, 12)
+
+
+def test_timers_are_exact_afterwards(in_thread):
+    assert in_thread(slack) > 1
+    assert in_thread(lambda: (exact_timers(), slack())[1]) == 1
+
+
+def test_slices_are_short_afterwards_and_niceness_stays(in_thread):
+    def changed():
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 3)
+        why_not = short_slices()
+        return why_not, scheduling(0)
+
+    assert in_thread(changed) == ("", (os.SCHED_OTHER, 3, SLICE if has_slices() else 0))
+
+
+def test_another_thread_is_given_short_slices_by_its_id():
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        before = scheduling(thread.native_id)[2]
+        assert short_slices(thread.native_id) == ""
+        after = scheduling(thread.native_id)[2]
+        assert after == SLICE < before if has_slices() else after == before
+    finally:
+        done.set()
+        thread.join()
+
+
+def test_thread_of_another_class_stays_as_it_is(in_thread, monkeypatch):
+    def changed():
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+        return short_slices(), scheduling(0)[0]
+
+    assert in_thread(changed) == ("", os.SCHED_BATCH)
+
+
+def test_loop_and_its_io_thread_have_both_without_being_asked(in_thread):
+    done = threading.Event()
+    io_thread = threading.Thread(target=done.wait)
+    io_thread.start()
+    try:
+        found = in_thread(
+            lambda: (realtime(0, False, None, io_thread.native_id), slack(), scheduling(0)[2])
+        )
+        assert found == ({}, 1, SLICE if has_slices() else 0)
+        assert scheduling(io_thread.native_id)[2] == (SLICE if has_slices() else 0)
+    finally:
+        done.set()
+        io_thread.join()
+
+
+def test_refusal_is_in_the_report(in_thread, monkeypatch):
+    refusing = SimpleNamespace(prctl=libc.prctl, syscall=lambda *_: -1)
+    monkeypatch.setattr(promptness, "_libc", refusing)
+    monkeypatch.setattr(promptness.ctypes, "get_errno", lambda: 1)
+    report = in_thread(lambda: realtime(0, False, None))
+    assert report == {
+        "slices": "no short slices (Operation not permitted): ordinary threads may delay ticks"
+    }
+
+
+def test_machine_without_the_call_says_so(in_thread, monkeypatch):
+    monkeypatch.setattr(promptness, "SCHED_SETATTR", {})
+    assert "no number of sched_setattr" in in_thread(short_slices)

@@ -1,0 +1,84 @@
+"""`torqued stream` packs what somebody listens to, and nothing else."""
+
+from types import SimpleNamespace
+
+import msgpack
+import numpy as np
+import pytest
+import zmq
+from eventually import eventually
+
+from torqued.server.observation.layout import TICK_HEAD
+from torqued.server.observation.reader import Batch
+from torqued.server.observation.records import session_info
+from torqued.server.viewers.stream import Stream
+
+
+def info(number, law):
+    part = {"name": "tau", "shape": [2], "offset": TICK_HEAD.itemsize, "unit": "N m"}
+    return session_info(
+        {
+            **{"session": number, "law": law, "client": "me", "opened": 0.0, "closed": None},
+            **{"gains": {}, "state": [], "references": [], "outputs": [part]},
+            "record_bytes": TICK_HEAD.itemsize + 16,
+        }
+    )
+
+
+@pytest.fixture
+def reader():
+    sessions = {1: info(1, "pd"), 2: info(2, "gravity")}
+    return SimpleNamespace(name="arm", sessions=sessions, robot={"joints": ["a", "b"]})
+
+
+@pytest.fixture
+def stream(reader):
+    found = Stream(reader, "tcp://127.0.0.1:*", 1000.0)
+    yield found
+    found.close()
+
+
+class Ticks:
+    """Batches with one tick of each session, a period later each time."""
+
+    def __init__(self, reader):
+        self.reader, self.time = reader, 0
+
+    def __call__(self):
+        self.time += 2_000_000
+        found = Batch()
+        for number, session in self.reader.sessions.items():
+            tick = np.zeros(1, session.dtype)
+            tick["time"], tick["tau"] = self.time, (1.0, 2.0)
+            found.ticks[number] = tick
+        return found
+
+
+def test_nothing_is_packed_while_nobody_listens(stream, reader):
+    ticks = Ticks(reader)
+    for _ in range(10):
+        stream.publish(ticks())
+    assert stream.sent == 0
+
+
+def test_only_topics_that_were_asked_for_are_packed_and_only_while_they_are(stream, reader):
+    ticks = Ticks(reader)
+
+    def publish():
+        before = stream.sent
+        stream.publish(ticks())
+        return stream.sent - before
+
+    with zmq.Context() as context:
+        with context.socket(zmq.SUB) as socket:
+            socket.linger, socket.rcvtimeo = 0, 60_000
+            socket.connect(stream.endpoint)
+            socket.subscribe(b"arm/pd/")
+            assert eventually(publish) == 1
+            topic, body, _ = socket.recv_multipart()
+            assert topic == b"arm/pd/1" and msgpack.unpackb(body)["tau"] == {"a": 1.0, "b": 2.0}
+            socket.subscribe(b"")
+            eventually(lambda: publish() == 2)
+            socket.unsubscribe(b"")
+            eventually(lambda: publish() == 1)
+        eventually(lambda: publish() == 0)
