@@ -1,5 +1,5 @@
-"""All kinds of processes that read a ring, each where what it needs is installed: the recorder, the
-viewers with nobody connected to them, and two that take every tick and do nothing with it."""
+"""All processes that read a ring, each where what it needs is installed: the recorder, and the
+viewers with nobody connected to them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from subprocess import Popen
 
-from torqued.benchmarks import ring_reader
 from torqued.benchmarks.processes import NotStarted, process
 from torqued.server.daemon import Daemon
 
@@ -33,8 +32,7 @@ def readers(daemon: Daemon) -> Iterator[dict[str, int]]:
     """Processes that read the daemon's ring: their ids, by what they are."""
     name, folder = daemon.endpoints.name, daemon.endpoints.folder
     out = folder / "recorded"
-    plain = [sys.executable, str(ring_reader.__file__), name, str(folder)]
-    commands = {f"reader {k}": plain for k in (1, 2)}
+    commands: dict[str, list[str]] = {}
     for command, (package, options) in COMMANDS.items():
         if importlib.util.find_spec(package):
             start = [sys.executable, "-m", "torqued.server.cli.main", command, "--robot", name]

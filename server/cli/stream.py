@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         flush=True,
     )
     try:
-        for batch in following.batches(0.01):
+        for batch in following.batches():
             stream.publish(batch)
     finally:
         stream.close()
