@@ -1,5 +1,7 @@
-"""`torqued bench rtt`, `loop`, `soak` and `start` from the outside, in their shortest form."""
+"""`torqued bench rtt`, `loop`, `record`, `soak` and `start` from the outside, in their shortest
+form."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -9,7 +11,9 @@ import pytest
 
 from torqued.benchmarks.loop import CONDITIONS
 from torqued.benchmarks.memory_rtt import ROWS
+from torqued.benchmarks.ring_readers import COMMANDS
 from torqued.server.cli.main import main
+from torqued.server.loop.records import MOST_SESSIONS
 
 pytestmark = pytest.mark.slow
 
@@ -26,6 +30,7 @@ GROWTH = {"work", "count", "seconds", "before_kib", "after_kib", "growth_kib"}
 OPTIONS = {
     "rtt": ("--quick", "--plot", "plots"),
     "loop": ("--quick", "--plot", "plots"),
+    "record": ("--quick",),
     "soak": ("--requests", "500", "--sessions", "3", "--ticks", "100"),
     "start": ("--quick",),
 }
@@ -93,6 +98,24 @@ def test_loop_has_both_contenders_under_every_condition(short, condition):
     assert set(figure) == LOOP
     assert figure["ratio_p99"] == pytest.approx(figure["p99_us"] / figure["bare_p99_us"])
     assert figure["ticks"] > 0
+
+
+def test_loop_has_the_ring_with_all_readers_that_are_installed(short):
+    figure = short("loop").json["ring"]
+    assert figure["turns"] == 2 and figure["ticks"] > 0
+    assert set(figure["readers"]) == {
+        command for command, (package, _) in COMMANDS.items() if importlib.util.find_spec(package)
+    }
+    assert figure["added_us"] == figure["compute_p50_us"] - figure["off_compute_p50_us"]
+    assert figure["ratio_p99"] > 0.0 and figure["ratio_by_chance"] > 0.0
+
+
+def test_record_tells_losses_by_the_numbers_of_ticks(short):
+    figure = short("record").json["record"]
+    assert figure["lost"] == figure["gaps"]  # none, where the machine gives the recorder time
+    assert figure["recorded"] >= MOST_SESSIONS * figure["ticks"] - figure["lost"] > 0
+    assert figure["sent"] > 0 and figure["share"] > 0.0 and figure["megabytes"] > 0.0
+    assert figure["compute_us"][0] <= figure["compute_us"][1]
 
 
 @pytest.mark.parametrize("work", ["requests", "sessions", "ticks"])
