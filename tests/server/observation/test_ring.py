@@ -13,6 +13,7 @@ from written_ring import Written, per_ring, session
 from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import cursor as cursors
 from torqued.server.observation import ring as rings
+from torqued.server.observation.directory import Directory
 from torqued.server.observation.layout import HEADER_BYTES, MARKS, TICK, TICK_HEAD
 from torqued.server.observation.reader import Reader, ReaderError
 from torqued.server.observation.ring import Ring, RingError, is_in_memory, remove_orphans
@@ -253,3 +254,9 @@ def test_last_closed_sessions_stay_in_the_directory(written, endpoints):
     found = Reader("robot", endpoints.folder).sessions
     assert {1, 2, 99} <= set(found) and 10 not in found
     assert found[99].closed is not None and found[1].closed is None
+
+
+def test_directory_tells_which_processor_is_the_loops(written, endpoints):
+    assert Reader("robot", endpoints.folder).processor is None
+    Directory(endpoints, written.ring, processor=3).opened(1, session(1, 5))
+    assert Reader("robot", endpoints.folder).processor == 3
