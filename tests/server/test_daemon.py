@@ -29,6 +29,7 @@ from torqued.kernels.compilation.jit import ENTRIES
 from torqued.server import daemon as daemon_module
 from torqued.server import kernels_needed
 from torqued.server.cli.ping import progress
+from torqued.server.observation.reader import Reader
 from torqued.server.requests.operations import OPERATIONS
 
 pytestmark = pytest.mark.slow
@@ -102,8 +103,9 @@ def test_start_tells_what_a_person_wants_to_know(daemon, client):
 
 def test_asking_for_realtime_is_answered_with_what_was_granted(another):
     process = another("--robot", "chain2", "--priority", "1", "--cpu", "0").start()
-    with process.client() as client:
+    with process.client() as client, Reader(process.name, process.folder) as reader:
         settings = client.hello().realtime
+        assert reader.processor == 0  # which readers leave to the loop
     assert settings["priority"].startswith(("SCHED_FIFO 1", "not granted"))
     assert settings["io_thread"].startswith(("SCHED_FIFO 1", "not granted"))
     assert settings["cpu"].startswith(("pinned to 0", "not pinned"))
