@@ -59,14 +59,15 @@ class Foxglove:
             time = int(tick["time"]) + offset
             stamp = Timestamp(time // 10**9, time % 10**9)
             self._tell(session, ticks["status"], stamp, time)
-            if self._transforms.has_sinks():  # that somebody has asked for
-                self._transforms.log(
-                    FrameTransforms(transforms=list(self._frames(tick["q"], stamp))), log_time=time
-                )
+            self._transforms.log(
+                FrameTransforms(transforms=list(self._frames(tick["q"], stamp))), log_time=time
+            )
             self._send_joints(session, tick, stamp, time)
             self._send_numbers(session, tick, time)
 
     def _frames(self, q: Any, stamp: Timestamp) -> Any:
+        if not self._transforms.has_sinks():
+            return  # nobody has asked for them
         for name, (position, turn) in frame_poses(self.robot, q).items():
             x, y, z = position.tolist()
             yield FrameTransform(
@@ -81,13 +82,13 @@ class Foxglove:
         if session.number not in self._joints:
             topic = f"/{session.number}/joints"
             self._joints[session.number] = JointStatesChannel(topic, context=self._context)
-        if not self._joints[session.number].has_sinks():
-            return
         names = list(self.reader.robot["joints"])
         # Joints with one degree of freedom, as Foxglove has them; a base comes in /tf.
         last = min(len(names), tick["v"].size)
         q, v = tick["q"][-last:], tick["v"][-last:]
         tau = tick["tau"][-last:] if "tau" in (tick.dtype.names or ()) else np.zeros(last)
+        if not self._joints[session.number].has_sinks():
+            return
         joints = [
             JointState(name=name, position=float(a), velocity=float(b), effort=float(c))
             for name, a, b, c in zip(names[-last:], q, v, tau, strict=True)

@@ -28,7 +28,8 @@ def info(number, law):
 @pytest.fixture
 def reader():
     sessions = {1: info(1, "pd"), 2: info(2, "gravity")}
-    return SimpleNamespace(name="arm", sessions=sessions, robot={"joints": ["a", "b"]})
+    robot = {"joints": ["a", "b"], "base": "fixed", "nq": 2, "nv": 2}
+    return SimpleNamespace(name="arm", sessions=sessions, robot=robot)
 
 
 @pytest.fixture
