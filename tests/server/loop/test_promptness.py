@@ -9,12 +9,21 @@ from types import SimpleNamespace
 import pytest
 
 from torqued.server.loop import promptness
-from torqued.server.loop.promptness import SLICE, exact_timers, short_slices
+from torqued.server.loop.promptness import SCHED_SETATTR, SLICE, exact_timers, short_slices
 from torqued.server.loop.realtime import realtime
 
 PR_GET_TIMERSLACK = 30
 SCHED_GETATTR = {"x86_64": 315, "aarch64": 275, "riscv64": 275}
+ATTRIBUTES = struct.Struct("<IIQiIQQQ")
 libc = ctypes.CDLL(None, use_errno=True)
+
+
+def make_ordinary():
+    """The calling thread, which has inherited what some test before asked for."""
+    assert libc.prctl(promptness.PR_SET_TIMERSLACK, ctypes.c_ulong(50_000), 0, 0, 0) == 0
+    number = SCHED_SETATTR[os.uname().machine]
+    default = ATTRIBUTES.pack(ATTRIBUTES.size, os.SCHED_OTHER, 0, 0, 0, 0, 0, 0)
+    assert libc.syscall(number, 0, default, 0) == 0
 
 
 def slack():
@@ -25,10 +34,9 @@ def slack():
 def scheduling(thread):
     """Policy, niceness and slice (ns) of a thread; sched_getattr(2). A Linux before 6.12 has no
     slices to tell."""
-    attributes = struct.Struct("<IIQiIQQQ")
-    found = ctypes.create_string_buffer(attributes.size)
-    assert libc.syscall(SCHED_GETATTR[os.uname().machine], thread, found, attributes.size, 0) == 0
-    _, policy, _, niceness, _, runtime, *_ = attributes.unpack(found.raw)
+    found = ctypes.create_string_buffer(ATTRIBUTES.size)
+    assert libc.syscall(SCHED_GETATTR[os.uname().machine], thread, found, ATTRIBUTES.size, 0) == 0
+    _, policy, _, niceness, _, runtime, *_ = ATTRIBUTES.unpack(found.raw)
     return policy, niceness, runtime
 
 
@@ -38,12 +46,24 @@ def in_thread():
 
     def call(function):
         results = []
-        thread = threading.Thread(target=lambda: results.append(function()))
+        thread = threading.Thread(target=lambda: (make_ordinary(), results.append(function())))
         thread.start()
         thread.join()
         return results[0]
 
     return call
+
+
+@pytest.fixture
+def other():
+    """The id of a thread that waits."""
+    ready, done = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: (make_ordinary(), ready.set(), done.wait()))
+    thread.start()
+    ready.wait()
+    yield thread.native_id
+    done.set()
+    thread.join()
 
 
 def has_slices():
@@ -65,21 +85,14 @@ def test_slices_are_short_afterwards_and_niceness_stays(in_thread):
     assert in_thread(changed) == ("", (os.SCHED_OTHER, 3, SLICE if has_slices() else 0))
 
 
-def test_another_thread_is_given_short_slices_by_its_id():
-    done = threading.Event()
-    thread = threading.Thread(target=done.wait)
-    thread.start()
-    try:
-        before = scheduling(thread.native_id)[2]
-        assert short_slices(thread.native_id) == ""
-        after = scheduling(thread.native_id)[2]
-        assert after == SLICE < before if has_slices() else after == before
-    finally:
-        done.set()
-        thread.join()
+def test_another_thread_is_given_short_slices_by_its_id(other):
+    before = scheduling(other)[2]
+    assert short_slices(other) == ""
+    after = scheduling(other)[2]
+    assert after == SLICE < before if has_slices() else after == before
 
 
-def test_thread_of_another_class_stays_as_it_is(in_thread, monkeypatch):
+def test_thread_of_another_class_stays_as_it_is(in_thread):
     def changed():
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
         return short_slices(), scheduling(0)[0]
@@ -87,19 +100,10 @@ def test_thread_of_another_class_stays_as_it_is(in_thread, monkeypatch):
     assert in_thread(changed) == ("", os.SCHED_BATCH)
 
 
-def test_loop_and_its_io_thread_have_both_without_being_asked(in_thread):
-    done = threading.Event()
-    io_thread = threading.Thread(target=done.wait)
-    io_thread.start()
-    try:
-        found = in_thread(
-            lambda: (realtime(0, False, None, io_thread.native_id), slack(), scheduling(0)[2])
-        )
-        assert found == ({}, 1, SLICE if has_slices() else 0)
-        assert scheduling(io_thread.native_id)[2] == (SLICE if has_slices() else 0)
-    finally:
-        done.set()
-        io_thread.join()
+def test_loop_and_its_io_thread_have_both_without_being_asked(in_thread, other):
+    found = in_thread(lambda: (realtime(0, False, None, other), slack(), scheduling(0)[2]))
+    assert found == ({}, 1, SLICE if has_slices() else 0)
+    assert scheduling(other)[2] == (SLICE if has_slices() else 0)
 
 
 def test_refusal_is_in_the_report(in_thread, monkeypatch):
