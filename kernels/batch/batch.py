@@ -66,8 +66,8 @@ class Batch(StackedQuantities):
         coordinates: Any = "native",
     ) -> Array:
         """τ = M a + C v + g − Σ Jᵀ f_ext, (N, nv); wrenches are (N, 6) by frame."""
-        q, (v, a), n = self._state(q, v=v, a=a)
-        frames, wrenches = self._stacks.wrenches(f_ext, n)
+        q, (v, a), state = self._state(q, v=v, a=a)
+        frames, wrenches = self._stacks.wrenches(f_ext, len(q))
 
         def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
             return COMPILED.batch_inverse_dynamics(handle, *x[:3], frames, w, *part, *y)
@@ -75,8 +75,8 @@ class Batch(StackedQuantities):
         def one(robot: Robot, k: int) -> Sequence[Any]:
             return [robot.inverse_dynamics(q[k], v[k], a[k], f_ext and at(f_ext, k))]
 
-        w = padded(wrenches, max(n, WIDTH))
-        return self._vectors(wide, q, [v, a], out, one)
+        w = padded(wrenches, max(len(q), WIDTH))
+        return self._vectors(state, wide, out, one)
 
     @several_at_once
     def forward_dynamics(
@@ -92,8 +92,8 @@ class Batch(StackedQuantities):
         """Accelerations (N, nv) under torques tau and external wrenches."""
         if self.robot.tree.follows:
             return self.each("forward_dynamics", q, v, tau, f_ext, out=out)  # type: ignore[no-any-return]
-        q, (v, tau), n = self._state(q, v=v, tau=tau)
-        frames, wrenches = self._stacks.wrenches(f_ext, n)
+        q, (v, tau), state = self._state(q, v=v, tau=tau)
+        frames, wrenches = self._stacks.wrenches(f_ext, len(q))
 
         def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
             return COMPILED.batch_forward_dynamics(handle, *x[:3], frames, w, *part, *y)
@@ -101,8 +101,8 @@ class Batch(StackedQuantities):
         def one(robot: Robot, k: int) -> Sequence[Any]:
             return [robot.forward_dynamics(q[k], v[k], tau[k], f_ext and at(f_ext, k))]
 
-        w = padded(wrenches, max(n, WIDTH))
-        return self._vectors(wide, q, [v, tau], out, one)
+        w = padded(wrenches, max(len(q), WIDTH))
+        return self._vectors(state, wide, out, one)
 
     @several_at_once
     def solve_mass(
@@ -111,9 +111,9 @@ class Batch(StackedQuantities):
         """x with M(q) x = b; b is (N, nv) or (N, nv, k), and so is x."""
         if self.robot.tree.follows:
             return self.each("solve_mass", q, b, out=out)  # type: ignore[no-any-return]
-        q, _, n = self._state(q)
+        q, _, state = self._state(q)
         columns = np.shape(b)[2:3] if np.ndim(b) == 3 else ()
-        b = self._stacks.rows("b", b, n, self.robot.nv, *columns)
+        b = self._stacks.rows("b", b, len(q), self.robot.nv, *columns)
         result = result_array("out", out, b.shape, [q, b])
         rows = b[:, None, :] if b.ndim == 2 else b.swapaxes(1, 2)
         found = np.empty(rows.shape) if b.ndim == 3 else result.reshape(rows.shape)
@@ -126,13 +126,13 @@ class Batch(StackedQuantities):
             return [x[None] if x.ndim == 1 else x.T]
 
         with filled_with_nan(result):
-            self._compute(wide, [q, np.ascontiguousarray(rows)], [found], one)
+            self._compute(state, wide, [q, np.ascontiguousarray(rows)], [found], one)
         if b.ndim == 3:
             result[...] = found.swapaxes(1, 2)
         return result
 
     def _product(self, name: str, factor: int, q: Any, v: Any, w: Any, out: Any) -> Array:
-        q, (v, w), _ = self._state(q, v=v, w=w)
+        q, (v, w), state = self._state(q, v=v, w=w)
 
         def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
             return COMPILED.batch_product(handle, factor, *x, *part, *y)
@@ -141,7 +141,7 @@ class Batch(StackedQuantities):
             given = (q[k], w[k]) if factor == MASS else (q[k], v[k], w[k])
             return [getattr(robot, name)(*given)]
 
-        return self._vectors(wide, q, [v, w], out, one)
+        return self._vectors(state, wide, out, one)
 
     @several_at_once
     def mass_product(
@@ -178,7 +178,8 @@ class Batch(StackedQuantities):
         representation, point = rest
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         records = self.robot.frame_table.records((frame,), point)
-        q, (v, a), n = self._state(q, v=v, a=a)
+        q, (v, a), state = self._state(q, v=v, a=a)
+        n = len(q)
         result = result_array("out", out, (n, 6), [q, v, a])
         found = [np.empty((n, 1, 6)), np.empty((n, 1, 6))]
         found[which] = result[:, None]
@@ -193,7 +194,7 @@ class Batch(StackedQuantities):
 
         with filled_with_nan(result):
             taken = [self._stacks.q(q), self._stacks.v(v), self._stacks.v(a)]
-            self._compute(wide, taken, found, one)
+            self._compute(state, wide, taken, found, one)
         return result
 
     @several_at_once

@@ -9,7 +9,7 @@ import numpy as np
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.slices import Desk, Slices
-from torqued.kernels.batch.stacks import Stacks, of_state, padded, result_array
+from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded, result_array
 from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.wide import WIDTH
@@ -33,22 +33,23 @@ class WideComputation(StateByState):
         super().__init__(robot, slices, narrow)
         self._stacks = Stacks(robot.tree, robot.frame_table)
 
-    def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], int]:
-        """Configurations, other arguments (N, nv) by name, and how many there are."""
-        q = self._stacks.own_q(q)
-        rest = [self._stacks.rows(name, x, len(q), self.robot.nv) for name, x in given.items()]
-        return q, rest, len(q)
+    def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], Given]:
+        """Configurations, other arguments (N, nv) by name, and both together for `_compute`."""
+        found = self._stacks.state(q, **given)
+        q, *rest = found.stacks.values()
+        return q, rest, found
 
     def _compute(
         self,
+        state: Given,
         wide: Wide,
         inputs: Sequence[Array],
         outs: Sequence[Array],
         one: One,
     ) -> None:
         """Fill `outs`: several states at once by `wide(handle, inputs, outs, first, last)`, and
-        those of a chunk that it gives up on by `one(robot, k)`."""
-        count = len(inputs[0])
+        those of a chunk that it gives up on by `one(robot, k)`. Refuses wrong states."""
+        count = state.count
 
         def one_by_one(desk: Desk, first: int, last: int) -> None:
             for k in range(first, min(last, count)):
@@ -64,6 +65,7 @@ class WideComputation(StateByState):
         found = [np.empty((WIDTH, *x.shape[1:])) for x in outs] if few else outs
 
         def several(desk: Desk, first: int, last: int) -> None:
+            self._stacks.require_right(state, first, last)
             last = max(last, WIDTH)
             while first < last:
                 given_up = wide(desk.wide.handle, given, found, min(first, last - WIDTH), last)
@@ -79,18 +81,18 @@ class WideComputation(StateByState):
 
     def _vectors(
         self,
+        state: Given,
         wide: Wide,
-        q: Array,
-        inputs: Sequence[Array],
         out: Any,
         one: One,
     ) -> Array:
         """A result (N, nv), from arrays in the robot's coordinates."""
         tree = self.robot.tree
+        q, *inputs = state.stacks.values()
         result = result_array("out", out, (len(q), tree.nv), [q, *inputs])
         with filled_with_nan(result):
             if not tree.follows:
-                self._compute(wide, [q, *inputs], [result], one)
+                self._compute(state, wide, [q, *inputs], [result], one)
                 return result
             free, apart = np.empty((len(q), tree.nv_free)), {}
 
@@ -100,7 +102,7 @@ class WideComputation(StateByState):
                 return [0.0]
 
             taken = [self._stacks.q(q), *map(self._stacks.v, inputs)]
-            self._compute(wide, taken, [free], set_apart)
+            self._compute(state, wide, taken, [free], set_apart)
             self._stacks.projected("vector", free, result)
             for k, found in apart.items():
                 result[k] = found

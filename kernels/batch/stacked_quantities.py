@@ -86,7 +86,8 @@ class StackedQuantities(WideComputation):
         records = self.robot.frame_table.records(frames, point, field="frames")
         flags = checked_want(want, frames)
         given = {} if v is None else {"v": v}
-        q, rest, n = self._state(q, **given)
+        q, rest, state = self._state(q, **given)
+        n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
         own = {x: (n, *sized(QUANTITIES[x], tree.nv, len(records))) for x in want}
         results = {
@@ -119,7 +120,8 @@ class StackedQuantities(WideComputation):
         with filled_with_nan(*results.values()):
             q_free, v_free = stacks.q(q), stacks.v(v)
             if several:
-                self._compute(wide, [q_free, v_free], [free[name] for name in several], one)
+                outs = [free[name] for name in several]
+                self._compute(state, wide, [q_free, v_free], outs, one)
             if "Gamma" in results:
                 self.each("christoffel", q, out=results["Gamma"])
             for name, array in free.items():

@@ -7,6 +7,7 @@ it and `state` set.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,35 +35,62 @@ def of_state(error: TorquedError, k: int) -> TorquedError:
     return named
 
 
+@dataclass(frozen=True)
+class Given:
+    """What a batch was given of each state, by the names of arguments; q is the first of them."""
+
+    stacks: Mapping[str, Array]
+
+    @property
+    def count(self) -> int:
+        """How many states there are."""
+        return len(self.stacks["q"])
+
+
+#: Where none are.
+NO_QUATERNIONS = np.empty(0, np.int64)
+
+
 class Stacks:
     """What goes into a batch, for one robot."""
 
     def __init__(self, tree: FreeTree, frames: FrameTable) -> None:
         self._tree, self._frames = tree, frames
+        self._quaternions = np.array([start for _, start in tree.quaternions], np.int64)
 
-    def own_q(self, q: Any) -> Array:
-        """Configurations (N, nq), N at least 1, each finite and with unit quaternions."""
-        rows = self.rows("q", q, None, self._tree.nq)
-        for _, start in self._tree.quaternions:
-            norms = np.linalg.norm(rows[:, start : start + 4], axis=1)
-            wrong = np.flatnonzero(~(np.abs(norms - 1.0) <= QUATERNION_TOLERANCE))
-            if len(wrong):
-                k = int(wrong[0])
-                try:
-                    self._tree.own_q(rows[k])
-                except InputError as error:
-                    raise of_state(error, k) from None
-        return rows
+    def state(self, q: Any, **given: Any) -> Given:
+        """Configurations (N, nq), N at least 1, and other arguments (N, nv) by name. Whether their
+        numbers can be taken is asked slice by slice (`require_right`)."""
+        tree = self._tree
+        stacks = {"q": _counted("q", _floats("q", q, (tree.nq,)), None)}
+        for name, x in given.items():
+            stacks[name] = _counted(name, _floats(name, x, (tree.nv,)), len(stacks["q"]))
+        return Given(stacks)
 
-    def rows(self, name: str, value: Any, count: int | None, *shape: int) -> Array:
-        """Finite numbers (count, *shape); any count above 0 where it is None."""
-        stack = _floats(name, value, shape)
-        if count is None and len(stack) == 0:
-            raise InputError(f"{name}: no states, expected at least one", name, 0, "one or more")
-        if count is not None and len(stack) != count:
-            wanted = f"{count} states"
-            message = f"{name}: {len(stack)} states, but q has {count}"
-            raise InputError(message, name, len(stack), wanted)
+    def require_right(self, given: Given, first: int, last: int) -> None:
+        """Refuse the first state of a slice with a number that is not finite, or a quaternion in q
+        that is none. Here, beside the computation: numbers that have to be fetched for one are
+        there for the other, and threads share the work."""
+        found = []
+        for name, stack in given.stacks.items():
+            starts = self._quaternions if name == "q" else NO_QUATERNIONS
+            k = COMPILED.first_wrong_row(stack, starts, QUATERNION_TOLERANCE, first, last)
+            if k >= 0:
+                found.append((k, name))
+        if not found:
+            return
+        k, name = min(found, key=lambda wrong: wrong[0])
+        try:
+            if name == "q":
+                self._tree.own_q(given.stacks[name][k])
+            else:
+                numbers(name, given.stacks[name][k], (self._tree.nv,))
+        except InputError as error:
+            raise of_state(error, k) from None
+
+    def rows(self, name: str, value: Any, count: int, *shape: int) -> Array:
+        """Finite numbers (count, *shape)."""
+        stack = _counted(name, _floats(name, value, shape), count)
         if not all_finite(stack.reshape(len(stack), -1)):
             good = np.isfinite(stack.reshape(len(stack), -1)).all(axis=1)
             k = int(np.argmin(good))
@@ -120,6 +148,17 @@ class Stacks:
         out = np.empty((len(rows), n))
         COMPILED.project_rows(mimics.v_index, mimics.multiplier, rows, out)
         return out.reshape(*free.shape[:-1], n)
+
+
+def _counted(name: str, stack: Array, count: int | None) -> Array:
+    """As many as there are states; any count above 0 where it is None."""
+    if count is None and len(stack) == 0:
+        raise InputError(f"{name}: no states, expected at least one", name, 0, "one or more")
+    if count is not None and len(stack) != count:
+        wanted = f"{count} states"
+        message = f"{name}: {len(stack)} states, but q has {count}"
+        raise InputError(message, name, len(stack), wanted)
+    return stack
 
 
 def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Array:

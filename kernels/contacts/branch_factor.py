@@ -11,9 +11,16 @@ from __future__ import annotations
 
 import math
 
-from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.compilation.jit import exact_kernel, kernel
 from torqued.kernels.dynamics.articulated import NOISE, OK, SINGULAR
-from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, store4
+from torqued.kernels.primitives.lanes import LANES, add_scaled4, keep4, load4, store4
+
+
+@exact_kernel
+def divided(x, divisor):
+    """x / divisor, with a division that need not wait for x: numbers of a solve come one from the
+    other, those of the factor are there."""
+    return x * (1.0 / divisor)
 
 
 @kernel
@@ -21,9 +28,11 @@ def subtract_row(L, target, source, factor, first, last):
     """L[target, first:last] −= factor · L[source, first:last]."""
     n = L.shape[1]
     j = first
-    while j + LANES <= last:
-        x = add_scaled4(load4(L, target * n + j), load4(L, source * n + j), -factor)
-        store4(L, target * n + j, x)
+    while j < last and j + LANES <= n:
+        # From `last` on nothing is subtracted: stretches are short, and their ends would take
+        # longer number by number.
+        row = keep4(load4(L, source * n + j), last - j)
+        store4(L, target * n + j, add_scaled4(load4(L, target * n + j), row, -factor))
         j += LANES
     while j < last:
         L[target, j] -= factor * L[source, j]
@@ -86,8 +95,8 @@ def half_solve(work, L, x):
     for k in range(L.shape[0] - 1, -1, -1):
         if x[k] == 0.0:  # a row of G is zero off its path, and stays so
             continue
-        x[k] /= L[k, k]
-        factor = x[k]
+        factor = divided(x[k], L[k, k])
+        x[k] = factor
         b = work.body_of[k]
         last = k
         while b >= 0:
@@ -116,4 +125,4 @@ def finish_solve(work, L, x):
             b = work.bodies[b].above
             if b >= 0:
                 last = work.bodies[b].column + work.bodies[b].columns
-        x[k] = total / L[k, k]
+        x[k] = divided(total, L[k, k])

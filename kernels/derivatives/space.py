@@ -19,7 +19,8 @@ from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Memory, R
 from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import Work
 
-#: Columns of the path from the root to the current body, four side by side, as `PATH` has them.
+#: Columns of the path from the root to the current body, four side by side. Bodies are in
+#: depth-first order, so writing column c at position depth(c) leaves exactly its ancestors before.
 DERIVATIVE_PATH = np.dtype(
     [
         ("S", "f8", (6, LANES)),
@@ -112,7 +113,8 @@ def derivative_space(work: Work) -> Memory[DerivativeSpace, SpaceSizes]:
     n = len(work.columns)
     strips = -(-n // LANES)
     padded = -(-n // (2 * LANES)) * 2 * LANES
-    sizes = SpaceSizes(len(work.bodies), n, len(work.path), padded, strips)
+    deepest = int(max(work.bodies["depth"] + work.bodies["columns"], default=0))
+    sizes = SpaceSizes(len(work.bodies), n, -(-deepest // LANES) + 1, padded, strips)
     memory = SPACE_LAYOUT.allocate(sizes)
     related = related_columns(work)
     for strip in range(strips):

@@ -3,8 +3,9 @@
     F1 = I^C Ṡ_j + B^C S_j,   F2 = I^C S_j,   F3 = (B^C)ᵀ S_j           lines 9-11
     C_ij = S_iᵀ F1,   C_ji = Ṡ_iᵀ F2 + S_iᵀ F3,   M_ij = S_iᵀ F2          lines 17-19
 
-The paper moves F1, F2, F3 from body to body; in a common frame they stay as they are. With the
-factor of eq. 10, F3 has no linear part (`spatial.coriolis_factor`).
+The paper moves F1, F2, F3 from body to body; in a common frame they stay as they are, and all pairs
+follow in tiles (pairs.py). With the factor of eq. 10, F3 has no linear part
+(`spatial.coriolis_factor`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,24 @@ from torqued.kernels.dynamics.composite import (
     composite_skew,
     skew_times,
 )
-from torqued.kernels.dynamics.crba import project, scatter_symmetric
-from torqued.kernels.dynamics.kinematics import enter_path, enter_path_rates, move, place
-from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, scale4, store4
+from torqued.kernels.dynamics.crba import add_rotor_inertias
+from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.pairs import (
+    ZERO_TILE,
+    add_tiles,
+    load_rows3,
+    load_rows6,
+    on_diagonal,
+    put_tile,
+    put_tiles,
+    reach,
+    tile6,
+    tile9,
+    tile_start,
+)
+from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
-    ZERO3,
     add6,
     dot,
     dot6,
@@ -29,111 +42,92 @@ from torqued.kernels.primitives.spatial import (
     factor_transposed_times,
     inertia_times,
 )
-from torqued.kernels.primitives.tuples import load6, load10, load12, load15
-from torqued.kernels.primitives.workspace import block_of, lane_of, open_work
+from torqued.kernels.primitives.tuples import (
+    load3,
+    load6,
+    load10,
+    load12,
+    load15,
+    store_column3,
+    store_column6,
+)
+from torqued.kernels.primitives.workspace import open_work
 
 
 @kernel
-def project_block(block, F1, F2, F3):
-    """M_ic, C_ic and C_ci for the four columns i of a path block, given F1, F2, F3 of column c."""
-    x = load4(block.S, 0)
-    m, upper, lower = scale4(x, F2[0]), scale4(x, F1[0]), scale4(x, F3[0])
-    x = load4(block.S, 4)
-    m, upper = add_scaled4(m, x, F2[1]), add_scaled4(upper, x, F1[1])
-    lower = add_scaled4(lower, x, F3[1])
-    x = load4(block.S, 8)
-    m, upper = add_scaled4(m, x, F2[2]), add_scaled4(upper, x, F1[2])
-    lower = add_scaled4(lower, x, F3[2])
-    for r in range(3, 6):
-        x = load4(block.S, 4 * r)
-        m, upper = add_scaled4(m, x, F2[r]), add_scaled4(upper, x, F1[r])
-    for r in range(6):
-        lower = add_scaled4(lower, load4(block.Sdot, 4 * r), F2[r])
-    return m, upper, lower
+def fill_forces(work):
+    """F2, F1 and F3 of every column, in this order, in F; needs place, move, composite_factors."""
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        inertia = load10(work.states[b].I)
+        factor = load12(work.states[b].B)
+        for c in range(body.column, body.column + body.columns):
+            S = load6(work.columns[c].S)
+            F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
+            store_column6(work.F, 0, c, inertia_times(inertia, S))
+            store_column6(work.F, 6, c, F1)
+            store_column3(work.F, 12, c, factor_transposed_times(factor, S))
 
 
 @kernel
-def put_outer(i, c, m, upper, rate, M, Mdot, C):
-    M[i, c] = m
-    C[i, c] = upper
-    Mdot[i, c] = rate
-
-
-@kernel
-def put_inner(i, c, m, lower, rate, M, Mdot, C):
-    M[c, i] = m
-    C[c, i] = lower
-    Mdot[c, i] = rate
-
-
-@kernel
-def fill_pairs(work, count, c, F1, F2, F3, M, Mdot, C):
-    """Entries of column c with the first `count` columns of the path."""
-    row = c * M.shape[1]
-    for b in range(block_of(count)):
-        block = work.path[b]
-        m, upper, lower = project_block(block, F1, F2, F3)
-        rate = add_scaled4(lower, upper, 1.0)
-        i0, i1, i2, i3 = block.column[0], block.column[1], block.column[2], block.column[3]
-        put_outer(i0, c, m[0], upper[0], rate[0], M, Mdot, C)
-        put_outer(i1, c, m[1], upper[1], rate[1], M, Mdot, C)
-        put_outer(i2, c, m[2], upper[2], rate[2], M, Mdot, C)
-        put_outer(i3, c, m[3], upper[3], rate[3], M, Mdot, C)
-        if i3 - i0 == 3:
-            store4(M, row + i0, m)
-            store4(C, row + i0, lower)
-            store4(Mdot, row + i0, rate)
-        else:
-            put_inner(i0, c, m[0], lower[0], rate[0], M, Mdot, C)
-            put_inner(i1, c, m[1], lower[1], rate[1], M, Mdot, C)
-            put_inner(i2, c, m[2], lower[2], rate[2], M, Mdot, C)
-            put_inner(i3, c, m[3], lower[3], rate[3], M, Mdot, C)
-    if lane_of(count):
-        block = work.path[block_of(count)]
-        m, upper, lower = project_block(block, F1, F2, F3)
-        store4(block.out, 0, m)
-        store4(block.out, 4, upper)
-        store4(block.out, 8, lower)
-        for lane in range(lane_of(count)):
-            i = block.column[lane]
-            m1, upper1, lower1 = block.out[0, lane], block.out[1, lane], block.out[2, lane]
-            put_outer(i, c, m1, upper1, lower1 + upper1, M, Mdot, C)
-            put_inner(i, c, m1, lower1, lower1 + upper1, M, Mdot, C)
-
-
-@kernel
-def fill_own_pairs(work, body, c, F1, F2, F3, M, Mdot, C):
-    """Entries of column c with the columns of its own body, up to c itself."""
-    for i in range(body.column, c + 1):
+def fill_small_coriolis(work, M, Mdot, C):
+    """Of a robot of less than four columns; needs fill_forces."""
+    n = len(work.columns)
+    for i in range(n):
         S, Sdot = load6(work.columns[i].S), load6(work.columns[i].Sdot)
-        m, upper = dot6(S, F2), dot6(S, F1)
-        lower = upper if i == c else dot6(Sdot, F2) + dot(S, F3)
-        put_outer(i, c, m, upper, upper + lower, M, Mdot, C)
-        put_inner(i, c, m, lower, upper + lower, M, Mdot, C)
+        for c in range(i, n):
+            m, upper, lower = 0.0, 0.0, 0.0
+            if c < work.ends[i]:
+                F2, F1, F3 = load6(work.F[:6, c]), load6(work.F[6:12, c]), load3(work.F[12:, c])
+                m, upper = dot6(S, F2), dot6(S, F1)
+                lower = upper if i == c else dot6(Sdot, F2) + dot(S, F3)
+            M[i, c], M[c, i] = m, m
+            C[i, c], C[c, i] = upper, lower
+            Mdot[i, c], Mdot[c, i] = upper + lower, upper + lower
+
+
+@kernel
+def fill_coriolis_tiles(work, M, Mdot, C):
+    """Of all others."""
+    n = len(work.columns)
+    for row in range(0, n, LANES):
+        i = tile_start(row, n)
+        far = reach(work.ends, i)
+        for column in range(row + LANES, n, LANES):
+            c = tile_start(column, n)
+            if c < far:
+                F2 = load_rows6(work.F, 0, c)
+                m = tile6(work, i, c, F2)
+                put_tiles(M, i, c, m, m)
+                upper = tile6(work, i, c, load_rows6(work.F, 6, c))
+                lower = tile9(work, i, c, F2, load_rows3(work.F, 12, c))
+                put_tiles(C, i, c, upper, lower)
+                rate = add_tiles(upper, lower)
+                put_tiles(Mdot, i, c, rate, rate)
+            else:
+                put_tiles(M, i, c, ZERO_TILE, ZERO_TILE)
+                put_tiles(C, i, c, ZERO_TILE, ZERO_TILE)
+                put_tiles(Mdot, i, c, ZERO_TILE, ZERO_TILE)
+        F2 = load_rows6(work.F, 0, i)
+        m = tile6(work, i, i, F2)
+        upper = tile6(work, i, i, load_rows6(work.F, 6, i))
+        lower = tile9(work, i, i, F2, load_rows3(work.F, 12, i))
+        rate = add_tiles(upper, lower)
+        at, stride = i * M.shape[1] + i, M.shape[1]
+        put_tile(M, at, stride, on_diagonal(m, m))
+        put_tile(C, at, stride, on_diagonal(upper, lower))
+        put_tile(Mdot, at, stride, on_diagonal(rate, rate))
 
 
 @kernel
 def fill_coriolis(work, M, Mdot, C):
     """M, Ṁ and C; needs place, move and composite_factors."""
-    if work.world[0].branched:
-        M[:, :] = 0.0
-        Mdot[:, :] = 0.0
-        C[:, :] = 0.0
-    for b in range(len(work.bodies)):
-        body = work.bodies[b]
-        inertia = load10(work.states[b].I)
-        factor = load12(work.states[b].B)
-        for k in range(body.columns):
-            c = body.column + k
-            S = load6(work.columns[c].S)
-            F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
-            F2 = inertia_times(inertia, S)
-            F3 = factor_transposed_times(factor, S)
-            fill_pairs(work, body.depth, c, F1, F2, F3, M, Mdot, C)
-            fill_own_pairs(work, body, c, F1, F2, F3, M, Mdot, C)
-            M[c, c] += body.armature[k]
-        enter_path(work, body)
-        enter_path_rates(work, body)
+    fill_forces(work)
+    if len(work.columns) < LANES:
+        fill_small_coriolis(work, M, Mdot, C)
+    else:
+        fill_coriolis_tiles(work, M, Mdot, C)
+    add_rotor_inertias(work, M)
 
 
 @entry(WORK, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX)
@@ -154,15 +148,11 @@ def add_skew(work, C):
         N = load15(work.states[b].N)
         for c in range(body.column, body.column + body.columns):
             F = skew_times(N, load6(work.columns[c].S))
-            project(work, body.depth, F)
-            for k in range(body.depth):
-                block, lane = work.path[block_of(k)], lane_of(k)
-                i = block.column[lane]
-                C[i, c] += block.out[0, lane]
-                C[c, i] -= block.out[0, lane]
-            for i in range(body.column, body.column + body.columns):
-                C[i, c] += dot6(load6(work.columns[i].S), F)
-        enter_path(work, body)
+            for i in range(c):  # N is skew-symmetric: nothing on the diagonal
+                if c < work.ends[i]:
+                    x = dot6(load6(work.columns[i].S), F)
+                    C[i, c] += x
+                    C[c, i] -= x
 
 
 @entry(WORK, VECTOR, VECTOR, MATRIX, MATRIX, MATRIX)
@@ -187,8 +177,7 @@ def mass_matrix_rate(handle, q, v, Mdot):
     place(work, q)
     move(work, v)
     composite_rates(work)
-    if work.world[0].branched:
-        Mdot[:, :] = 0.0
+    Mdot[:, :] = 0.0
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -197,14 +186,8 @@ def mass_matrix_rate(handle, q, v, Mdot):
             S = load6(work.columns[c].S)
             F1 = add6(inertia_times(rate, S), inertia_times(inertia, load6(work.columns[c].Sdot)))
             F2 = inertia_times(inertia, S)
-            for k in range(block_of(body.depth + LANES - 1)):
-                block = work.path[k]
-                _, upper, lower = project_block(block, F1, F2, ZERO3)
-                store4(block.out, 0, add_scaled4(lower, upper, 1.0))
-            scatter_symmetric(work, body.depth, c, Mdot)
-            for i in range(body.column, c + 1):
-                column = work.columns[i]
-                Mdot[i, c] = dot6(load6(column.S), F1) + dot6(load6(column.Sdot), F2)
-                Mdot[c, i] = Mdot[i, c]
-        enter_path(work, body)
-        enter_path_rates(work, body)
+            for i in range(c + 1):
+                if c < work.ends[i]:
+                    column = work.columns[i]
+                    Mdot[i, c] = dot6(load6(column.S), F1) + dot6(load6(column.Sdot), F2)
+                    Mdot[c, i] = Mdot[i, c]

@@ -4,56 +4,80 @@ from __future__ import annotations
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import enter_path, place
-from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, scale4, store4
+from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.pairs import (
+    ZERO_TILE,
+    load_rows6,
+    on_diagonal,
+    put_tile,
+    put_tiles,
+    reach,
+    tile6,
+    tile_start,
+)
+from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import dot6, inertia_times
-from torqued.kernels.primitives.tuples import load6, load10
-from torqued.kernels.primitives.workspace import block_of, lane_of, open_work
+from torqued.kernels.primitives.tuples import load6, load10, store_column6
+from torqued.kernels.primitives.workspace import open_work
 
 
 @kernel
-def project(work, count, F):
-    """out[0] = Sᵀ F for the first `count` columns of the path."""
-    for b in range(block_of(count + LANES - 1)):
-        block = work.path[b]
-        x = scale4(load4(block.S, 0), F[0])
-        x = add_scaled4(x, load4(block.S, 4), F[1])
-        x = add_scaled4(x, load4(block.S, 8), F[2])
-        x = add_scaled4(x, load4(block.S, 12), F[3])
-        x = add_scaled4(x, load4(block.S, 16), F[4])
-        x = add_scaled4(x, load4(block.S, 20), F[5])
-        store4(block.out, 0, x)
+def fill_momenta(work):
+    """F[0 … 5] = I^C S of every column; needs place and composite_inertias."""
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        inertia = load10(work.states[b].I)
+        for c in range(body.column, body.column + body.columns):
+            store_column6(work.F, 0, c, inertia_times(inertia, load6(work.columns[c].S)))
 
 
 @kernel
-def scatter_symmetric(work, count, c, M):
-    """M[c, i] = M[i, c] = out[0] for the first `count` columns i of the path."""
-    for k in range(count):
-        block, lane = work.path[block_of(k)], lane_of(k)
-        i = block.column[lane]
-        M[c, i] = block.out[0, lane]
-        M[i, c] = block.out[0, lane]
+def add_rotor_inertias(work, M):
+    """To the diagonal."""
+    for b in range(len(work.bodies)):
+        body = work.bodies[b]
+        for k in range(body.columns):
+            M[body.column + k, body.column + k] += body.armature[k]
+
+
+@kernel
+def fill_small_mass_matrix(work, M):
+    """Of a robot of less than four columns; needs fill_momenta."""
+    n = len(work.columns)
+    for i in range(n):
+        S = load6(work.columns[i].S)
+        for c in range(i, n):
+            M[i, c] = dot6(S, load6(work.F[:6, c])) if c < work.ends[i] else 0.0
+            M[c, i] = M[i, c]
+
+
+@kernel
+def fill_mass_tiles(work, M):
+    """Of all others."""
+    n = len(work.columns)
+    for row in range(0, n, LANES):
+        i = tile_start(row, n)
+        far = reach(work.ends, i)
+        for column in range(row + LANES, n, LANES):
+            c = tile_start(column, n)
+            tile = ZERO_TILE
+            if c < far:
+                tile = tile6(work, i, c, load_rows6(work.F, 0, c))
+            put_tiles(M, i, c, tile, tile)
+        tile = tile6(work, i, i, load_rows6(work.F, 0, i))
+        put_tile(M, i * M.shape[1] + i, M.shape[1], on_diagonal(tile, tile))
 
 
 @kernel
 def fill_mass_matrix(work, M):
     """M from composite inertias; needs place and composite_inertias."""
-    if work.world[0].branched:
-        M[:, :] = 0.0
-    for b in range(len(work.bodies)):
-        body = work.bodies[b]
-        inertia = load10(work.states[b].I)
-        for k in range(body.columns):
-            c = body.column + k
-            F = inertia_times(inertia, load6(work.columns[c].S))
-            project(work, body.depth, F)
-            scatter_symmetric(work, body.depth, c, M)
-            for i in range(body.column, c + 1):
-                M[i, c] = dot6(load6(work.columns[i].S), F)
-                M[c, i] = M[i, c]
-            M[c, c] += body.armature[k]
-        enter_path(work, body)
+    fill_momenta(work)
+    if len(work.columns) < LANES:
+        fill_small_mass_matrix(work, M)
+    else:
+        fill_mass_tiles(work, M)
+    add_rotor_inertias(work, M)
 
 
 @entry(WORK, VECTOR, MATRIX)

@@ -7,6 +7,7 @@ composite quantities simply add, and numbers stay small however far the robot ha
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.dynamics.joint_turns import prepare_turns, turn_of
 from torqued.kernels.primitives.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE
 from torqued.kernels.primitives.spatial import (
     IDENTITY,
@@ -27,7 +28,6 @@ from torqued.kernels.primitives.spatial import (
 )
 from torqued.kernels.primitives.trigonometry import cos_sin
 from torqued.kernels.primitives.tuples import load3, load6, load9, store3, store6, store9
-from torqued.kernels.primitives.workspace import block_of, lane_of
 
 
 @kernel
@@ -75,11 +75,11 @@ def anchor_position(work, q):
 
 
 @kernel
-def place_revolute(body, q, columns, R, p):
-    """Rotation of a revolute body; stores its motion column."""
-    R = turn_about_z(R, *cos_sin(q[body.q]))
+def place_revolute(work, body, q, R, p):
+    """Rotation of a revolute body; stores its motion column. Needs prepare_turns."""
+    R = turn_about_z(R, *turn_of(work, q, body.q))
     z = column(R, 2)
-    store6(columns[body.column].S, join(z, cross(p, z)))
+    store6(work.columns[body.column].S, join(z, cross(p, z)))
     return R
 
 
@@ -106,6 +106,7 @@ def place_other(body, q, columns, R, p):
 @kernel
 def place(work, q):
     """Rotation, position and motion columns of every body."""
+    prepare_turns(work, q)
     origin = anchor_position(work, q)
     store3(work.origin, origin)
     for i in range(len(work.bodies)):
@@ -119,7 +120,7 @@ def place(work, q):
         R = compose(R, load9(body.R))
         # Nearly all joints are revolute: their way is kept free of the others' branches.
         if body.kind == REVOLUTE:
-            R = place_revolute(body, q, work.columns, R, p)
+            R = place_revolute(work, body, q, R, p)
         else:
             R, p = place_other(body, q, work.columns, R, p)
         state = work.states[i]
@@ -188,24 +189,3 @@ def accelerate(work, v, a, world_acceleration):
             acceleration = add_scaled6(acceleration, rate, v[c])
         store6(work.states[i].v, twist)
         store6(work.states[i].a, acceleration)
-
-
-@kernel
-def enter_path(work, body):
-    """Put the body's columns S onto the path, where its ancestors' columns precede them."""
-    for k in range(body.columns):
-        block = work.path[block_of(body.depth + k)]
-        lane = lane_of(body.depth + k)
-        block.column[lane] = body.column + k
-        for r in range(6):
-            block.S[r, lane] = work.columns[body.column + k].S[r]
-
-
-@kernel
-def enter_path_rates(work, body):
-    """The same for Ṡ."""
-    for k in range(body.columns):
-        block = work.path[block_of(body.depth + k)]
-        lane = lane_of(body.depth + k)
-        for r in range(6):
-            block.Sdot[r, lane] = work.columns[body.column + k].Sdot[r]

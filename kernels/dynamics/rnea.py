@@ -5,6 +5,7 @@ from __future__ import annotations
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
+from torqued.kernels.dynamics.joint_turns import prepare_turns
 from torqued.kernels.dynamics.kinematics import (
     accelerate,
     anchor_position,
@@ -113,6 +114,7 @@ def body_forces(work):
 def outward_sweep(work, q, v, a, world_acceleration):
     """place, accelerate and body_forces for one body after the other: what they hand on stays in
     registers, a tenth less time than three sweeps."""
+    prepare_turns(work, q)
     origin = anchor_position(work, q)
     store3(work.origin, origin)
     for i in range(len(work.bodies)):
@@ -127,7 +129,7 @@ def outward_sweep(work, q, v, a, world_acceleration):
         p = add(p, rotate(R, load3(body.p)))
         R = compose(R, load9(body.R))
         if body.kind == REVOLUTE:  # the others' loops are kept out of its way
-            R = place_revolute(body, q, work.columns, R, p)
+            R = place_revolute(work, body, q, R, p)
             c = body.column
             S = load6(work.columns[c].S)
             twist = add_scaled6(twist, S, v[c])

@@ -12,7 +12,7 @@ from numba import types
 from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import bind, entry, kernel
-from torqued.kernels.primitives.layout import INDICES, MATRIX, TENSOR, VECTOR
+from torqued.kernels.primitives.layout import INDICES, INTEGER, MATRIX, TENSOR, VECTOR
 
 #: Bits of a float64's exponent, all of which infinity and NaN have set.
 EXPONENT = np.int64(0x7FF0000000000000)
@@ -41,9 +41,8 @@ def finite_tensor(x):
     return no_full_exponent(x.reshape(-1).view(np.int64))
 
 
-@entry(VECTOR, INDICES, types.float64)
-def unit_quaternions_at(q, starts, tolerance):
-    """Whether the four numbers from each of the starts on have a norm of 1 within a tolerance."""
+@kernel
+def are_unit_quaternions(q, starts, tolerance):
     for k in range(len(starts)):
         square = 0.0
         for i in range(starts[k], starts[k] + 4):
@@ -51,6 +50,25 @@ def unit_quaternions_at(q, starts, tolerance):
         if not abs(math.sqrt(square) - 1.0) <= tolerance:
             return False
     return True
+
+
+@entry(VECTOR, INDICES, types.float64)
+def unit_quaternions_at(q, starts, tolerance):
+    """Whether the four numbers from each of the starts on have a norm of 1 within a tolerance."""
+    return are_unit_quaternions(q, starts, tolerance)
+
+
+@entry(MATRIX, INDICES, types.float64, INTEGER, INTEGER)
+def first_wrong_row(rows, starts, tolerance, first, last):
+    """The first of the rows first … last that is not finite, or has a quaternion that is none; -1
+    where there is no such row."""
+    for k in range(first, last):
+        row = rows[k]
+        if not no_full_exponent(row.view(np.int64)):
+            return k
+        if not are_unit_quaternions(row, starts, tolerance):
+            return k
+    return -1
 
 
 #: By number of dimensions, bound when first needed.

@@ -18,13 +18,15 @@ import numpy as np
 from numba import typeof, types
 
 from torqued.kernels.primitives.arrays import Floats, Indices, Records, array
-from torqued.kernels.primitives.lanes import LANES
 
 REVOLUTE = 0  # turns about z by q
 PRISMATIC = 1  # slides along z by q
 HELICAL = 2  # turns about z by q and slides along z by pitch * q
 SPHERICAL = 3  # unit quaternion x y z w; v is the angular velocity in body axes
 FLOATING = 4  # position, then unit quaternion; v is the twist in body axes
+
+#: Coordinates of a joint by its kind.
+COORDINATES = np.array([1, 1, 1, 4, 7])
 
 
 #: Of the model.
@@ -113,25 +115,13 @@ FRAME = np.dtype(
     align=True,
 )
 
-#: Columns of the path from the root to the current body, four side by side. Bodies are in
-#: depth-first order, so writing column c at position depth(c) leaves exactly its ancestors before.
-PATH = np.dtype(
-    [
-        ("S", "f8", (6, LANES)),
-        ("Sdot", "f8", (6, LANES)),
-        ("column", "i8", (LANES,)),  # index of the column at each place; unsigned needs no wrapping
-        ("out", "f8", (4, LANES)),  # results per column, before they are scattered
-    ],
-    align=True,
-)
-
 
 class WorkSizes(NamedTuple):
     """Of a model."""
 
     bodies: int
     columns: int
-    blocks: int  # of the path
+    coordinates: int
 
 
 class Work(NamedTuple):
@@ -141,13 +131,16 @@ class Work(NamedTuple):
     world: Records = array(WORLD, 1)
     bodies: Records = array(BODY, "bodies")
     body_of: Indices = array(int, "columns")  # the body that a column moves
+    ends: Indices = array(int, "columns")  # one past the last column that moves with a column
     # Scratch: belongs to one workspace.
     origin: Floats = array(float, 3)  # world position of the frame's origin; place
     states: Records = array(STATE, "bodies")
     auxiliary: Records = array(AUXILIARY, "bodies")
     columns: Records = array(COLUMN, "columns")
-    path: Records = array(PATH, "blocks")
-    pair: Floats = array(float, "columns", "columns", LANES)  # per pair of columns; christoffel
+    turns: Floats = array(float, 2, "coordinates")  # cos and sin of each; fill_turns
+    # Per column, all columns side by side: F2, F1, F3 of coriolis.py; B(S) and ω of christoffel.py.
+    F: Floats = array(float, 15, "columns")
+    h: Floats = array(float, "columns", 3, "columns")  # per pair of columns; christoffel
 
 
 #: Argument types of entries.

@@ -146,6 +146,27 @@ def store21(x, values):
 
 
 @kernel
+def store_column3(x, row, c, values):
+    """Three numbers below each other in column c of a matrix."""
+    x[row, c] = values[0]
+    x[row + 1, c] = values[1]
+    x[row + 2, c] = values[2]
+
+
+@kernel
+def store_column6(x, row, c, values):
+    store_column3(x, row, c, values)
+    store_column3(x, row + 3, c, (values[3], values[4], values[5]))
+
+
+@kernel
+def store_column12(x, c, values):
+    store_column6(x, 0, c, values)
+    store_column3(x, 6, c, (values[6], values[7], values[8]))
+    store_column3(x, 9, c, (values[9], values[10], values[11]))
+
+
+@kernel
 def accumulate6(x, values):
     x[0] += values[0]
     x[1] += values[1]

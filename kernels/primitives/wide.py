@@ -181,6 +181,42 @@ def with_lane(typing: Any, x: Any, k: Any, value: Any) -> Any:
     return WIDE(WIDE, types.intp, types.float64), generate
 
 
+def _wide_at(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> Any:
+    """Where the numbers from place `start` of an array of floats begin."""
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [start]), _VECTOR.as_pointer())
+
+
+@intrinsic
+def load_wide(typing: Any, array: Any, start: Any) -> Any:
+    """WIDTH numbers of an array of floats, from place `start` on."""
+    if not is_row_of_floats(array):
+        return None
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        return builder.load(_wide_at(context, builder, sig.args[0], args[0], args[1]), align=8)
+
+    return WIDE(array, types.intp), generate
+
+
+@intrinsic
+def store_wide(typing: Any, array: Any, start: Any, x: Any) -> Any:
+    """The way back."""
+    if not is_row_of_floats(array):
+        return None
+
+    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
+        builder.store(args[2], _wide_at(context, builder, sig.args[0], args[0], args[1]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, WIDE), generate
+
+
+def is_row_of_floats(array: Any) -> bool:
+    """Whether numbers lie beside each other in an array of that type."""
+    return isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.float64
+
+
 @intrinsic
 def in_quadrant(typing: Any, turns: Any, c: Any, s: Any) -> Any:
     """(cos, sin) of an angle from those of its remainder, by the count of quarter turns.

@@ -18,8 +18,7 @@ from torqued.common.errors import TorquedError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.compilation.numba_internals import cgutils
 from torqued.kernels.primitives.arrays import Layout
-from torqued.kernels.primitives.lanes import LANES
-from torqued.kernels.primitives.layout import BODY, WORLD, Work, WorkSizes
+from torqued.kernels.primitives.layout import BODY, COORDINATES, WORLD, Work, WorkSizes
 
 WORK_LAYOUT = Layout(Work, WorkSizes, at_once=True)
 
@@ -39,15 +38,15 @@ class Workspace:
     """
 
     def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void]) -> None:
-        deepest = int(max(bodies["depth"] + bodies["columns"], default=0))
         sizes = WorkSizes(
             bodies=len(bodies),
             columns=int(sum(bodies["columns"])),
-            blocks=-(-deepest // LANES) + 1,
+            coordinates=int(sum(COORDINATES[bodies["kind"]])),
         )
         body_of = np.repeat(np.arange(len(bodies)), bodies["columns"])
-        model = {"world": world, "bodies": bodies, "body_of": body_of}
-        body_of.flags.writeable = False
+        ends = np.array(bodies["end"][body_of])
+        model = {"world": world, "bodies": bodies, "body_of": body_of, "ends": ends}
+        body_of.flags.writeable = ends.flags.writeable = False
         self._memory = WORK_LAYOUT.allocate(sizes, given=model)
         self.arrays: Work = self._memory.arrays
         #: What entries take. Valid as long as this object lives.

@@ -50,9 +50,13 @@ def run_batch(
     """
     states = States(fields)
     result_of = _each(robot, operation.run, states)
-    first = result_of(0)  # tells what is wrong with fields common to all, and the results' size
     if several_at_once(operation.name, fields) and states.count > 1:
-        return run_at_once(robot, operation.name, fields, states, report, memory, limited)
+        try:
+            return run_at_once(robot, operation.name, fields, states, report, memory, limited)
+        except Exception:
+            result_of(0)  # tells what is wrong with fields common to all, if that was it
+            raise
+    first = result_of(0)  # the same, and the results' size
     if limited:
         fits_into_a_reply(states.count * size_of(first), "ask for fewer states at a time")
     stacked = {key: empty_stack(value, states.count) for key, value in first.items()}

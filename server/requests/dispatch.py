@@ -173,7 +173,7 @@ class Dispatcher:
                 self.outcomes.count(name, outcome)
                 outbox.send(route, reply)
 
-            self.events.hand_over(send)
+            self.events.do(send)
 
         assert arrival.data is not None  # it has been read
         return PendingReply(identity, (id(outbox), *route), arrival.data, deliver)

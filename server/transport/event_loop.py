@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
@@ -55,6 +56,7 @@ class EventLoop:
         self._poll: Poll = SocketPoll()
         self._actions: dict[Any, Action] = {}
         self._tasks: SimpleQueue[Action] = SimpleQueue()
+        self._acting: int | None = None  # the thread that sees to what has come, while it does
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.add(self._wakeup, self._run_tasks)
 
@@ -75,9 +77,14 @@ class EventLoop:
 
     def wait(self, milliseconds: int) -> None:
         """Wait that long at most, and see to whatever has come."""
-        for source in self._poll.wait(milliseconds):
-            if source in self._actions:  # unless an action before this one has removed it
-                self._actions[source]()
+        sources = self._poll.wait(milliseconds)
+        self._acting = threading.get_ident()
+        try:
+            for source in sources:
+                if source in self._actions:  # unless an action before this one has removed it
+                    self._actions[source]()
+        finally:
+            self._acting = None
 
     def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
         """The message of a socket whose action has been called; None where it has gone."""
@@ -87,6 +94,14 @@ class EventLoop:
         """Have a task run by the thread that waits. From any thread, and from signal handlers."""
         self._tasks.put(task)
         self.wake()
+
+    def do(self, task: Action) -> None:
+        """Have a task run by the thread that waits: at once where one of its own actions asks for
+        it, which saves waking a thread that is awake. Not for signal handlers."""
+        if self._acting == threading.get_ident():
+            task()
+        else:
+            self.hand_over(task)
 
     def wake(self) -> None:
         """Make the thread that waits look around."""

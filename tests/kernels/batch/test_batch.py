@@ -245,6 +245,17 @@ def test_first_wrong_state_is_named_and_nothing_half_written_is_left(robot, thre
     assert np.isnan(out).all()
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_of_several_wrong_arguments_the_first_state_counts(threads):
+    robot = quadruped()
+    given = states(robot, 2 * SLICE)
+    given["q"][SLICE + 3, 3:7] = 0.0
+    given["v"][SLICE + 1, 2] = np.inf
+    given["a"][SLICE + 2, 0] = np.nan
+    with pytest.raises(InputError, match=rf"^state {SLICE + 1}: v\[2\] is inf"):
+        robot.batch(threads).inverse_dynamics(given["q"], given["v"], given["a"])
+
+
 def test_singular_state_among_good_ones_is_named():
     arm = body(1.0, np.array([0.1, 0.02, 0.03]), 0.02, 0.03, 0.04)
     robot = Robot.from_description(chain(("euler_zyx", Z, 0.1 * X, arm)))

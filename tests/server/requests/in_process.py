@@ -99,7 +99,7 @@ class InProcess:
         self.memory = Memory()
         self.observation = Observation()
         self.worker = InlineWorker(self)
-        self.events = SimpleNamespace(hand_over=lambda task: task())
+        self.events = SimpleNamespace(hand_over=lambda task: task(), do=lambda task: task())
         self.fast_path = SimpleNamespace(answered=0)
         self.page_requests = NoPages()
         self.outbox = Collected()

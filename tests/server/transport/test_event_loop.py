@@ -55,3 +55,25 @@ def test_waking_after_the_end_does_no_harm():
     events.close()
     events.wake()
     events.hand_over(lambda: None)
+
+
+def test_what_an_action_asks_for_is_done_at_once_and_what_others_ask_for_in_turn(events):
+    ran = []
+    read, write = os.pipe()
+
+    def act():
+        os.read(read, 1)
+        events.do(lambda: ran.append("mine"))
+        ran.append("after it")
+
+    events.add(read, act)
+    other = threading.Thread(target=lambda: events.do(lambda: ran.append("another's")))
+    other.start()
+    other.join()
+    assert ran == []
+    eventually(lambda: events.wait(1000) or ran == ["another's"])
+    os.write(write, b"x")
+    eventually(lambda: events.wait(1000) or len(ran) == 3)
+    assert ran == ["another's", "mine", "after it"]
+    os.close(read)
+    os.close(write)

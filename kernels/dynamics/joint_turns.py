@@ -1,0 +1,62 @@
+"""Cosine and sine of all joints' angles: side by side in vector registers, before the sweep over
+the bodies needs them one by one. That takes a third of the time. Coordinates that are no angles
+have theirs too, which nobody reads: to tell them apart would take longer.
+
+Where each number is that of several states already, the sweep computes them on its way.
+"""
+
+from __future__ import annotations
+
+from numba.extending import overload
+
+from torqued.kernels.compilation.jit import routine
+from torqued.kernels.primitives.trigonometry import cos_sin
+from torqued.kernels.primitives.wide import WIDE, WIDTH, load_wide, store_wide
+
+#: Coordinates from which on it pays: with fewer, the sweep has their sines while it waits for other
+#: numbers.
+MANY = 2 * WIDTH
+
+
+@routine
+def fill_turns(q, turns):
+    """turns[0] = cos q, turns[1] = sin q."""
+    n = turns.shape[1]
+    for k in range(0, n, WIDTH):
+        start = min(k, n - WIDTH)  # the last ones overlap those before
+        c, s = cos_sin(load_wide(q, start))
+        store_wide(turns, start, c)
+        store_wide(turns, n + start, s)
+
+
+def prepare_turns(work, q):
+    """To be called before `turn_of`."""
+
+
+def turn_of(work, q, k):
+    """(cos, sin) of coordinate k."""
+    return cos_sin(q[k])
+
+
+def _fill_work(work, q):
+    if work.turns.shape[1] >= MANY:
+        fill_turns(q, work.turns)
+
+
+def _from_work(work, q, k):
+    if work.turns.shape[1] >= MANY:
+        return work.turns[0, k], work.turns[1, k]
+    return cos_sin(q[k])
+
+
+_INLINE = {"error_model": "numpy", "forceinline": True}
+
+
+@overload(prepare_turns, jit_options=_INLINE)
+def _prepare_turns(work, q):
+    return prepare_turns if q.dtype == WIDE else _fill_work
+
+
+@overload(turn_of, jit_options=_INLINE)
+def _turn_of(work, q, k):
+    return turn_of if q.dtype == WIDE else _from_work
