@@ -41,8 +41,9 @@ class Dash:
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, robot, shapes)
-        self.panels = Panels(self.server, list(history.robot["joints"]))
+        self.panels = Panels(self.server, history.robot)
         self.scene.move(robot.neutral())
+        self._has_looked = False
 
     @property
     def port(self) -> int:
@@ -56,6 +57,9 @@ class Dash:
         track = self.panels.chosen_track(self.history)
         if track is None or track.newest is None or not np.all(np.isfinite(track.newest["q"])):
             return
+        if not self._has_looked:
+            self._has_looked = True
+            self.scene.look(track.newest["q"])
         self.scene.move(track.newest["q"])
         self.scene.show_forces(track.info, track.newest)
         self.scene.show_reference(track.info, track.newest)

@@ -28,6 +28,7 @@ from torqued.kernels import Robot
 from torqued.server.observation.reader import Batch, Reader
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.following import since_1970
+from torqued.server.viewers.naming import joints_of
 from torqued.server.viewers.poses import frame_poses
 
 WORLD = "world"
@@ -80,7 +81,7 @@ class Foxglove:
         if session.number not in self._joints:
             topic = f"/{session.number}/joints"
             self._joints[session.number] = JointStatesChannel(topic, context=self._context)
-        names = list(self.reader.robot["joints"])
+        names = joints_of(self.reader.robot)
         # Joints with one degree of freedom, as Foxglove has them; a base comes in /tf.
         last = min(len(names), tick["v"].size)
         q, v = tick["q"][-last:], tick["v"][-last:]

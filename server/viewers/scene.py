@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from torqued.kernels import Robot
 from torqued.kernels.charts.rotation import quaternion_of, rotation
+from torqued.kernels.control.wholebody.parsing import contact_points
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.poses import frame_poses
 from torqued.server.viewers.shapes import WORLD, Shape
@@ -38,10 +39,11 @@ class Scene:
                 wxyz=_wxyz(shape.pose[:3, :3]),
                 position=shape.pose[:3, 3],
             )
-        self._size = self._extent(shapes)
+        self._shapes = shapes
+        self._size = self._box(robot.neutral())[1]
         self._weight = robot.total_mass * float(np.linalg.norm(robot.gravity_vector)) or 1.0
         self._light()
-        self._look()
+        self.look(robot.neutral())
         self._drawn: dict[str, viser.ArrowsHandle] = {}
         self._reference = server.scene.add_frame(
             "/reference",
@@ -58,12 +60,15 @@ class Scene:
         scene.configure_environment_map(hdri=None)
         scene.add_light_ambient("/light", intensity=1.2)
 
-    def _look(self) -> None:
-        """From where each viewer begins."""
-        camera, distance = self.server.initial_camera, max(self._size, 0.3)
-        camera.position = self._center + distance * np.array([0.75, -0.75, 0.35])
-        camera.look_at = self._center
-        camera.fov = np.deg2rad(50.0)
+    def look(self, q: Any) -> None:
+        """At the robot in a configuration: all viewers, and those that will come."""
+        center, size = self._box(q)
+        cameras: list[Any] = [self.server.initial_camera]
+        cameras += [client.camera for client in self.server.get_clients().values()]
+        for camera in cameras:
+            camera.position = center + max(size, 0.3) * np.array([0.85, -0.85, 0.4])
+            camera.look_at = center
+            camera.fov = np.deg2rad(50.0)
 
     def move(self, q: Any) -> None:
         """To a configuration (nq,)."""
@@ -101,11 +106,11 @@ class Scene:
 
     def _contact_points(self, info: SessionInfo, q: Any) -> list[Array]:
         """In the world: points of contacts in the order of their forces."""
-        found = []
+        found: list[Array] = []
         for contact in info.raw.get("options", {}).get("contacts") or ():
             pose = self.robot.frame_pose(q, contact["frame"])
-            for point in contact.get("points") or [[0.0, 0.0, 0.0]]:
-                found.append(pose[:3, :3] @ np.asarray(point) + pose[:3, 3])
+            points = contact_points(contact["frame"], contact)
+            found += list(points @ pose[:3, :3].T + pose[:3, 3])
         return found
 
     def _arrows(self, name: str, starts: Array, ends: Array, color: tuple[int, int, int]) -> None:
@@ -132,17 +137,17 @@ class Scene:
     def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)
 
-    def _extent(self, shapes: list[Shape]) -> float:
-        """m: diagonal of the box around the robot at its neutral pose."""
-        poses = frame_poses(self.robot, self.robot.neutral())
+    def _box(self, q: Any) -> tuple[Array, float]:
+        """Of the box around the robot: centre (3,) and diagonal, m."""
+        poses = frame_poses(self.robot, q)
         corners = []
-        for shape in shapes:
+        for shape in self._shapes:
             position, turn = poses.get(shape.frame, (np.zeros(3), np.array([0.0, 0, 0, 1])))
             local = shape.mesh.bounds @ shape.pose[:3, :3].T + shape.pose[:3, 3]
             corners.append(local @ rotation(turn).T + position)
         box = np.concatenate(corners) if corners else np.array([[0.0] * 3, [1.0] * 3])
-        self._center = box.mean(axis=0)
-        return float(np.linalg.norm(np.ptp(box, axis=0)))
+        least, most = box.min(axis=0), box.max(axis=0)
+        return 0.5 * (least + most), float(np.linalg.norm(most - least))
 
 
 def _path(name: str) -> str:
