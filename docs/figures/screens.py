@@ -100,10 +100,10 @@ class Studio:
 
     def terminal(self, command: str, said: str, name: str) -> None:
         """A terminal in which a command has said something."""
-        console = Console(record=True, width=108, file=io.StringIO(), highlight=False)
+        console = Console(record=True, width=120, file=io.StringIO(), highlight=False)
         console.print(Text(f"$ {command}", style="bold green"))
         console.print(Text.from_ansi(said.rstrip()))
-        page = self.browser.new_page(viewport={"width": 1100, "height": 700})
+        page = self.browser.new_page(viewport={"width": 1200, "height": 700})
         page.set_content(console.export_svg(title="torqued"))
         self.save(page.locator("svg").first, name)
         page.close()
@@ -237,9 +237,9 @@ def stream(studio: Studio) -> None:
     lines = [child.log.read_text().rstrip(), "", f"{topic.decode()}  {stamp.decode()}"]
     for name, value in values.items():
         if isinstance(value, dict):
-            parts = [f"{key.removeprefix('panda_')} {x:.3f}" for key, x in value.items()]
-            value = "  ".join(parts)
-        lines.append(f"  {name:<16} {value if isinstance(value, str) else round(value, 3)}")
+            parts = [f"{key.removeprefix('panda_')} {x:.2f}" for key, x in value.items()]
+            value = "  ".join(parts) if len(parts) < 8 else f"{len(parts)} numbers"
+        lines.append(f"  {name:<16} {value if isinstance(value, str) else round(value, 2)}")
     studio.terminal("torqued stream", "\n".join(lines), "stream")
     child.stop()
 
@@ -287,9 +287,9 @@ def graph(studio: Studio, prometheus: str) -> None:
         "histogram_quantile(0.99, sum by (le, robot) (rate(torqued_loop_lateness_seconds_bucket"
         "[10s])))"
     )
-    time.sleep(60.0)  # something to be seen
-    query = urlencode({"g0.expr": asked, "g0.tab": "0", "g0.range_input": "2m"})
-    page = studio.page(f"{prometheus}/graph?{query}", height=720)
+    time.sleep(45.0)  # something to be seen
+    query = urlencode({"g0.expr": asked, "g0.tab": "0", "g0.range_input": "1m"})
+    page = studio.page(f"{prometheus}/graph?{query}", height=900)
     time.sleep(8.0)
     studio.save(page, "prometheus")
     page.close()
@@ -315,7 +315,6 @@ def humanoid_scene(studio: Studio) -> None:
     page = studio.dash(studio.place.start(COMMAND, "dash", str(file), *looks))
     seconds = page.get_by_role("slider").first
     last = float(seconds.get_attribute("aria-valuemax") or 0.0)
-    seconds.evaluate("node => node.parentElement.outerHTML")
     field = page.locator("input.mantine-NumberInput-input").first
     field.fill(f"{0.95 * last:.3f}")
     field.press("Enter")

@@ -26,6 +26,11 @@ MOST_EVENTS = 200
 TOGETHER, REPEATS = 10.0, 3
 
 
+def has_state(tick: Any) -> bool:
+    """Whether there is something to be drawn: a state has come, and it has numbers."""
+    return int(tick["sequence"]) >= 0 and bool(np.all(np.isfinite(tick["q"])))
+
+
 @dataclass
 class Track:
     """One session: its newest tick, and those of the last seconds, thinned out."""
@@ -40,7 +45,7 @@ class Track:
     def add(self, ticks: Records) -> None:
         self.newest = ticks[-1]
         spacing = int(1e9 * SPAN / MOST_POINTS)
-        for tick in ticks:
+        for tick in ticks[ticks["sequence"] >= 0]:
             if int(tick["time"]) >= self._due:
                 self._due = int(tick["time"]) + spacing
                 self.kept.append(tick)

@@ -19,6 +19,8 @@ Array = NDArray[np.float64]
 
 #: Length of an arrow that stands for the robot's whole weight, m per m of its height.
 WEIGHT = 0.5
+#: Length of the least force that is drawn, m per m of the robot's height: 1/500 of its weight.
+LEAST = 1e-3
 FORCE_COLOR, REFERENCE_COLOR = (230, 60, 50), (40, 130, 230)
 
 
@@ -86,8 +88,10 @@ class Scene:
         if forces is None or len(points) != len(forces):
             self._hide("/forces")
             return
-        ends = np.array(points) + forces * WEIGHT * self._size / self._weight
-        self._arrows("/forces", np.array(points), ends, FORCE_COLOR)
+        arrows = forces * WEIGHT * self._size / self._weight
+        carries = np.linalg.norm(arrows, axis=1) > LEAST * self._size
+        starts = np.array(points)[carries]
+        self._arrows("/forces", starts, starts + arrows[carries], FORCE_COLOR)
 
     def show_reference(self, info: SessionInfo, tick: Any) -> None:
         """Where a frame is to go: its axes there, and an arrow to it."""
@@ -116,6 +120,9 @@ class Scene:
     def _arrows(self, name: str, starts: Array, ends: Array, color: tuple[int, int, int]) -> None:
         """Those that are there already are moved: a browser is quicker at that."""
         points = np.stack([starts, ends], axis=1).astype(np.float32)
+        if not len(points):
+            self._hide(name)
+            return
         if name in self._drawn and len(self._drawn[name].points) == len(points):
             self._drawn[name].points = points
             self._drawn[name].visible = True
