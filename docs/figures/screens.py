@@ -301,10 +301,11 @@ def humanoid_scene(studio: Studio) -> None:
     recording = studio.place.folder / "recordings"
     looks = ["--listen", "127.0.0.1:0", "--visuals", "talos_reduced"]
     with moving(studio, lambda client: story_loop(client)[0]) as motion:
+        motion.until = 7.8  # when the page is there, it shall move
         record = studio.start("record", "--out", str(recording))
         dash = studio.start("dash", *looks)
         page = studio.dash(dash)
-        motion.reach(4.2)  # on the left foot alone
+        motion.reach(9.4)  # leaning, with a hand at the pillar
         studio.save(page, "dash_forces")
         page.close()
         dash.stop()

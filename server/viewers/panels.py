@@ -72,7 +72,7 @@ class Panels:
         self._choose(history)
         self.sessions.content = "".join(
             session_html(track, self.robot) for track in history.tracks.values()
-        ) or muted("no session is open")
+        ) or muted("no session is open: a controller opens one")
         track = self.chosen_track(history)
         for title, names in PLOTS.items():
             units = plot_title(title, names, track)

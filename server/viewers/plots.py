@@ -15,8 +15,8 @@ from torqued.server.viewers.history import SPAN
 Array = NDArray[np.float64]
 #: Numbers over one axis, by name.
 Columns = dict[str, Array]
-#: Instead of curves where a law gives none.
-NOTHING = "not of this law"
+#: Instead of curves where there is no session, or its law gives none.
+NOTHING = "nothing to draw"
 EMPTY: tuple[Array, Columns] = (np.array([-1.0, 0.0]), {NOTHING: np.zeros(2)})
 
 COLORS = (

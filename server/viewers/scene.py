@@ -68,7 +68,7 @@ class Scene:
         cameras: list[Any] = [self.server.initial_camera]
         cameras += [client.camera for client in self.server.get_clients().values()]
         for camera in cameras:
-            camera.position = center + max(size, 0.3) * np.array([0.85, -0.85, 0.4])
+            camera.position = center + max(size, 0.3) * np.array([0.95, -0.95, 0.45])
             camera.look_at = center
             camera.fov = np.deg2rad(50.0)
 

@@ -113,7 +113,7 @@ def test_law_without_storage_has_its_other_curves(robot, info, dash):
         for title, plot in dash.panels._plots.items()
     }
     assert labels["errors"] == ["com", "legs turn"]  # those that are not zero
-    assert labels["storage and dissipation"] == ["not of this law"]
+    assert labels["storage and dissipation"] == ["nothing to draw"]
     assert len(labels["torques"]) == 8  # the largest ones
     assert dash.panels._plots["errors"]._handle.title == "errors, rad, m"
 
