@@ -216,7 +216,8 @@ def watch(
     """Requests beside the loop until the robot has ended: round trips in µs."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    hello, trips = client.hello(), []
+    hello = client.hello()
+    trips: list[float] = []
     q, v = hello.neutral, np.full(hello.nv, 0.1)
     columns = (TextColumn("running"), BarColumn(), TimeElapsedColumn())
     with Progress(
