@@ -285,10 +285,10 @@ def prometheus_at(metrics: str, place: Demo) -> Iterator[str]:
 
 
 def graph(studio: Studio, prometheus: str) -> None:
-    """How late ticks are, over the last minutes."""
+    """How late ticks are, in µs, over the last minute."""
     asked = (
-        "histogram_quantile(0.99, sum by (le, robot) (rate(torqued_loop_lateness_seconds_bucket"
-        "[10s])))"
+        "1e6 * histogram_quantile(0.99, sum by (le, robot) "
+        "(rate(torqued_loop_lateness_seconds_bucket[10s])))"
     )
     time.sleep(45.0)  # something to be seen
     query = urlencode({"g0.expr": asked, "g0.tab": "0", "g0.range_input": "1m"})
