@@ -10,13 +10,14 @@ PACKAGES := common kernels client server benchmarks
 # Programs keep their byte code, whatever the shell says: compiled anew it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help test demo bench lint clean
+.PHONY: help test demo bench screens lint clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo "make demo    daemon, simulated robot and controller together, for some seconds"
 	@echo "make test    run the tests"
 	@echo "make bench   measure the kernels beside Pinocchio"
+	@echo "make screens the screenshots of the documents, with chromium and prometheus"
 	@echo "make lint    style, format and types"
 	@echo "make clean   remove everything that make and the tests have made"
 
@@ -30,6 +31,9 @@ demo: $(READY)
 
 bench: $(READY)
 	$(BIN)/torqued bench kernels $(ARGS)
+
+screens: $(READY)
+	$(BIN)/python docs/figures/screens.py $(ARGS)
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -270,3 +270,33 @@ def test_variables_of_the_operations_page_are_read_somewhere():
     )
     for variable in set(re.findall(r"TORQUED_[A-Z_]+[A-Z]", text)):
         assert variable in sources, variable
+
+
+def test_screenshots_are_small_and_shown_somewhere():
+    """Those that docs/figures/screens.py makes."""
+    program = (ROOT / "docs" / "figures" / "screens.py").read_text(encoding="utf-8")
+    saved = set(re.findall(r'(?:save|save_picture|terminal)\(.*"(\w+)"\)$', program, re.M))
+    assert {"dash_live", "dash_loop", "dash_forces", "dash_recording", "prometheus"} <= saved
+    shown = "".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
+    for name in saved:
+        assert f"figures/{name}.png)" in shown
+        assert (ROOT / "docs" / "figures" / f"{name}.png").stat().st_size < 250_000
+
+
+@pytest.mark.parametrize(
+    ("title", "command", "extra"),
+    [
+        ("A terminal", "top", None),
+        ("A page", "dash", "dash"),
+        ("PlotJuggler", "stream", None),
+        ("Foxglove", "foxglove", "observe"),
+        ("Prometheus and Grafana", "metrics", "observe"),
+    ],
+)
+def test_readers_have_a_section_with_command_installation_and_picture(title, command, extra):
+    text = (ROOT / "docs" / "OBSERVING.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text, re.M | re.S)[1]
+    assert re.search(rf"^    torqued {command}\b", section, re.M)
+    assert "](figures/" in section
+    installed = re.findall(r"^    pip install 'torqued\[(\w+)\]'$", section, re.M)
+    assert installed == ([extra] if extra else [])

@@ -1,16 +1,32 @@
 """A session that is driven, and viewers beside its daemon, for tests."""
 
 import contextlib
+import os
 import signal
 import subprocess
 import sys
 import threading
 
 import numpy as np
+from eventually import eventually
 
 from torqued.client import TimeoutError
 
 ROBOT = "chain4"
+
+
+def running_in(folder):
+    """Process numbers of all that has a folder on its command line."""
+    found = []
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/cmdline", "rb") as file:
+                    if str(folder).encode() in file.read():
+                        found.append(int(entry))
+            except OSError:
+                continue  # has ended meanwhile
+    return found
 
 
 class Driver(threading.Thread):
@@ -22,6 +38,7 @@ class Driver(threading.Thread):
         self.q = np.array([0.1, -0.2, 0.3, 0.4])
         self.number = None
         self.started = threading.Event()
+        self.steps = 0
 
     def run(self):
         with self.daemon_process.client() as client, client.session("pd_plus") as session:
@@ -30,6 +47,12 @@ class Driver(threading.Thread):
                 with contextlib.suppress(TimeoutError):  # the machine may be busy
                     session.step(self.q, np.zeros(4))
                     self.started.set()
+                    self.steps += 1
+
+    def be_at(self, q):
+        """Until the session has answered a state with this q."""
+        self.q, before = q, self.steps
+        eventually(lambda: self.steps > before + 1)  # one may have been on its way
 
 
 class Viewer:
@@ -38,11 +61,15 @@ class Viewer:
     def __init__(self, daemon, *arguments):
         command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
         self.process = subprocess.Popen(
-            [*command, "--robot", ROBOT, "--folder", str(daemon.folder)],
+            [*command, "--robot", daemon.name, "--folder", str(daemon.folder)],
             stdout=subprocess.PIPE,
             text=True,
         )
         self.introduction = self.process.stdout.readline()
+
+    @property
+    def address(self):
+        return self.introduction.split()[-1]
 
     def __enter__(self):
         return self
@@ -51,3 +78,34 @@ class Viewer:
         self.process.send_signal(signal.SIGTERM)
         with self.process.stdout:
             assert self.process.wait(60.0) == 0
+
+
+class Recording:
+    """`torqued record` beside a daemon, until the end of a block; then it has its `file`."""
+
+    def __init__(self, daemon, folder):
+        self.folder = folder
+        command = [sys.executable, "-m", "torqued.server.cli.main", "record", "--out", str(folder)]
+        self.process = subprocess.Popen(
+            [*command, "--robot", daemon.name, "--folder", str(daemon.folder)],
+            stdout=subprocess.DEVNULL,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(60.0)  # its code tells of lost ticks, which are no matter here
+        (self.file,) = self.folder.glob("*.mcap")
+
+    @property
+    def size(self):
+        return sum(path.stat().st_size for path in self.folder.glob("*.mcap"))
+
+    def wait_for_more(self):
+        """Until what came before this has been written: the second chunk from now on has begun
+        after it."""
+        for _ in range(2):
+            before = self.size
+            eventually(lambda: self.size > before)  # noqa: B023  (called before it changes)

@@ -61,6 +61,8 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.tables.preparation import planned
     from torqued.server.tables.writing import check_place, write
 
+    if args.engine == "dask":
+        import distributed  # noqa: F401  (missed here, before anything is computed)
     if args.scheduler and args.engine != "dask":
         raise InputError("--scheduler: only with --engine dask")
     check_place(args.out)

@@ -78,26 +78,42 @@ COMMANDS: dict[str, Command] = {
     "bench": cast(Command, bench),
 }
 
-#: Optional dependency, by import name → the extra that brings it.
-EXTRAS = {
-    "numba": "server",
-    "llvmlite": "server",
-    "defusedxml": "server",
-    "pydantic": "server",
-    "rich": "server",
-    "pinocchio": "bench",
-    "matplotlib": "bench",
-    "mujoco": "demo",
-    "sympy": "symbolic",
-    "mcap": "record",
-    "viser": "dash",
-    "yourdfpy": "dash",
-    "trimesh": "dash",
-    "prometheus_client": "observe",
-    "foxglove": "observe",
-    "distributed": "cluster",
-    "pyarrow": "cluster",
+#: Optional dependency, by import name → the extras that bring it, the plainest first.
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "numba": ("server",),
+    "llvmlite": ("server",),
+    "defusedxml": ("server",),
+    "pydantic": ("server",),
+    "rich": ("server",),
+    "daqp": ("server",),
+    "pinocchio": ("bench",),
+    "matplotlib": ("bench", "demo", "record", "dash"),
+    "mujoco": ("demo",),
+    "sympy": ("symbolic",),
+    "mcap": ("record", "dash"),
+    "lz4": ("record", "dash"),
+    "viser": ("dash",),
+    "yourdfpy": ("dash",),
+    "trimesh": ("dash",),
+    "prometheus_client": ("observe",),
+    "foxglove": ("observe",),
+    "distributed": ("cluster",),
+    "pyarrow": ("cluster",),
 }
+#: Command → the extra that is meant for it, where there is one.
+OWN_EXTRA = {
+    **dict.fromkeys(("record", "replay", "plot", "identify"), "record"),
+    **dict.fromkeys(("metrics", "foxglove"), "observe"),
+    **{name: name for name in ("bench", "dash", "demo", "symbolic")},
+    "batch": "cluster",
+}
+
+
+def extra_for(command: str, module: str) -> str | None:
+    """The extra to install for a module that a command misses; None: it is of no extra."""
+    extras = EXTRAS.get(module.partition(".")[0], ())
+    own = OWN_EXTRA.get(command)
+    return own if own in extras else next(iter(extras), None)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -130,7 +146,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return run(COMMANDS[args.command], args)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").partition(".")[0])
+        extra = extra_for(args.command, error.name or "")
         if extra is None:
             raise
         return _fail(

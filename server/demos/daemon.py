@@ -43,11 +43,14 @@ class Child:
     """
 
     def __init__(self, module: str, arguments: list[str], folder: Path, niceness: int) -> None:
-        self.module, self.log = module, folder / f"{module.rpartition('.')[2]}.log"
-        command = [sys.executable, "-m", "torqued.server.demos.child", str(niceness), str(folder)]
+        self.module = module
+        # Commands are one module: the daemon's log is not that of the page beside it.
+        command = f"-{arguments[0]}" if module.endswith(".main") else ""
+        self.log = folder / f"{module.rpartition('.')[2]}{command}.log"
+        child = [sys.executable, "-m", "torqued.server.demos.child", str(niceness), str(folder)]
         with self.log.open("wb") as file:
             self.process = subprocess.Popen(
-                [*command, module, *arguments],
+                [*child, module, *arguments],
                 stdin=subprocess.PIPE,
                 stdout=file,
                 stderr=subprocess.STDOUT,

@@ -24,7 +24,7 @@ from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array
 from torqued.server.demos import live_film, results
 from torqued.server.demos.daemon import NAME, TOLERANT, Child, Demo, ProcessError, demo
-from torqued.server.demos.live_controller import LAW
+from torqued.server.demos.live_controller import LAW, START
 from torqued.server.demos.live_pace import (
     LOOP_RATE,
     NICENESS,
@@ -142,6 +142,7 @@ def perform(
     client = place.client()
     if page:
         open_page(place, setup, page, console)
+    (place.folder / START).touch()
     wait_for(place.folder / "robot_moves", [robot, controller])
     before = client.stats().servo
     trips = watch(client, [robot, controller], pace.pause, seconds, console)
@@ -215,7 +216,8 @@ def watch(
     """Requests beside the loop until the robot has ended: round trips in µs."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    hello, trips = client.hello(), []
+    hello = client.hello()
+    trips: list[float] = []
     q, v = hello.neutral, np.full(hello.nv, 0.1)
     columns = (TextColumn("running"), BarColumn(), TimeElapsedColumn())
     with Progress(
@@ -223,7 +225,7 @@ def watch(
     ) as progress:
         bar = progress.add_task("", total=seconds)
         start = time.monotonic()
-        while children[0].process.poll() is None:
+        while not trips or children[0].process.poll() is None:
             for child in children:
                 child.require_running()
             begin = time.perf_counter_ns()

@@ -24,6 +24,8 @@ from torqued.server.demos.live_wire import bus, newest, put
 from torqued.server.demos.trajectories import References, Sines
 
 LAW = "passivity"
+#: A file that says that all is there, a page that was asked for too.
+START = "start"
 #: s without a state after which the robot counts as gone.
 SILENCE = 5.0
 #: s for the daemon to open a session, on a computer that has other work.
@@ -79,7 +81,9 @@ def main(argument: str) -> None:
     with Client(task["endpoint"], timeout=0.5, retries=300) as client:
         while not client.ping().ready:  # retried until there is a daemon
             time.sleep(0.05)
-    # Opening is not asked for twice, and a page beside may be loading its meshes meanwhile.
+    while not (Path(task["folder"]) / START).exists():
+        time.sleep(0.02)
+    # Opening is not asked for twice.
     with (
         Client(task["endpoint"], timeout=LONGEST_OPEN) as client,
         open_session(client) as session,

@@ -23,7 +23,7 @@ from torqued.server.demos.models import described
 LONGEST_LAG = 5
 OLDEST_TORQUE = 6
 #: s to wait for a torque from the controller, which waits for the daemon.
-LONGEST_WAIT = 150.0
+LONGEST_WAIT = 300.0
 
 
 def make_plant(urdf: str, kind: str) -> Any:

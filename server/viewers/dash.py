@@ -18,7 +18,7 @@ from torqued.kernels import Robot
 from torqued.server.observation.reader import Reader
 from torqued.server.observation.recording import Recording
 from torqued.server.viewers.following import Following, Stopping
-from torqued.server.viewers.history import History
+from torqued.server.viewers.history import History, has_state
 from torqued.server.viewers.panels import Panels
 from torqued.server.viewers.scene import Scene
 from torqued.server.viewers.shapes import Shape
@@ -41,21 +41,26 @@ class Dash:
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, robot, shapes)
-        self.panels = Panels(self.server, list(history.robot["joints"]))
+        self.panels = Panels(self.server, history.robot)
         self.scene.move(robot.neutral())
+        self._has_looked = False
 
     @property
     def port(self) -> int:
         return int(self.server.get_port())
 
     def close(self) -> None:
-        self.server.stop()
+        with redirect_stdout(io.StringIO()):
+            self.server.stop()
 
     def picture(self) -> None:
         """Move the robot to the newest state of the chosen session."""
         track = self.panels.chosen_track(self.history)
-        if track is None or track.newest is None or not np.all(np.isfinite(track.newest["q"])):
+        if track is None or track.newest is None or not has_state(track.newest):
             return
+        if not self._has_looked:
+            self._has_looked = True
+            self.scene.look(track.newest["q"])
         self.scene.move(track.newest["q"])
         self.scene.show_forces(track.info, track.newest)
         self.scene.show_reference(track.info, track.newest)
@@ -85,10 +90,12 @@ class Playback:
 
     def __init__(self, dash: Dash, recording: Recording) -> None:
         self.dash, self.recording = dash, recording
-        stamps = [s.ticks["time"] for s in recording.sessions.values() if len(s.ticks)]
+        sessions = recording.sessions.values()
+        stamps = [s.ticks["time"][s.ticks["sequence"] >= 0] for s in sessions]
+        stamps = [times for times in stamps if len(times)]
         self.first = min((int(times[0]) for times in stamps), default=0)
         last = max((int(times[-1]) for times in stamps), default=0)
-        self.seconds = max(1e-9 * (last - self.first), 1e-3)
+        self.seconds = max(round(1e-9 * (last - self.first), 3), 1e-3)
         gui = dash.server.gui
         self.slider = gui.add_slider("time, s", 0.0, self.seconds, 1e-3, 0.0, order=-1.0)
         self.play = gui.add_checkbox("play", False, order=-0.5)
@@ -98,7 +105,7 @@ class Playback:
 
     def show(self, at: float) -> None:
         """The robot, the plots and the log, as they were."""
-        until = self.first + int(1e9 * at)
+        until = self.first + int(1e9 * (at + 1e-3))  # the slider knows ms, and its end is all
         history = History(self.dash.history.robot, keep_closed=True)
         sessions = {number: s.info for number, s in self.recording.sessions.items()}
         ticks = {}

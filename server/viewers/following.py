@@ -54,8 +54,3 @@ class Following(Stopping):
 def since_1970() -> int:
     """ns to add to a time of CLOCK_MONOTONIC for the time of day, as clocks stand now."""
     return time.time_ns() - time.monotonic_ns()
-
-
-def titles(size: int, names: list[str]) -> list[str]:
-    """What to call the numbers of an array: after joints where there is one for each."""
-    return names if len(names) == size else [str(k) for k in range(size)]

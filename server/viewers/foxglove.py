@@ -28,6 +28,8 @@ from torqued.kernels import Robot
 from torqued.server.observation.reader import Batch, Reader
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.following import since_1970
+from torqued.server.viewers.history import has_state
+from torqued.server.viewers.naming import joints_of
 from torqued.server.viewers.poses import frame_poses
 
 WORLD = "world"
@@ -59,6 +61,8 @@ class Foxglove:
             time = int(tick["time"]) + offset
             stamp = Timestamp(time // 10**9, time % 10**9)
             self._tell(session, ticks["status"], stamp, time)
+            if not has_state(tick):
+                continue
             self._transforms.log(
                 FrameTransforms(transforms=list(self._frames(tick["q"], stamp))), log_time=time
             )
@@ -82,7 +86,7 @@ class Foxglove:
         if session.number not in self._joints:
             topic = f"/{session.number}/joints"
             self._joints[session.number] = JointStatesChannel(topic, context=self._context)
-        names = list(self.reader.robot["joints"])
+        names = joints_of(self.reader.robot)
         # Joints with one degree of freedom, as Foxglove has them; a base comes in /tf.
         last = min(len(names), tick["v"].size)
         q, v = tick["q"][-last:], tick["v"][-last:]

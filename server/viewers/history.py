@@ -26,6 +26,11 @@ MOST_EVENTS = 200
 TOGETHER, REPEATS = 10.0, 3
 
 
+def has_state(tick: Any) -> bool:
+    """Whether there is something to be drawn: a state has come, and it has numbers."""
+    return int(tick["sequence"]) >= 0 and bool(np.all(np.isfinite(tick["q"])))
+
+
 @dataclass
 class Track:
     """One session: its newest tick, and those of the last seconds, thinned out."""
@@ -40,7 +45,7 @@ class Track:
     def add(self, ticks: Records) -> None:
         self.newest = ticks[-1]
         spacing = int(1e9 * SPAN / MOST_POINTS)
-        for tick in ticks:
+        for tick in ticks[ticks["sequence"] >= 0]:
             if int(tick["time"]) >= self._due:
                 self._due = int(tick["time"]) + spacing
                 self.kept.append(tick)
@@ -52,16 +57,24 @@ class Track:
         return np.asarray(1e-9 * (stamps - newest), np.float64)
 
     def series(self, what: str) -> Array:
-        """(points, width) of an array by its name, of "error", or of nothing."""
+        """(points, width) of an array by its name, of "error" (q - q_ref), or of nothing."""
         names = self.kept[0].dtype.names if self.kept else ()
-        if what == "error" and "q_ref" in names and self.kept[0]["q_ref"].shape[-1:]:
-            references = np.array([tick["q_ref"] for tick in self.kept])
-            states = np.array([tick["q"] for tick in self.kept])
-            if references.shape == states.shape:
-                return np.asarray(references - states, np.float64)
+        if what == "error" and self._has_joint_errors:
+            return np.array([tick["q"] - tick["q_ref"] for tick in self.kept], float)
         if what not in names:
             return np.zeros((len(self.kept), 0))
         return np.array([np.ravel(tick[what]) for tick in self.kept], float)
+
+    def unit(self, what: str) -> str:
+        """Of what `series` gives."""
+        units = {part.field: part.unit for part in self.info.parts}
+        return units["q"] if what == "error" and self._has_joint_errors else units.get(what, "")
+
+    @property
+    def _has_joint_errors(self) -> bool:
+        """Where positions are no quaternions, whose difference is no error."""
+        shapes = {part.field: part.shape for part in self.info.parts}
+        return shapes.get("q_ref") == shapes["q"] == shapes["v"]
 
 
 @dataclass(frozen=True)
@@ -148,8 +161,15 @@ NOT_TOLD = next(bit for bit, name in STATUS.items() if name == "LIMITED_REFERENC
 EDGES = np.geomspace(1.0, 1e5, 51)
 
 
-def histogram(values: Any) -> tuple[Array, Array]:
-    """Middles of bins, µs, and counts, for a curve over a logarithmic axis; none is left out."""
+def stairs(values: Any, limit: float) -> tuple[Array, Array, Array]:
+    """A histogram as a line over a logarithmic axis, and what is beyond a limit as another.
+
+    Corners, µs; % of all values in the bin, where none is left out; and from the limit on the
+    height of the highest bin.
+    """
     found = np.clip(np.array(values, float), EDGES[0], EDGES[-1])
     counts, _ = np.histogram(found, bins=EDGES)
-    return np.sqrt(EDGES[1:] * EDGES[:-1]), counts.astype(float)
+    edges = np.unique(np.append(EDGES, np.clip(limit, EDGES[0], EDGES[-1])))
+    heights = 100.0 * counts[np.searchsorted(EDGES, edges[:-1], "right") - 1] / max(len(found), 1)
+    beyond = np.where(edges[:-1] >= limit, max(float(heights.max()), 1.0), 0.0)
+    return np.repeat(edges, 2)[1:-1], np.repeat(heights, 2), np.repeat(beyond, 2)

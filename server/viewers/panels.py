@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,9 @@ import viser
 from numpy.typing import NDArray
 
 from torqued.common.status import FALLBACK, NONFINITE, OSCILLATING, STALE, STOPPED, status_names
-from torqued.server.viewers.history import History, Track, histogram
+from torqued.server.loop.budget import BUDGET
+from torqued.server.viewers.history import SPAN, History, Track, stairs
+from torqued.server.viewers.naming import BASE, joints_of, task_names, titles, without_common_prefix
 from torqued.server.viewers.plots import (
     COLORS,
     EMPTY,
@@ -25,42 +27,43 @@ Array = NDArray[np.float64]
 
 #: Plots, and what each shows of a session.
 PLOTS = {
-    "torques, N m": ("tau",),
-    "errors, rad and m": ("error",),
-    "storage, J, and dissipation, W": ("storage", "dissipation"),
+    "torques": ("tau",),
+    "errors": ("error",),
+    "storage and dissipation": ("storage", "dissipation"),
 }
+#: Times of the loop's ticks, and the part of a period that each has to stay below.
+TIMES = {"lateness": 1.0, "compute": BUDGET}
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
 ALARMING = STALE | FALLBACK | NONFINITE | OSCILLATING | STOPPED
-#: Numbers of a frame.
-SIX = ("turn x", "turn y", "turn z", "x", "y", "z")
-#: Beyond the period of the loop.
+#: Beyond what the loop has time for.
 OVER = "#c0392b"
 
 
 class Panels:
     """Made once; `show` fills them anew: sessions and log to the left, plots to the right."""
 
-    def __init__(self, server: viser.ViserServer, joints: Sequence[str]) -> None:
-        self.server, self.joints = server, list(joints)
-        self._short = without_common_prefix(self.joints)
+    def __init__(self, server: viser.ViserServer, robot: Mapping[str, Any]) -> None:
+        self.server, self.robot = server, robot
+        self._short = without_common_prefix(joints_of(robot))
         gui = server.gui
         gui.main_panel.dock_left()
         gui.main_panel.set_width(LEFT_WIDTH)
-        self.chosen = gui.add_dropdown("shown", ["-"], initial_value="-")
+        self.chosen = gui.add_dropdown("session shown", ["-"], initial_value="-")
         self.sessions = gui.add_html("")
         with gui.add_folder("events"):
             self.log = gui.add_html("")
         self._numbers: list[int] = []
         right = gui.add_panel()
         with right.add_tab("session"):
+            gui.add_html(muted(f"the last {SPAN:g} s; times in s before the newest tick"))
             self._plots = {title: Plot(server, title, scrolling_axis()) for title in PLOTS}
         with right.add_tab("loop"):
+            gui.add_html(muted("the loop's last ticks, and the time that it has for them"))
             self._times = {
-                name: Plot(server, f"{name} of ticks, µs", logarithmic_axis())
-                for name in ("lateness", "compute")
+                name: Plot(server, name, logarithmic_axis(), ("µs", "% of ticks")) for name in TIMES
             }
-            self._period = gui.add_html("")
+            self._loop_words = gui.add_html("")
         right.dock_right()
         right.set_width(RIGHT_WIDTH)
 
@@ -68,21 +71,22 @@ class Panels:
         """What is known now."""
         self._choose(history)
         self.sessions.content = "".join(
-            session_html(track, self.joints) for track in history.tracks.values()
-        ) or muted("no session is open")
+            session_html(track, self.robot) for track in history.tracks.values()
+        ) or muted("no session is open: a controller opens one")
         track = self.chosen_track(history)
         for title, names in PLOTS.items():
-            self._plots[title].show(*self._curves(track, names))
+            units = plot_title(title, names, track)
+            self._plots[title].show(*self._curves(track, names), title=units)
         self.log.content = log_html(history)
 
     def show_loop(self, history: History) -> None:
-        """How late ticks began, and how long they took, against the loop's period."""
-        for name, values in (("lateness", history.lateness), ("compute", history.compute)):
-            middles, counts = histogram(values)
-            over = np.where(middles >= history.period, max(counts.max(), 1.0), np.nan)
-            columns = {"ticks": counts, f"over {history.period:.0f} µs": over}
-            self._times[name].show(middles, columns, (COLORS[0], OVER))
-        self._period.content = muted(loop_words(history))
+        """How late ticks began, and how long they took, against what the loop has time for."""
+        for name, values in loop_times(history).items():
+            limit = TIMES[name] * history.period
+            corners, shares, beyond = stairs(values, limit)
+            columns = {"ticks": shares, f"beyond {limit:.0f} µs": beyond}
+            self._times[name].show(corners, columns, (COLORS[0], OVER))
+        self._loop_words.content = "".join(muted(line) for line in loop_words(history))
 
     def chosen_track(self, history: History) -> Track | None:
         """The session whose robot and plots are shown."""
@@ -93,10 +97,10 @@ class Panels:
         numbers = list(history.tracks)
         if numbers != self._numbers:
             self._numbers = numbers
-            titles = [_title(track) for track in history.tracks.values()] or ["-"]
+            listed = [_title(track) for track in history.tracks.values()] or ["-"]
             track = self.chosen_track(history)
-            kept = titles[-1] if track is None or track.status & ALARMING else self.chosen.value
-            self.chosen.options = tuple(titles)
+            kept = listed[-1] if track is None or track.status & ALARMING else self.chosen.value
+            self.chosen.options = tuple(listed)
             self.chosen.value = kept  # type: ignore[misc]  # its setter is hidden from types
 
     def _curves(self, track: Track | None, names: Sequence[str]) -> tuple[Array, Columns]:
@@ -107,26 +111,39 @@ class Panels:
         for name in names:
             values = track.series(name)
             width = values.shape[1]
-            titles = curve_names(self._short, width) if width > 1 else [name]
-            columns |= {title: values[:, k] for k, title in enumerate(titles)}
+            names_of_it = [name][:width]  # laws differ in what they give: there may be nothing
+            tasks = task_names(track.info) if name == "error" else []
+            if width > 1:
+                names_of_it = titles(width, self.robot, self._short, tasks)
+            found = dict(zip(names_of_it, values.T, strict=True))
+            # Most tasks have but one of the two errors, and a free base no torque.
+            columns |= {title: curve for title, curve in found.items() if not tasks or curve.any()}
         return (track.times(), columns) if columns else EMPTY
 
 
-def without_common_prefix(names: Sequence[str]) -> list[str]:
-    """`panda_joint1`, `panda_joint2` → `joint1`, `joint2`."""
-    first, last = (min(names), max(names)) if len(names) > 1 else ("", "")
-    alike = next((k for k, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)
-    return [name[first.rfind("_", 0, alike) + 1 :] for name in names]
+def plot_title(title: str, names: Sequence[str], track: Track | None) -> str:
+    """With the units of what is drawn: `storage and dissipation, J and W`."""
+    units = [track.unit(name) for name in names] if track is not None else []
+    return ", ".join([title, *filter(None, [" and ".join(filter(None, units))])])
 
 
-def loop_words(history: History) -> str:
+def loop_times(history: History) -> dict[str, Sequence[float]]:
+    return {"lateness": history.lateness, "compute": history.compute}
+
+
+def loop_words(history: History) -> list[str]:
     """The loop's last ticks in numbers."""
-    parts = []
-    for name, values in (("late", history.lateness), ("compute", history.compute)):
+    lines = [f"period {history.period:.0f} µs; sessions may compute for {100 * BUDGET:.0f} % of it"]
+    for name, values in loop_times(history).items():
         if values:
-            p50, p99 = np.percentile(np.array(values), (50, 99))
-            parts.append(f"{name}: p50 {p50:.0f} µs, p99 {p99:.0f} µs")
-    return "; ".join([*parts, f"period {history.period:.0f} µs"])
+            found, limit = np.array(values), TIMES[name] * history.period
+            p50, p99 = np.percentile(found, (50, 99))
+            beyond = int((found >= limit).sum())
+            lines.append(
+                f"{name}: p50 {p50:.0f} µs, p99 {p99:.0f} µs, "
+                f"{beyond or 'none'} of {len(found)} ticks beyond {limit:.0f} µs"
+            )
+    return lines
 
 
 def _title(track: Track) -> str:
@@ -134,37 +151,31 @@ def _title(track: Track) -> str:
 
 
 def muted(text: str) -> str:
-    return f'<p style="color:#888;margin:0.6em 1em">{html.escape(text)}</p>'
+    return f'<p style="color:#888;margin:0.5em 1em;font-size:0.85em">{html.escape(text)}</p>'
 
 
-def session_html(track: Track, joints: Sequence[str]) -> str:
-    """Law, client, status in words, and torques against limits."""
+def session_html(track: Track, robot: Mapping[str, Any]) -> str:
+    """Law, client, status in words, and torques against limits; a free base has none."""
     status = track.status
     words = " ".join(status_names(status)) or "OK"
     color = "#c0392b" if status & ALARMING else "#b9770e" if status else "#1e8449"
     head = (
-        f"<div><b>{html.escape(track.info.law)}</b> {track.info.number}, "
-        f"{html.escape(track.info.client)}</div>"
+        f"<div><b>{html.escape(track.info.law)}</b>, session {track.info.number}, "
+        f"client {html.escape(track.info.client)}</div>"
         f'<div class="torqued-status" style="color:{color};font-weight:600">{words}</div>'
     )
     has_torques = "tau" in (track.newest.dtype.names or ())
     torques: Array = np.ravel(track.newest["tau"]) if has_torques else np.zeros(0)
-    rows = zip(_names(joints, len(torques)), torques, _of(track, torques), strict=True)
-    bars = "".join(bar_html(name, float(value), float(limit)) for name, value, limit in rows)
+    names = titles(len(torques), robot, joints_of(robot))
+    rows = zip(names, torques, _of(track, torques), strict=True)
+    bars = "".join(
+        bar_html(name, float(value), float(limit))
+        for name, value, limit in rows
+        if name not in BASE[6]
+    )
+    if bars:
+        bars = f'<div style="color:#888;text-align:right">torque, N m, of its limit</div>{bars}'
     return f'<div style="margin:0.6em 1em;font-size:0.85em">{head}{bars}</div>'
-
-
-def curve_names(joints: Sequence[str], count: int) -> list[str]:
-    """By joint, with a base before them or not; of a frame's six; else by number."""
-    if count in (len(joints), len(joints) + 6):
-        return _names(joints, count)
-    return list(SIX) if count == len(SIX) else [str(k) for k in range(count)]
-
-
-def _names(joints: Sequence[str], count: int) -> list[str]:
-    """For torques: those of a base's six rows before the joints'."""
-    names = [f"base {k}" for k in range(count - len(joints))] + list(joints)
-    return names[len(names) - count :]
 
 
 def _of(track: Track, torques: Any) -> Array:
@@ -180,12 +191,18 @@ def bar_html(name: str, value: float, limit: float) -> str:
     of = f" of {limit:.3g}" if np.isfinite(limit) else ""
     return (
         '<div style="display:flex;align-items:center;height:1.35em">'
-        f'<span style="width:9.5em;overflow:hidden;text-overflow:ellipsis">{html.escape(name)}'
-        '</span><span style="flex:1;height:0.55em;background:#8883;position:relative">'
+        '<span style="width:10.5em;padding-right:0.5em;overflow:hidden;text-overflow:ellipsis;'
+        f'white-space:nowrap" title="{html.escape(name)}">{html.escape(name)}</span>'
+        '<span style="flex:1;height:0.55em;background:#8883;position:relative">'
         f'<span style="position:absolute;{side}:50%;width:{50 * share:.1f}%;height:100%;'
         f'background:{color}"></span></span>'
-        f'<span style="width:7.5em;text-align:right">{value:.2f}{of}</span></div>'
+        f'<span style="width:7.5em;text-align:right">{rounded(value)}{of}</span></div>'
     )
+
+
+def rounded(value: float) -> str:
+    """With two digits, and no minus before zero."""
+    return f"{value:.2f}".replace("-0.00", "0.00") if abs(value) < 1.0 else f"{value:.2f}"
 
 
 def log_html(history: History) -> str:
@@ -195,7 +212,7 @@ def log_html(history: History) -> str:
     )
     lines = []
     for event in list(history.events)[::-1][:30]:
-        ago = f"{1e-9 * (event.time - newest):.1f} s" if newest else ""
+        ago = f"{1e-9 * max(newest - event.time, 0):.1f} s ago:" if newest else ""
         often = f" ×{event.times}" if event.times > 1 else ""
         words = f"{html.escape(event.words)}{often}"
         lines.append(f"<div>{ago} <b>{html.escape(event.law)}</b> {words}</div>")

@@ -15,7 +15,9 @@ from torqued.server.viewers.history import SPAN
 Array = NDArray[np.float64]
 #: Numbers over one axis, by name.
 Columns = dict[str, Array]
-EMPTY: tuple[Array, Columns] = (np.array([-1.0, 0.0]), {"nothing": np.zeros(2)})
+#: Instead of curves where there is no session, or its law gives none.
+NOTHING = "nothing to draw"
+EMPTY: tuple[Array, Columns] = (np.array([-1.0, 0.0]), {NOTHING: np.zeros(2)})
 
 COLORS = (
     *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f"),
@@ -24,7 +26,7 @@ COLORS = (
 #: Curves that a plot has at the most, and s for which it keeps to those that it has chosen.
 MOST_CURVES, KEEPS = 8, 5.0
 #: Pixels.
-HEIGHT = 185
+HEIGHT = 170
 
 
 class Plot:
@@ -34,22 +36,38 @@ class Plot:
     they are told apart, and of many curves those that move most stay for a while.
     """
 
-    def __init__(self, server: viser.ViserServer, title: str, scale: uplot.Scale) -> None:
+    def __init__(
+        self,
+        server: viser.ViserServer,
+        title: str,
+        scale: uplot.Scale,
+        axes: tuple[str, str] | None = None,
+    ) -> None:
         self._handle = server.gui.add_uplot(
             (np.array([-1.0, 0.0]), np.zeros(2)),
-            series_of(("nothing",), ("#00000000",)),
+            series_of((NOTHING,), ("#00000000",)),
             title=title,
             scales={"x": scale},
+            axes=axes and (axis_of(axes[0]), axis_of(axes[1])),
             legend=uplot.Legend(live=False),  # names without numbers beside them
             height=HEIGHT,
-            padding=(8, 12, 0, 0),
+            padding=(8, 28, 0, 0),
         )
+        self._title = title
         self._server = server
-        self._labels: tuple[str, ...] = ("nothing",)
+        self._labels: tuple[str, ...] = (NOTHING,)
         self._due = 0.0
 
-    def show(self, x: Array, columns: Columns, colors: Sequence[str] = COLORS) -> None:
+    def show(
+        self,
+        x: Array,
+        columns: Columns,
+        colors: Sequence[str] = COLORS,
+        title: str | None = None,
+    ) -> None:
         """New numbers, by their names."""
+        if title is not None and title != self._title:
+            self._title = self._handle.title = title
         labels = self._choose(columns)
         data = (x, *(np.ascontiguousarray(columns[label]) for label in labels))
         if labels == self._labels:
@@ -84,6 +102,12 @@ def series_of(labels: Sequence[str], colors: Sequence[str]) -> tuple[uplot.Serie
             for k, label in enumerate(labels)
         ),
     )
+
+
+def axis_of(label: str) -> uplot.Axis:
+    """With a small label, and no marks beside the grid's lines."""
+    font = "11px sans-serif"
+    return uplot.Axis(label=label, labelSize=16, labelFont=font, ticks={"show": False}, size=38)
 
 
 def scrolling_axis() -> uplot.Scale:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from torqued.kernels import Robot
 from torqued.kernels.charts.rotation import quaternion_of, rotation
+from torqued.kernels.control.wholebody.parsing import contact_points
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.poses import frame_poses
 from torqued.server.viewers.shapes import WORLD, Shape
@@ -18,6 +19,8 @@ Array = NDArray[np.float64]
 
 #: Length of an arrow that stands for the robot's whole weight, m per m of its height.
 WEIGHT = 0.5
+#: Length of the least force that is drawn, m per m of the robot's height: 1/500 of its weight.
+LEAST = 1e-3
 FORCE_COLOR, REFERENCE_COLOR = (230, 60, 50), (40, 130, 230)
 
 
@@ -38,10 +41,11 @@ class Scene:
                 wxyz=_wxyz(shape.pose[:3, :3]),
                 position=shape.pose[:3, 3],
             )
-        self._size = self._extent(shapes)
+        self._shapes = shapes
+        self._size = self._box(robot.neutral())[1]
         self._weight = robot.total_mass * float(np.linalg.norm(robot.gravity_vector)) or 1.0
         self._light()
-        self._look()
+        self.look(robot.neutral())
         self._drawn: dict[str, viser.ArrowsHandle] = {}
         self._reference = server.scene.add_frame(
             "/reference",
@@ -58,12 +62,15 @@ class Scene:
         scene.configure_environment_map(hdri=None)
         scene.add_light_ambient("/light", intensity=1.2)
 
-    def _look(self) -> None:
-        """From where each viewer begins."""
-        camera, distance = self.server.initial_camera, max(self._size, 0.3)
-        camera.position = self._center + distance * np.array([0.75, -0.75, 0.35])
-        camera.look_at = self._center
-        camera.fov = np.deg2rad(50.0)
+    def look(self, q: Any) -> None:
+        """At the robot in a configuration: all viewers, and those that will come."""
+        center, size = self._box(q)
+        cameras: list[Any] = [self.server.initial_camera]
+        cameras += [client.camera for client in self.server.get_clients().values()]
+        for camera in cameras:
+            camera.position = center + max(size, 0.3) * np.array([0.95, -0.95, 0.45])
+            camera.look_at = center
+            camera.fov = np.deg2rad(50.0)
 
     def move(self, q: Any) -> None:
         """To a configuration (nq,)."""
@@ -81,8 +88,10 @@ class Scene:
         if forces is None or len(points) != len(forces):
             self._hide("/forces")
             return
-        ends = np.array(points) + forces * WEIGHT * self._size / self._weight
-        self._arrows("/forces", np.array(points), ends, FORCE_COLOR)
+        arrows = forces * WEIGHT * self._size / self._weight
+        carries = np.linalg.norm(arrows, axis=1) > LEAST * self._size
+        starts = np.array(points)[carries]
+        self._arrows("/forces", starts, starts + arrows[carries], FORCE_COLOR)
 
     def show_reference(self, info: SessionInfo, tick: Any) -> None:
         """Where a frame is to go: its axes there, and an arrow to it."""
@@ -101,16 +110,19 @@ class Scene:
 
     def _contact_points(self, info: SessionInfo, q: Any) -> list[Array]:
         """In the world: points of contacts in the order of their forces."""
-        found = []
+        found: list[Array] = []
         for contact in info.raw.get("options", {}).get("contacts") or ():
             pose = self.robot.frame_pose(q, contact["frame"])
-            for point in contact.get("points") or [[0.0, 0.0, 0.0]]:
-                found.append(pose[:3, :3] @ np.asarray(point) + pose[:3, 3])
+            points = contact_points(contact["frame"], contact)
+            found += list(points @ pose[:3, :3].T + pose[:3, 3])
         return found
 
     def _arrows(self, name: str, starts: Array, ends: Array, color: tuple[int, int, int]) -> None:
         """Those that are there already are moved: a browser is quicker at that."""
         points = np.stack([starts, ends], axis=1).astype(np.float32)
+        if not len(points):
+            self._hide(name)
+            return
         if name in self._drawn and len(self._drawn[name].points) == len(points):
             self._drawn[name].points = points
             self._drawn[name].visible = True
@@ -132,17 +144,17 @@ class Scene:
     def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)
 
-    def _extent(self, shapes: list[Shape]) -> float:
-        """m: diagonal of the box around the robot at its neutral pose."""
-        poses = frame_poses(self.robot, self.robot.neutral())
+    def _box(self, q: Any) -> tuple[Array, float]:
+        """Of the box around the robot: centre (3,) and diagonal, m."""
+        poses = frame_poses(self.robot, q)
         corners = []
-        for shape in shapes:
+        for shape in self._shapes:
             position, turn = poses.get(shape.frame, (np.zeros(3), np.array([0.0, 0, 0, 1])))
             local = shape.mesh.bounds @ shape.pose[:3, :3].T + shape.pose[:3, 3]
             corners.append(local @ rotation(turn).T + position)
         box = np.concatenate(corners) if corners else np.array([[0.0] * 3, [1.0] * 3])
-        self._center = box.mean(axis=0)
-        return float(np.linalg.norm(np.ptp(box, axis=0)))
+        least, most = box.min(axis=0), box.max(axis=0)
+        return 0.5 * (least + most), float(np.linalg.norm(most - least))
 
 
 def _path(name: str) -> str:

@@ -14,7 +14,8 @@ import zmq
 
 from torqued.server.observation.reader import Batch, Reader
 from torqued.server.observation.records import SessionInfo
-from torqued.server.viewers.following import since_1970, titles
+from torqued.server.viewers.following import since_1970
+from torqued.server.viewers.naming import joints_of, titles
 
 #: Messages that wait for a subscriber; those after them are dropped.
 QUEUE = 1000
@@ -74,7 +75,8 @@ class Stream:
 
     def values(self, session: SessionInfo, tick: Any) -> dict[str, Any]:
         """The numbers of a tick by name."""
-        joints = list(self.reader.robot["joints"])
+        robot = self.reader.robot
+        joints = joints_of(robot)
         found: dict[str, Any] = {
             "status": int(tick["status"]),
             "lateness_us": 1e-3 * int(tick["time"] - tick["deadline"]),
@@ -85,6 +87,6 @@ class Stream:
             if part.shape in ((), (1,)):
                 found[part.field] = float(flat[0])
             else:
-                names = titles(len(flat), joints)
+                names = titles(len(flat), robot, joints)
                 found[part.field] = dict(zip(names, flat.tolist(), strict=True))
         return found

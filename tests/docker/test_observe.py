@@ -89,3 +89,91 @@ def test_prometheus_finds_no_fault():
     file = DOCKER / "observe" / "prometheus.yml"
     done = subprocess.run(["promtool", "check", "config", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+#: Series of a daemon that is well, a value a second for 90 s, as promtool writes them.
+SESSION_LABELS = 'law="pd",robot="panda",session="7"'
+WELL = {
+    'torqued_up{robot="panda"}': "1x90",
+    'torqued_loop_missed_total{robot="panda"}': "0x90",
+    'torqued_loop_lateness_seconds_bucket{le="5e-05",robot="panda"}': "0+1000x90",
+    'torqued_loop_lateness_seconds_bucket{le="0.001",robot="panda"}': "0+1000x90",
+    'torqued_loop_lateness_seconds_bucket{le="+Inf",robot="panda"}': "0+1000x90",
+    f'torqued_session_status{{bit="FALLBACK",{SESSION_LABELS}}}': "0x90",
+    f"torqued_session_stale_total{{{SESSION_LABELS}}}": "0x90",
+    'torqued_recorder_alarm{process="1",robot="panda"}': "0x90",
+    'torqued_worker_deaths_total{robot="panda"}': "0x90",
+}
+#: Alert → what is different then, and its labels beside robot and severity.
+SESSION_OF_IT = {"law": "pd", "session": "7"}
+ALARMS = {
+    "TorquedDown": ({'torqued_up{robot="panda"}': "0x90"}, {"severity": "critical"}),
+    "TorquedMissedTicks": ({'torqued_loop_missed_total{robot="panda"}': "0+5x90"}, {}),
+    "TorquedLate": (
+        {'torqued_loop_lateness_seconds_bucket{le="5e-05",robot="panda"}': "0+10x150"},
+        {},
+    ),
+    "TorquedFallback": (
+        {f'torqued_session_status{{bit="FALLBACK",{SESSION_LABELS}}}': "1x90"},
+        SESSION_OF_IT | {"bit": "FALLBACK"},
+    ),
+    "TorquedStale": (
+        {f"torqued_session_stale_total{{{SESSION_LABELS}}}": "0+100x90"},
+        SESSION_OF_IT,
+    ),
+    "TorquedRecorder": (
+        {'torqued_recorder_alarm{process="1",robot="panda"}': "1x90"},
+        {"process": "1"},
+    ),
+    "TorquedWorkerDied": ({'torqued_worker_deaths_total{robot="panda"}': "0x30 1x60"}, {}),
+}
+
+
+def tried(series, expected):
+    """A test as promtool takes it: series, and which alerts there are after a minute and a half."""
+    return {
+        "interval": "1s",
+        "input_series": [{"series": name, "values": values} for name, values in series.items()],
+        "alert_rule_test": [
+            {"eval_time": "85s", "alertname": name, "exp_alerts": expected.get(name, [])}
+            for name in ALARMS
+        ],
+    }
+
+
+def unit_tests(folder, tests):
+    """What promtool says of the rules; annotations are compared apart from their text."""
+    rules = re.sub(r"\n\s+annotations:\n\s+summary: .*", "", ALERTS)
+    (folder / "alerts.yml").write_text(rules)
+    file = folder / "tests.yml"
+    file.write_text(
+        json.dumps({"rule_files": ["alerts.yml"], "evaluation_interval": "1s", "tests": tests})
+    )
+    return subprocess.run(["promtool", "test", "rules", file], capture_output=True, text=True)
+
+
+def test_each_rule_has_a_case():
+    assert set(re.findall(r"alert: (\w+)", ALERTS)) == set(ALARMS)
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+@pytest.mark.parametrize("name", ALARMS)
+def test_an_alert_comes_when_it_should_and_no_other(name, tmp_path):
+    change, labels = ALARMS[name]
+    given = {"robot": "panda", "severity": "warning"} | labels
+    done = unit_tests(tmp_path, [tried(WELL | change, {name: [{"exp_labels": given}]})])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_no_alert_while_all_is_well(tmp_path):
+    done = unit_tests(tmp_path, [tried(WELL, {})])
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_rules_and_their_texts_are_as_prometheus_takes_them():
+    file = DOCKER / "observe" / "alerts.yml"
+    done = subprocess.run(["promtool", "check", "rules", file], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert f"{len(ALARMS)} rules found" in done.stdout

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from eventually import eventually
+from viewing import running_in
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
@@ -21,20 +22,6 @@ pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-m", "torqued.server.cli.main", "demo"]
 LONGEST = 300.0
-
-
-def running_in(folder):
-    """Process numbers of all that has a demo's folder on its command line."""
-    found = []
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/cmdline", "rb") as file:
-                    if str(folder).encode() in file.read():
-                        found.append(int(entry))
-            except OSError:
-                continue  # has ended meanwhile
-    return found
 
 
 @pytest.fixture

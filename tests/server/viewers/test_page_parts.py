@@ -8,13 +8,15 @@ from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
 from torqued.server.observation.records import session_info
-from torqued.server.viewers.history import MOST_POINTS, SPAN, History, histogram
+from torqued.server.viewers.history import EDGES, MOST_POINTS, SPAN, History, stairs
+from torqued.server.viewers.naming import joints_of, titles, without_common_prefix
 from torqued.server.viewers.panels import (
     bar_html,
-    curve_names,
     log_html,
+    loop_words,
+    plot_title,
+    rounded,
     session_html,
-    without_common_prefix,
 )
 from torqued.server.viewers.poses import frame_poses
 from torqued.server.viewers.shapes import capsules, find_mesh, frames_of_bodies, shapes_of
@@ -126,17 +128,17 @@ def ticks(info, times, status=OK):
     return rows
 
 
-ROBOT = {"joints": ["one", "<two>"], "limits": {"effort": [1.0, 1.0]}}
+ROBOT = {"joints": ["one", "<two>"], "base": "fixed", "limits": {"effort": [1.0, 1.0]}}
 NO_LOOP = np.zeros(0, LOOP_TICK)
 
 
 class TestHistory:
-    def test_ticks_are_thinned_out_and_errors_are_reference_minus_state(self):
+    def test_ticks_are_thinned_out_and_errors_are_state_minus_reference(self):
         info, history = session(), History(ROBOT)
         history.add({7: info}, {7: ticks(info, np.arange(0, 2 * SPAN, 1e-3))}, NO_LOOP)
         track = history.tracks[7]
         assert 0.9 * MOST_POINTS < np.sum(track.times() > -SPAN) <= MOST_POINTS + 1
-        assert np.allclose(track.series("error"), 0.2)
+        assert np.allclose(track.series("error"), -0.2) and track.unit("error") == "rad"
         assert track.series("tau").shape == (len(track.kept), 2)
         assert track.series("storage").shape[1] == 0
         assert track.limits.tolist() == [10.0, np.inf]
@@ -171,31 +173,85 @@ class TestHistory:
         loop["time"], loop["deadline"], loop["compute"] = 5000, 2000, 7000
         history.add({}, {}, loop)
         assert list(history.lateness) == [3.0] * 3 and list(history.compute) == [7.0] * 3
-        middles, counts = histogram(history.lateness)
-        assert counts.sum() == 3 and counts[np.abs(middles - 3.0).argmin()] == 3
-        assert histogram([])[1].sum() == 0
-        assert histogram([0.0, 1e9])[1].sum() == 2  # none is left out
         loop["deadline"] = [0, 500_000, 1_000_000]
         history.add({}, {}, loop)
         assert history.period == 500.0
 
 
+class TestStairs:
+    def test_all_values_are_in_a_bin_of_their_size(self):
+        corners, shares, _ = stairs([3.0] * 3 + [50.0], 1000.0)
+        assert np.all(np.diff(corners) >= 0.0)
+        inside = (corners[::2] <= 3.0) & (corners[1::2] > 3.0)
+        assert shares[::2][inside].tolist() == [75.0] == shares[1::2][inside].tolist()
+        assert sum(set(shares.tolist())) == 100.0
+
+    def test_what_is_beyond_the_limit_begins_there_and_is_as_high_as_the_rest(self):
+        corners, shares, beyond = stairs([3.0], 700.0)
+        assert corners[beyond > 0.0].min() == 700.0 == corners[beyond == 0.0].max()
+        assert set(beyond.tolist()) == {0.0, shares.max()}
+
+    @pytest.mark.parametrize("values", [[], [0.0, 1e9]])
+    def test_numbers_can_be_drawn_whatever_comes(self, values):
+        """A browser draws nothing of a plot with a NaN in it."""
+        corners, shares, beyond = stairs(values, 1000.0)
+        assert len(corners) == len(shares) == len(beyond)
+        assert np.isfinite([*corners, *shares, *beyond]).all() and beyond.max() > 0.0
+        heights = shares[::2]
+        assert heights.sum() == (100.0 if values else 0.0)  # none is left out
+        assert (heights[[0, -1]] > 0.0).all() == bool(values)
+        assert (corners[0], corners[-1]) == (EDGES[0], EDGES[-1])
+
+
+def test_loop_is_told_against_period_and_budget():
+    history, loop = History(ROBOT), np.zeros(4, LOOP_TICK)
+    loop["deadline"] = np.arange(4) * 1_000_000
+    loop["time"] = loop["deadline"] + [10_000, 10_000, 10_000, 1_500_000]
+    loop["compute"] = 20_000
+    history.add({}, {}, loop)
+    period, lateness, compute = loop_words(history)
+    assert period == "period 1000 µs; sessions may compute for 70 % of it"
+    assert lateness.startswith("lateness: p50 10 µs") and "1 of 4 ticks beyond 1000" in lateness
+    assert compute == "compute: p50 20 µs, p99 20 µs, none of 4 ticks beyond 700 µs"
+
+
+def test_plots_are_titled_with_units():
+    info, history = session(), History(ROBOT)
+    history.add({7: info}, {7: ticks(info, [0.0])}, NO_LOOP)
+    track = history.tracks[7]
+    assert plot_title("torques", ("tau",), track) == "torques, N m"
+    assert plot_title("errors", ("error",), track) == "errors, rad"
+    assert plot_title("energies", ("storage", "dissipation"), track) == "energies"
+    assert plot_title("torques", ("tau",), None) == "torques"
+
+
+def test_numbers_beside_bars_have_no_minus_before_zero():
+    assert [rounded(x) for x in (-0.001, 0.0, -0.01, -10.0)] == ["0.00", "0.00", "-0.01", "-10.00"]
+
+
 def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     info, history = session(), History(ROBOT)
     history.add({7: info}, {7: ticks(info, [0.0], CLAMPED)}, NO_LOOP)
-    text = session_html(history.tracks[7], ROBOT["joints"])
+    text = session_html(history.tracks[7], ROBOT)
     assert "CLAMPED" in text and "&lt;me&gt;" in text and "&lt;two&gt;" in text
     assert "9.90 of 10" in text and "-3.00<" in text
-    assert "<me>" not in log_html(history)
+    assert "torque, N m" in text
+    assert "<me>" not in log_html(history) and "<b>pd</b> clamped" in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
 
 
-def test_curves_are_named_after_joints_a_base_or_a_frame():
-    assert curve_names(["a", "b"], 2) == ["a", "b"]
-    assert curve_names(["a", "b"], 8) == [*(f"base {k}" for k in range(6)), "a", "b"]
-    assert curve_names(["a", "b"], 6)[0] == "turn x" and curve_names(["a", "b"], 6)[-1] == "z"
-    assert curve_names(["a", "b"], 3) == ["0", "1", "2"]
+def test_curves_are_named_after_joints_a_base_a_frame_or_tasks():
+    fixed = {"base": "fixed", "joints": ["a", "b"]}
+    floating = {"base": "floating", "joints": ["root_joint", "a", "b"]}
+    assert joints_of(fixed) == joints_of(floating) == ["a", "b"]
+    assert titles(2, fixed, ["a", "b"]) == ["a", "b"]
+    velocity, position = (titles(size, floating, ["a", "b"]) for size in (8, 9))
+    assert velocity == [*(f"base {x}" for x in titles(6, fixed, ["a", "b"])), "a", "b"]
+    assert position[:3] == ["base x", "base y", "base z"] and position[-3:] == ["base qw", "a", "b"]
+    assert titles(6, fixed, ["a", "b"])[0] == "turn x" and titles(6, fixed, ["a", "b"])[-1] == "z"
+    assert titles(3, fixed, ["a", "b"]) == ["0", "1", "2"]
+    assert titles(4, fixed, ["a"] * 4, ["com", "foot"]) == ["com turn", "com", "foot turn", "foot"]
 
 
 def test_labels_leave_out_what_all_joints_begin_with():
