@@ -1,0 +1,51 @@
+/* What the parts of torqued.client._native have in common. */
+#ifndef TORQUED_NATIVE_H
+#define TORQUED_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include "page.h"
+
+enum { MOST_DIMENSIONS = 8 };
+
+/* Where an array's numbers are in a message, and its shape. */
+struct place {
+    Py_ssize_t offset, bytes, shape[MOST_DIMENSIONS];
+    int dimensions;
+};
+
+/* Of (offset, shape), for a message of so many bytes; -1 with an error where it does not fit. */
+int place_of(PyObject *described, Py_ssize_t message, struct place *place);
+
+/* Copy an array of float64 of exactly that shape into a message; false, and no error, where it is
+ * none, or not row by row in memory. */
+bool put_numbers(PyObject *given, const struct place *place, char *message);
+
+/* A read-only array of a shape in a bytes object; `maker` is numpy.ndarray, `kind` its dtype. */
+PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape,
+                   PyObject *offset);
+
+/* s, as Python has them, in ns; at most what a clock can be compared with. */
+int64_t nanoseconds(double seconds);
+
+typedef struct {
+    PyObject_HEAD
+    struct page page;
+    Py_buffer memory;
+    int sized;  /* frames begin with their size: those of requests */
+    int busy;   /* calls under way: a page that is closed meanwhile stays until they are done */
+    int closed;
+} PageObject;
+
+extern PyTypeObject PageType, StepsType, CallsType;
+
+/* Around all use of a page; -1 with an error where it is closed. */
+int enter_page(PageObject *self);
+void leave_page(PageObject *self);
+
+/* Wait for an output without the interpreter's lock; -1 with an error where a signal's handler
+ * raised one, or closed the page. */
+int pause_for_output(PageObject *self, int64_t nanoseconds);
+
+#endif

@@ -1,0 +1,240 @@
+/* `Steps`: a session's step in shared memory, from its arrays to its output, in one call.
+ *
+ * The same as `Session.step` does in Python. All that can be done before the torque is there is
+ * done while the daemon computes it: the output and its array are made, and filled once it has
+ * come. What is rare (other kinds of numbers, the last output, nothing in time) is left to methods
+ * of the session.
+ */
+#include "native.h"
+
+#include <structmember.h>
+
+typedef struct {
+    PyObject_HEAD
+    PageObject *page;
+    Py_buffer frame;  /* of states: prefix, head, q, v and references */
+    Py_buffer phase;  /* one number: the deadline of the newest output */
+    PyObject *kind;   /* of outputs */
+    PyObject *maker, *number, *shape, *offset; /* of an output's first array */
+    struct place *places;                      /* q, v, and references in their order */
+    Py_ssize_t count;
+    Py_ssize_t sequence, stamp, at;                /* bytes in a state */
+    Py_ssize_t seen, status, time, deadline; /* bytes in an output */
+    unsigned long long last;                       /* bit of the status */
+    int is_plain; /* a state needs nothing but q and v */
+} StepsObject;
+
+static PyObject *name_data, *name_first, *name_oldest, *name_late, *name_pack, *name_parse,
+    *name_no_answer;
+
+static int64_t whole_at(const char *frame, Py_ssize_t place)
+{
+    int64_t number;
+    memcpy(&number, frame + place, sizeof(number));
+    return number;
+}
+
+static double number_at(const char *frame, Py_ssize_t place)
+{
+    double number;
+    memcpy(&number, frame + place, sizeof(number));
+    return number;
+}
+
+static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
+{
+    static char *names[] = {"page",  "frame", "phase",      "places", "state_head",
+                            "output_head", "last",  "needs_more", "kind",   "first", NULL};
+    PyObject *places;
+    int needs_more;
+    if (self->page != NULL) {
+        PyErr_SetString(PyExc_TypeError, "steps are made once");
+        return -1;
+    }
+    PyObject *page = NULL;
+    if (!PyArg_ParseTupleAndKeywords(
+            args, named, "O!w*w*O!(nnn)(nnnn)KpO(OOOO)", names, &PageType, &page, &self->frame,
+            &self->phase, &PyTuple_Type, &places, &self->sequence, &self->stamp, &self->at,
+            &self->seen, &self->status, &self->time, &self->deadline, &self->last, &needs_more,
+            &self->kind, &self->maker, &self->number, &self->shape, &self->offset))
+        return -1;
+    self->page = (PageObject *)Py_NewRef(page);
+    Py_INCREF(self->kind), Py_INCREF(self->maker), Py_INCREF(self->number);
+    Py_INCREF(self->shape), Py_INCREF(self->offset);
+    self->is_plain = !needs_more;
+    self->count = PyTuple_GET_SIZE(places);
+    self->places = PyMem_Calloc((size_t)self->count + 1, sizeof(struct place));
+    if (self->places == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < self->count; ++k)
+        if (place_of(PyTuple_GET_ITEM(places, k), self->frame.len, &self->places[k]) < 0) return -1;
+    const Py_ssize_t heads[] = {self->sequence, self->stamp, self->at};
+    const Py_ssize_t read[] = {self->seen, self->status, self->time, self->deadline};
+    const Py_ssize_t output = (Py_ssize_t)self->page->page.output_bytes;
+    bool good = self->count >= 2 && self->phase.len >= 8 && PyType_Check(self->kind) &&
+                (uint64_t)self->frame.len == self->page->page.state_bytes;
+    for (int k = 0; k < 3; ++k) good = good && heads[k] >= 0 && heads[k] + 8 <= self->frame.len;
+    for (int k = 0; k < 4; ++k) good = good && read[k] >= 0 && read[k] + 8 <= output;
+    if (!good) {
+        PyErr_SetString(PyExc_ValueError, "these frames are not those of the page");
+        return -1;
+    }
+    return 0;
+}
+
+static void steps_dealloc(StepsObject *self)
+{
+    Py_XDECREF(self->page);
+    if (self->frame.obj != NULL) PyBuffer_Release(&self->frame);
+    if (self->phase.obj != NULL) PyBuffer_Release(&self->phase);
+    if (self->places != NULL) {
+        Py_XDECREF(self->kind), Py_XDECREF(self->maker), Py_XDECREF(self->number);
+        Py_XDECREF(self->shape), Py_XDECREF(self->offset);
+        PyMem_Free(self->places);
+    }
+    Py_TYPE(self)->tp_free((PyObject *)self);
+}
+
+/* Fill the frame of the next state as `_pack` does; false where that has to do it. */
+static bool fill_frame(StepsObject *self, PyObject *q, PyObject *v, PyObject *references)
+{
+    char *frame = self->frame.buf;
+    const Py_ssize_t given = PyTuple_GET_SIZE(references);
+    if (given > self->count - 2) return false;
+    if (!put_numbers(q, &self->places[0], frame) || !put_numbers(v, &self->places[1], frame))
+        return false;
+    for (Py_ssize_t k = 0; k < given; ++k)
+        if (!put_numbers(PyTuple_GET_ITEM(references, k), &self->places[2 + k], frame))
+            return false;
+    const int64_t sequence = whole_at(frame, self->sequence) + 1;
+    const double stamp = (double)now() / 1e9;
+    memcpy(frame + self->sequence, &sequence, sizeof(sequence));
+    memcpy(frame + self->stamp, &stamp, sizeof(stamp));
+    memcpy(frame + self->at, &stamp, sizeof(stamp));
+    return true;
+}
+
+/* An output whose bytes are still to come, and its first array; NULL with an error. */
+static PyObject *empty_output(StepsObject *self, PyObject **data)
+{
+    PyTypeObject *kind = (PyTypeObject *)self->kind;
+    *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->page->page.output_bytes);
+    if (*data == NULL) return NULL;
+    PyObject *output = kind->tp_alloc(kind, 0);
+    PyObject *first = array_in(self->maker, self->number, *data, self->shape, self->offset);
+    if (output == NULL || first == NULL || PyObject_SetAttr(output, name_data, *data) < 0 ||
+        PyObject_SetAttr(output, name_first, first) < 0) {
+        Py_CLEAR(output);
+    }
+    Py_XDECREF(first);
+    Py_DECREF(*data); /* the output has it */
+    return output;
+}
+
+static int count_late(PyObject *session)
+{
+    PyObject *late = PyObject_GetAttr(session, name_late), *one = PyLong_FromLong(1), *sum = NULL;
+    if (late != NULL && one != NULL) sum = PyNumber_Add(late, one);
+    const int result = sum == NULL ? -1 : PyObject_SetAttr(session, name_late, sum);
+    Py_XDECREF(late), Py_XDECREF(one), Py_XDECREF(sum);
+    return result;
+}
+
+/* Fill `output` with what answers the state that was sent, or give what the session makes of the
+ * last one, or of silence. */
+static PyObject *wait_for_answer(StepsObject *self, PyObject *session, PyObject *output,
+                                 PyObject *data, double oldest, PyObject *timeout,
+                                 int64_t deadline)
+{
+    struct page *page = &self->page->page;
+    char *frame = PyBytes_AS_STRING(data);
+    const int64_t sequence = whole_at(self->frame.buf, self->sequence);
+    bool heard = false;
+    while (true) {
+        if (take_output(page, frame)) {
+            if ((uint64_t)whole_at(frame, self->status) & self->last)
+                return PyObject_CallMethodOneArg(session, name_parse, data);
+            memcpy(self->phase.buf, frame + self->deadline, sizeof(double));
+            if ((double)now() / 1e9 - number_at(frame, self->time) <= oldest) {
+                if (whole_at(frame, self->seen) >= sequence) return Py_NewRef(output);
+                heard = true;
+            } else if (count_late(session) < 0) {
+                return NULL;
+            }
+        }
+        const int64_t left = deadline - now();
+        if (left <= 0) break;
+        if (pause_for_output(self->page, left) < 0) return NULL;
+    }
+    PyObject *const silence[] = {session, timeout, heard ? Py_True : Py_False};
+    return PyObject_VectorcallMethod(name_no_answer, silence, 3, NULL);
+}
+
+static PyObject *steps_step(StepsObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 7 || !PyTuple_Check(args[3]) || !PyDict_Check(args[4])) {
+        PyErr_SetString(PyExc_TypeError, "step(session, q, v, references, named, at, timeout)");
+        return NULL;
+    }
+    PyObject *session = args[0], *references = args[3], *named = args[4], *timeout = args[6];
+    const double longest = PyFloat_AsDouble(timeout);
+    if (PyErr_Occurred() || enter_page(self->page) < 0) return NULL;
+    const bool is_filled = self->is_plain && args[5] == Py_None && PyDict_GET_SIZE(named) == 0 &&
+                           fill_frame(self, args[1], args[2], references);
+    PyObject *result = NULL, *output = NULL, *given = NULL;
+    if (!is_filled) {
+        PyObject *const state[] = {session, args[1], args[2], references, named, args[5]};
+        PyObject *frame = PyObject_VectorcallMethod(name_pack, state, 6, NULL);
+        if (frame == NULL) goto done;
+        Py_DECREF(frame); /* it is ours */
+    }
+    struct page *page = &self->page->page;
+    char *place = begin_state(page);
+    memcpy(place, self->frame.buf, page->state_bytes);
+    end_state(page, place);
+
+    const int64_t deadline = now() + nanoseconds(longest);
+    PyObject *data;
+    output = empty_output(self, &data);
+    given = output == NULL ? NULL : PyObject_GetAttr(session, name_oldest);
+    const double oldest = given == NULL ? 0.0 : PyFloat_AsDouble(given);
+    if (!PyErr_Occurred())
+        result = wait_for_answer(self, session, output, data, oldest, timeout, deadline);
+done:
+    Py_XDECREF(given);
+    Py_XDECREF(output);
+    leave_page(self->page);
+    return result;
+}
+
+static PyMethodDef steps_methods[] = {
+    {"step", (PyCFunction)(void (*)(void))steps_step, METH_FASTCALL,
+     "step(session, q, v, references, named, at, timeout): `Session.step`."},
+    {NULL},
+};
+
+PyTypeObject StepsType = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torqued.client._native.Steps",
+    .tp_basicsize = sizeof(StepsObject),
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The steps of a session in shared memory.",
+    .tp_new = PyType_GenericNew,
+    .tp_init = (initproc)steps_init,
+    .tp_dealloc = (destructor)steps_dealloc,
+    .tp_methods = steps_methods,
+};
+
+int name_attributes(void)
+{
+    return (name_data = PyUnicode_InternFromString("_data")) == NULL ||
+                   (name_first = PyUnicode_InternFromString("_first")) == NULL ||
+                   (name_oldest = PyUnicode_InternFromString("oldest_output")) == NULL ||
+                   (name_late = PyUnicode_InternFromString("late")) == NULL ||
+                   (name_pack = PyUnicode_InternFromString("_pack")) == NULL ||
+                   (name_parse = PyUnicode_InternFromString("_parse")) == NULL ||
+                   (name_no_answer = PyUnicode_InternFromString("_no_answer")) == NULL
+               ? -1
+               : 0;
+}
