@@ -1,13 +1,19 @@
 /* `Steps`: a session's step in shared memory, from its arrays to its output, in one call.
  *
- * The same as `Session.step` does in Python. All that can be done before the torque is there is
- * done while the daemon computes it: the output and its array are made, and filled once it has
- * come. What is rare (other kinds of numbers, the last output, nothing in time) is left to methods
- * of the session.
+ * The same as `Session.step` does in Python. Outputs, and the array of their first value, are made
+ * before the torque is there, and filled once it has come. What is rare (other kinds of numbers,
+ * the last output, nothing in time) is left to methods of the session.
+ *
+ * A controller that wakes up once in a millisecond finds nothing of this in the processor's caches,
+ * and often shares a processor with the daemon's thread: what is not done is what saves time. So
+ * outputs that nobody has any more are filled again.
  */
 #include "native.h"
 
 #include <structmember.h>
+
+/* Outputs that are kept: one with the caller, one that it is about to let go, one to fill. */
+enum { KEPT = 3 };
 
 typedef struct {
     PyObject_HEAD
@@ -15,6 +21,8 @@ typedef struct {
     Py_buffer frame;  /* of states: prefix, head, q, v and references */
     Py_buffer phase;  /* one number: the deadline of the newest output */
     PyObject *kind;   /* of outputs */
+    Py_ssize_t data_slot, head_slot, first_slot; /* bytes in such an object */
+    PyObject *kept[KEPT];
     PyObject *maker, *number, *shape, *offset; /* of an output's first array */
     struct place *places;                      /* q, v, and references in their order */
     Py_ssize_t count;
@@ -24,8 +32,7 @@ typedef struct {
     int is_plain; /* a state needs nothing but q and v */
 } StepsObject;
 
-static PyObject *name_data, *name_first, *name_oldest, *name_late, *name_pack, *name_parse,
-    *name_no_answer;
+static PyObject *name_oldest, *name_late, *name_pack, *name_parse, *name_no_answer;
 
 static int64_t whole_at(const char *frame, Py_ssize_t place)
 {
@@ -39,6 +46,26 @@ static double number_at(const char *frame, Py_ssize_t place)
     double number;
     memcpy(&number, frame + place, sizeof(number));
     return number;
+}
+
+/* Where a slot of a class is in its objects; 0 where it has none of that name. */
+static Py_ssize_t slot_of(PyObject *kind, const char *name)
+{
+    if (!PyType_Check(kind)) return 0;
+    PyObject *slot = PyObject_GetAttrString(kind, name);
+    Py_ssize_t offset = 0;
+    if (slot != NULL && Py_IS_TYPE(slot, &PyMemberDescr_Type)) {
+        const PyMemberDef *member = ((PyMemberDescrObject *)slot)->d_member;
+        if (member->type == T_OBJECT_EX) offset = member->offset;
+    }
+    PyErr_Clear();
+    Py_XDECREF(slot);
+    return offset;
+}
+
+static PyObject **slot_in(PyObject *output, Py_ssize_t offset)
+{
+    return (PyObject **)((char *)output + offset);
 }
 
 static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
@@ -73,7 +100,11 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
     const Py_ssize_t heads[] = {self->sequence, self->stamp, self->at};
     const Py_ssize_t read[] = {self->seen, self->status, self->time, self->deadline};
     const Py_ssize_t output = (Py_ssize_t)self->page->page.output_bytes;
-    bool good = self->count >= 2 && self->phase.len >= 8 && PyType_Check(self->kind) &&
+    self->data_slot = slot_of(self->kind, "_data");
+    self->head_slot = slot_of(self->kind, "_head");
+    self->first_slot = slot_of(self->kind, "_first");
+    bool good = self->count >= 2 && self->phase.len >= 8 && self->data_slot > 0 &&
+                self->head_slot > 0 && self->first_slot > 0 &&
                 (uint64_t)self->frame.len == self->page->page.state_bytes;
     for (int k = 0; k < 3; ++k) good = good && heads[k] >= 0 && heads[k] + 8 <= self->frame.len;
     for (int k = 0; k < 4; ++k) good = good && read[k] >= 0 && read[k] + 8 <= output;
@@ -87,6 +118,7 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
 static void steps_dealloc(StepsObject *self)
 {
     Py_XDECREF(self->page);
+    for (int k = 0; k < KEPT; ++k) Py_XDECREF(self->kept[k]);
     if (self->frame.obj != NULL) PyBuffer_Release(&self->frame);
     if (self->phase.obj != NULL) PyBuffer_Release(&self->phase);
     if (self->places != NULL) {
@@ -117,19 +149,41 @@ static bool fill_frame(StepsObject *self, PyObject *q, PyObject *v, PyObject *re
 }
 
 /* An output whose bytes are still to come, and its first array; NULL with an error. */
-static PyObject *empty_output(StepsObject *self, PyObject **data)
+static PyObject *new_output(StepsObject *self)
 {
     PyTypeObject *kind = (PyTypeObject *)self->kind;
-    *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->page->page.output_bytes);
-    if (*data == NULL) return NULL;
     PyObject *output = kind->tp_alloc(kind, 0);
-    PyObject *first = array_in(self->maker, self->number, *data, self->shape, self->offset);
-    if (output == NULL || first == NULL || PyObject_SetAttr(output, name_data, *data) < 0 ||
-        PyObject_SetAttr(output, name_first, first) < 0) {
-        Py_CLEAR(output);
+    if (output == NULL) return NULL;
+    PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->page->page.output_bytes);
+    *slot_in(output, self->data_slot) = data;
+    if (data != NULL)
+        *slot_in(output, self->first_slot) =
+            array_in(self->maker, self->number, data, self->shape, self->offset);
+    if (data == NULL || *slot_in(output, self->first_slot) == NULL) Py_CLEAR(output);
+    return output;
+}
+
+/* Whether nobody but us has an output, its array, or its bytes (which the array has too). */
+static bool is_ours_alone(const StepsObject *self, PyObject *output)
+{
+    return Py_REFCNT(output) == 1 && Py_REFCNT(*slot_in(output, self->first_slot)) == 1 &&
+           Py_REFCNT(*slot_in(output, self->data_slot)) == 2;
+}
+
+/* An output to be filled: one of those that are kept, or a new one. */
+static PyObject *empty_output(StepsObject *self)
+{
+    int free = KEPT - 1;
+    for (int k = 0; k < KEPT; ++k) {
+        PyObject *output = self->kept[k];
+        if (output != NULL && is_ours_alone(self, output)) {
+            Py_CLEAR(*slot_in(output, self->head_slot)); /* made of other bytes */
+            return Py_NewRef(output);
+        }
+        if (output == NULL) free = k;
     }
-    Py_XDECREF(first);
-    Py_DECREF(*data); /* the output has it */
+    PyObject *output = new_output(self);
+    if (output != NULL) Py_XSETREF(self->kept[free], Py_NewRef(output));
     return output;
 }
 
@@ -145,10 +199,10 @@ static int count_late(PyObject *session)
 /* Fill `output` with what answers the state that was sent, or give what the session makes of the
  * last one, or of silence. */
 static PyObject *wait_for_answer(StepsObject *self, PyObject *session, PyObject *output,
-                                 PyObject *data, double oldest, PyObject *timeout,
-                                 int64_t deadline)
+                                 double oldest, PyObject *timeout, int64_t deadline)
 {
     struct page *page = &self->page->page;
+    PyObject *data = *slot_in(output, self->data_slot);
     char *frame = PyBytes_AS_STRING(data);
     const int64_t sequence = whole_at(self->frame.buf, self->sequence);
     bool heard = false;
@@ -196,12 +250,11 @@ static PyObject *steps_step(StepsObject *self, PyObject *const *args, Py_ssize_t
     end_state(page, place);
 
     const int64_t deadline = now() + nanoseconds(longest);
-    PyObject *data;
-    output = empty_output(self, &data);
+    output = empty_output(self);
     given = output == NULL ? NULL : PyObject_GetAttr(session, name_oldest);
     const double oldest = given == NULL ? 0.0 : PyFloat_AsDouble(given);
     if (!PyErr_Occurred())
-        result = wait_for_answer(self, session, output, data, oldest, timeout, deadline);
+        result = wait_for_answer(self, session, output, oldest, timeout, deadline);
 done:
     Py_XDECREF(given);
     Py_XDECREF(output);
@@ -228,9 +281,7 @@ PyTypeObject StepsType = {
 
 int name_attributes(void)
 {
-    return (name_data = PyUnicode_InternFromString("_data")) == NULL ||
-                   (name_first = PyUnicode_InternFromString("_first")) == NULL ||
-                   (name_oldest = PyUnicode_InternFromString("oldest_output")) == NULL ||
+    return (name_oldest = PyUnicode_InternFromString("oldest_output")) == NULL ||
                    (name_late = PyUnicode_InternFromString("late")) == NULL ||
                    (name_pack = PyUnicode_InternFromString("_pack")) == NULL ||
                    (name_parse = PyUnicode_InternFromString("_parse")) == NULL ||
