@@ -21,16 +21,6 @@ from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 #: s from one look whether the daemon is still there to the next.
 LOOK = 0.1
 
-#: Operations that go through memory: those that compute something and change nothing, so that they
-#: may be asked once more where a reply does not fit.
-OPERATIONS = frozenset(
-    {
-        *("dynamics", "inverse_dynamics", "forward_dynamics", "solve_mass", "coriolis_product"),
-        *("kinematics", "contact_dynamics", "impact", "derivatives", "integrate"),
-        *("constraint_terms", "constrained_inverse_dynamics"),
-    }
-)
-
 
 class RequestChannel:
     """The client's side of a page for requests."""
