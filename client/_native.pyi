@@ -75,7 +75,7 @@ class Calls:
         texts: tuple[tuple[int, bytes], ...],
         arrays: tuple[tuple[str, tuple[int, tuple[int, ...]]], ...],
         result: Callable[[dict[str, Any]], Any],
-        is_early: bool,
+        is_plain: bool,
     ) -> None: ...
     def ask(
         self,

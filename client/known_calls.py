@@ -76,7 +76,7 @@ def learn(
         texts=tuple((start, text) for start, _, text in reply.texts),
         arrays=tuple((name, (start, shape)) for name, start, _, shape in reply.arrays),
         result=result,
-        is_early=isinstance(result, type) and result.__init__ is Result.__init__,
+        is_plain=isinstance(result, type) and result.__init__ is Result.__init__,
     )
 
 

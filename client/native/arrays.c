@@ -24,20 +24,37 @@ int place_of(PyObject *described, Py_ssize_t message, struct place *place)
     return 0;
 }
 
+/* A view of an array of float64 of that shape, row by row in memory; false where it is none. */
+static bool view_of(PyObject *given, const struct place *place, Py_buffer *view)
+{
+    if (!PyObject_CheckBuffer(given)) return false;
+    if (PyObject_GetBuffer(given, view, PyBUF_ND | PyBUF_FORMAT) < 0) {
+        PyErr_Clear(); /* not row by row: numpy makes a copy of it that is */
+        return false;
+    }
+    bool fits = view->ndim == place->dimensions && view->format != NULL &&
+                view->len == place->bytes && view->format[0] == 'd' && view->format[1] == 0;
+    for (int k = 0; fits && k < view->ndim; ++k) fits = view->shape[k] == place->shape[k];
+    if (!fits) PyBuffer_Release(view);
+    return fits;
+}
+
 bool put_numbers(PyObject *given, const struct place *place, char *message)
 {
     Py_buffer view;
-    if (!PyObject_CheckBuffer(given)) return false;
-    if (PyObject_GetBuffer(given, &view, PyBUF_ND | PyBUF_FORMAT) < 0) {
-        PyErr_Clear(); /* not row by row in memory: numpy makes a copy of it that is */
-        return false;
-    }
-    bool fits = view.ndim == place->dimensions && view.format != NULL && view.len == place->bytes &&
-                view.format[0] == 'd' && view.format[1] == 0;
-    for (int k = 0; fits && k < view.ndim; ++k) fits = view.shape[k] == place->shape[k];
-    if (fits) memcpy(message + place->offset, view.buf, (size_t)view.len);
+    if (!view_of(given, place, &view)) return false;
+    memcpy(message + place->offset, view.buf, (size_t)view.len);
     PyBuffer_Release(&view);
-    return fits;
+    return true;
+}
+
+bool is_still_at(PyObject *array, const struct place *place, const char *numbers)
+{
+    Py_buffer view;
+    if (!view_of(array, place, &view)) return false;
+    const bool same = view.buf == numbers;
+    PyBuffer_Release(&view);
+    return same;
 }
 
 PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape,

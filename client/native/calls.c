@@ -4,11 +4,14 @@
  * client/known_calls.py tells what such a call looks like: its arguments, the bytes of its request
  * and of its reply. A call that looks otherwise, and a reply that does, are left to Python, which
  * asks once more: all of these compute something and change nothing. What the reply's numbers go
- * into is made while the daemon computes them.
+ * into is made before they are there; arrays that nobody has any more are filled again (steps.c
+ * says why).
  */
 #include "native.h"
 
 enum { MOST_KNOWN = 64, MOST_ARRAYS = 16, ID_BYTES = 4, SIZE = 8 };
+/* Sets of arrays that are kept: of the newest result, of the one before, and one to fill. */
+enum { KEPT = 3 };
 
 struct text {
     Py_ssize_t start, size;
@@ -24,10 +27,13 @@ struct known {
     struct text *texts;        /* of a reply: what is the same each time */
     Py_ssize_t text_count;
     PyObject *fields[MOST_ARRAYS], *shapes[MOST_ARRAYS]; /* of a reply's arrays */
-    Py_ssize_t starts[MOST_ARRAYS], bytes[MOST_ARRAYS], array_count;
+    struct place arrays[MOST_ARRAYS];
+    Py_ssize_t array_count;
     Py_ssize_t request_size, reply_size;
+    PyObject *kept[KEPT][MOST_ARRAYS]; /* arrays; the bytes that they are of are theirs */
+    PyObject *data[KEPT][MOST_ARRAYS];
     PyObject *result; /* what makes a result of the fields */
-    int is_early;     /* it does not look at them */
+    int is_plain;     /* a class whose objects have them as attributes, and nothing else */
     char request[];
 };
 
@@ -44,9 +50,9 @@ typedef struct {
     struct known *known[MOST_KNOWN];
 } CallsObject;
 
-/* A reply under way: arrays that its numbers go into, and what is made of them. */
+/* A reply under way: arrays that its numbers go into, by name, and where their numbers are. */
 struct reply {
-    PyObject *fields, *result;
+    PyObject *fields;
     char *numbers[MOST_ARRAYS];
 };
 
@@ -54,8 +60,10 @@ static void forget(struct known *known)
 {
     Py_XDECREF(known->make), Py_XDECREF(known->names), Py_XDECREF(known->values);
     Py_XDECREF(known->texts_kept), Py_XDECREF(known->result);
-    for (Py_ssize_t k = 0; k < MOST_ARRAYS; ++k)
+    for (Py_ssize_t k = 0; k < MOST_ARRAYS; ++k) {
         Py_XDECREF(known->fields[k]), Py_XDECREF(known->shapes[k]);
+        for (int i = 0; i < KEPT; ++i) Py_XDECREF(known->kept[i][k]);
+    }
     PyMem_Free(known->places);
     PyMem_Free(known->texts);
     PyMem_Free(known);
@@ -177,13 +185,11 @@ static int learn_arrays(struct known *known, PyObject *arrays)
     if (known->array_count > MOST_ARRAYS) return -1;
     for (Py_ssize_t k = 0; k < known->array_count; ++k) {
         PyObject *name, *described;
-        struct place place;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arrays, k), "OO!", &name, &PyTuple_Type, &described))
             return -1;
-        if (place_of(described, known->reply_size, &place) < 0) return -1;
+        if (place_of(described, known->reply_size, &known->arrays[k]) < 0) return -1;
         known->fields[k] = Py_NewRef(name);
         known->shapes[k] = Py_NewRef(PyTuple_GET_ITEM(described, 1));
-        known->starts[k] = place.offset, known->bytes[k] = place.bytes;
     }
     return 0;
 }
@@ -191,15 +197,15 @@ static int learn_arrays(struct known *known, PyObject *arrays)
 static PyObject *calls_learn(CallsObject *self, PyObject *args, PyObject *named)
 {
     static char *keys[] = {"make",  "by_position", "names",  "values", "offsets",  "request",
-                           "reply_size", "texts", "arrays", "result", "is_early", NULL};
+                           "reply_size", "texts", "arrays", "result", "is_plain", NULL};
     PyObject *make, *names, *values, *offsets, *texts, *arrays, *result;
     Py_ssize_t by_position, reply_size;
-    int is_early;
+    int is_plain;
     Py_buffer request;
     if (!PyArg_ParseTupleAndKeywords(args, named, "OnO!O!O!y*nO!O!Op", keys, &make, &by_position,
                                      &PyTuple_Type, &names, &PyTuple_Type, &values, &PyTuple_Type,
                                      &offsets, &request, &reply_size, &PyTuple_Type, &texts,
-                                     &PyTuple_Type, &arrays, &result, &is_early))
+                                     &PyTuple_Type, &arrays, &result, &is_plain))
         return NULL;
     struct known *known = NULL;
     if (self->id + ID_BYTES <= request.len && self->id + ID_BYTES <= reply_size)
@@ -216,7 +222,7 @@ static PyObject *calls_learn(CallsObject *self, PyObject *args, PyObject *named)
     known->make = Py_NewRef(make), known->names = Py_NewRef(names);
     known->values = Py_NewRef(values), known->texts_kept = Py_NewRef(texts);
     known->result = Py_NewRef(result);
-    known->by_position = by_position, known->is_early = is_early;
+    known->by_position = by_position, known->is_plain = is_plain && PyType_Check(result);
     if (learn_values(known, offsets) < 0 || learn_texts(known) < 0 ||
         learn_arrays(known, arrays) < 0) {
         forget(known);
@@ -279,28 +285,59 @@ static bool put_identity(CallsObject *self, char *request, uint32_t *identity)
     return true;
 }
 
-/* Arrays for what is to come, and where the rest does not matter, the result. */
-static int prepare_reply(CallsObject *self, const struct known *known, struct reply *reply)
+/* Whether nobody but us has any array of a set, or the bytes that it is of. */
+static bool is_ours_alone(const struct known *known, int set)
 {
-    reply->fields = PyDict_New();
-    if (reply->fields == NULL) return -1;
+    for (Py_ssize_t k = 0; k < known->array_count; ++k)
+        if (known->kept[set][k] == NULL || Py_REFCNT(known->kept[set][k]) != 1 ||
+            Py_REFCNT(known->data[set][k]) != 1 ||
+            !is_still_at(known->kept[set][k], &known->arrays[k],
+                         PyBytes_AS_STRING(known->data[set][k])))
+            return false;
+    return true;
+}
+
+/* A set of arrays to be filled: one that nobody has any more, or a new one; -1 with an error. */
+static int empty_arrays(CallsObject *self, struct known *known)
+{
+    int set = 0;
+    for (int k = 0; k < KEPT; ++k) {
+        if (is_ours_alone(known, k)) return k;
+        if (known->kept[k][0] == NULL) set = k;
+    }
     for (Py_ssize_t k = 0; k < known->array_count; ++k) {
-        PyObject *data = PyBytes_FromStringAndSize(NULL, known->bytes[k]);
+        PyObject *data = PyBytes_FromStringAndSize(NULL, known->arrays[k].bytes);
         if (data == NULL) return -1;
-        reply->numbers[k] = PyBytes_AS_STRING(data);
-        PyObject *array =
-            array_in(self->maker, self->number, data, known->shapes[k], self->zero);
+        PyObject *array = array_in(self->maker, self->number, data, known->shapes[k], self->zero);
         Py_DECREF(data); /* the array has it */
         if (array == NULL) return -1;
-        const int set = PyDict_SetItem(reply->fields, known->fields[k], array);
-        Py_DECREF(array);
-        if (set < 0) return -1;
+        known->data[set][k] = data;
+        Py_XSETREF(known->kept[set][k], array);
     }
-    if (known->is_early) {
-        reply->result = PyObject_CallOneArg(known->result, reply->fields);
-        if (reply->result == NULL) return -1;
+    return set;
+}
+
+/* Arrays for what is to come. */
+static int prepare_reply(CallsObject *self, struct known *known, struct reply *reply)
+{
+    const int set = empty_arrays(self, known);
+    reply->fields = set < 0 ? NULL : PyDict_New();
+    if (reply->fields == NULL) return -1;
+    for (Py_ssize_t k = 0; k < known->array_count; ++k) {
+        reply->numbers[k] = PyBytes_AS_STRING(known->data[set][k]);
+        if (PyDict_SetItem(reply->fields, known->fields[k], known->kept[set][k]) < 0) return -1;
     }
     return 0;
+}
+
+/* What the client's method gives. */
+static PyObject *result_of(const struct known *known, PyObject *fields)
+{
+    if (!known->is_plain) return PyObject_CallOneArg(known->result, fields);
+    PyTypeObject *kind = (PyTypeObject *)known->result;
+    PyObject *result = kind->tp_alloc(kind, 0);
+    if (result != NULL && PyObject_GenericSetDict(result, fields, NULL) < 0) Py_CLEAR(result);
+    return result;
 }
 
 /* Take the numbers of a reply; false where it is another one. */
@@ -316,12 +353,12 @@ static bool take_reply(const CallsObject *self, const struct known *known, const
                    (size_t)known->texts[k].size) != 0)
             return false;
     for (Py_ssize_t k = 0; k < known->array_count; ++k)
-        memcpy(reply->numbers[k], data + known->starts[k], (size_t)known->bytes[k]);
+        memcpy(reply->numbers[k], data + known->arrays[k].offset, (size_t)known->arrays[k].bytes);
     return true;
 }
 
 /* 1 where the reply has come, 0 where it has to be asked for in Python, -1 with an error. */
-static int ask_page(CallsObject *self, PageObject *holder, const struct known *known,
+static int ask_page(CallsObject *self, PageObject *holder, struct known *known,
                     uint32_t identity, struct reply *reply)
 {
     struct page *page = &holder->page;
@@ -356,7 +393,7 @@ static int ask_page(CallsObject *self, PageObject *holder, const struct known *k
 }
 
 /* The same over a socket; 2 where its time is up. */
-static int ask_socket(CallsObject *self, const struct known *known, uint32_t identity,
+static int ask_socket(CallsObject *self, struct known *known, uint32_t identity,
                       struct reply *reply)
 {
     PyObject *receive = Py_NewRef(self->receive), *again = Py_NewRef(self->again), *data = NULL;
@@ -403,12 +440,11 @@ static PyObject *calls_ask(CallsObject *self, PyObject *const *args, Py_ssize_t 
                               : ask_socket(self, known, identity, &reply);
     PyObject *given = NULL;
     if (result == 1)
-        given = known->is_early ? Py_NewRef(reply.result)
-                                : PyObject_CallOneArg(known->result, reply.fields);
+        given = result_of(known, reply.fields);
     else if (result >= 0)
         given = Py_NewRef(result == 0 ? Py_None : Py_False);
     --self->busy;
-    Py_XDECREF(page), Py_XDECREF(reply.fields), Py_XDECREF(reply.result);
+    Py_XDECREF(page), Py_XDECREF(reply.fields);
     return given;
 }
 

@@ -22,6 +22,10 @@ int place_of(PyObject *described, Py_ssize_t message, struct place *place);
  * none, or not row by row in memory. */
 bool put_numbers(PyObject *given, const struct place *place, char *message);
 
+/* Whether an array that was made for that place is still of its shape, at that address: one that
+ * somebody has had may have been given another. */
+bool is_still_at(PyObject *array, const struct place *place, const char *numbers);
+
 /* A read-only array of a shape in a bytes object; `maker` is numpy.ndarray, `kind` its dtype. */
 PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape,
                    PyObject *offset);

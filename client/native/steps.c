@@ -23,7 +23,8 @@ typedef struct {
     PyObject *kind;   /* of outputs */
     Py_ssize_t data_slot, head_slot, first_slot; /* bytes in such an object */
     PyObject *kept[KEPT];
-    PyObject *maker, *number, *shape, *offset; /* of an output's first array */
+    struct place first; /* of an output's first array */
+    PyObject *maker, *number, *shape, *offset; /* of that array */
     struct place *places;                      /* q, v, and references in their order */
     Py_ssize_t count;
     Py_ssize_t sequence, stamp, at;                /* bytes in a state */
@@ -100,6 +101,10 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
     const Py_ssize_t heads[] = {self->sequence, self->stamp, self->at};
     const Py_ssize_t read[] = {self->seen, self->status, self->time, self->deadline};
     const Py_ssize_t output = (Py_ssize_t)self->page->page.output_bytes;
+    PyObject *described = PyTuple_Pack(2, self->offset, self->shape);
+    const int placed = described == NULL ? -1 : place_of(described, output, &self->first);
+    Py_XDECREF(described);
+    if (placed < 0) return -1;
     self->data_slot = slot_of(self->kind, "_data");
     self->head_slot = slot_of(self->kind, "_head");
     self->first_slot = slot_of(self->kind, "_first");
@@ -166,8 +171,10 @@ static PyObject *new_output(StepsObject *self)
 /* Whether nobody but us has an output, its array, or its bytes (which the array has too). */
 static bool is_ours_alone(const StepsObject *self, PyObject *output)
 {
-    return Py_REFCNT(output) == 1 && Py_REFCNT(*slot_in(output, self->first_slot)) == 1 &&
-           Py_REFCNT(*slot_in(output, self->data_slot)) == 2;
+    PyObject *first = *slot_in(output, self->first_slot), *data = *slot_in(output, self->data_slot);
+    return Py_REFCNT(output) == 1 && first != NULL && Py_REFCNT(first) == 1 && data != NULL &&
+           Py_REFCNT(data) == 2 &&
+           is_still_at(first, &self->first, PyBytes_AS_STRING(data) + self->first.offset);
 }
 
 /* An output to be filled: one of those that are kept, or a new one. */
