@@ -78,6 +78,10 @@ class Client(BaseClient, ContextManager):
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._sessions: list[Session] = []
 
+    def __repr__(self) -> str:
+        way = "" if self.calls is not None else ", pure Python"
+        return f"<Client of {self.endpoint}{way}{', closed' if self.closed else ''}>"
+
     def close(self) -> None:
         """Close all sessions and connections."""
         for session in self._sessions:

@@ -45,10 +45,15 @@ def learn(
 
     Its arrays have to be those of the request, not copies: then it is clear what goes where.
     """
-    if repeated.used is None or request.operation not in COMPUTATIONS or request.timeout is not None:
+    if (
+        repeated.used is None
+        or request.operation not in COMPUTATIONS
+        or request.timeout is not None
+    ):
         return
     message, reply = repeated.used
-    values, offsets = (*args, *named.values()), []
+    values = (*args, *named.values())
+    offsets: list[tuple[int, tuple[int, ...]] | None] = []
     for value in values:
         if type(value) is not np.ndarray:
             if value is not None and not is_text(value):
@@ -76,7 +81,7 @@ def learn(
         texts=tuple((start, text) for start, _, text in reply.texts),
         arrays=tuple((name, (start, shape)) for name, start, _, shape in reply.arrays),
         result=result,
-        is_plain=isinstance(result, type) and result.__init__ is Result.__init__,
+        is_plain=isinstance(result, type) and result.__bases__ == (Result,),
     )
 
 

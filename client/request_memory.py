@@ -59,13 +59,14 @@ class RequestMemory:
         return None
 
     def _attach(self) -> RequestChannel:
+        from torqued.client.memory_page import MemoryPage
         from torqued.client.request_channel import LOOK, request_channel
 
         given = {} if self._spin is None else {"spin": self._spin}
         attached = self._client.call("attach", **given)
         endpoint = reachable(attached.endpoint, self._client.endpoint)
         self._channel = request_channel(endpoint, attached.as_dict())
-        if self._client.calls is not None:
+        if self._client.calls is not None and not isinstance(self._channel.page, MemoryPage):
             self._client.calls.use_page(self._channel.page, LOOK)
         return self._channel
 

@@ -57,9 +57,8 @@ bool is_still_at(PyObject *array, const struct place *place, const char *numbers
     return same;
 }
 
-PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape,
-                   PyObject *offset)
+PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape)
 {
-    PyObject *const args[] = {shape, kind, data, offset};
-    return PyObject_Vectorcall(maker, args, 4, NULL);
+    PyObject *const args[] = {shape, kind, data};
+    return PyObject_Vectorcall(maker, args, 3, NULL);
 }

@@ -7,39 +7,13 @@
  * into is made before they are there; arrays that nobody has any more are filled again (steps.c
  * says why).
  */
-#include "native.h"
+#include "known.h"
 
-enum { MOST_KNOWN = 64, MOST_ARRAYS = 16, ID_BYTES = 4, SIZE = 8 };
-/* Sets of arrays that are kept: of the newest result, of the one before, and one to fill. */
-enum { KEPT = 3 };
-
-struct text {
-    Py_ssize_t start, size;
-    const char *bytes;
-};
-
-struct known {
-    PyObject *make;           /* the function that makes the request */
-    PyObject *names, *values; /* of keywords; arguments by position, then these */
-    Py_ssize_t by_position;
-    struct place *places;      /* of each value; offset -1: it is compared */
-    PyObject *texts_kept;      /* what `texts` points into */
-    struct text *texts;        /* of a reply: what is the same each time */
-    Py_ssize_t text_count;
-    PyObject *fields[MOST_ARRAYS], *shapes[MOST_ARRAYS]; /* of a reply's arrays */
-    struct place arrays[MOST_ARRAYS];
-    Py_ssize_t array_count;
-    Py_ssize_t request_size, reply_size;
-    PyObject *kept[KEPT][MOST_ARRAYS]; /* arrays; the bytes that they are of are theirs */
-    PyObject *data[KEPT][MOST_ARRAYS];
-    PyObject *result; /* what makes a result of the fields */
-    int is_plain;     /* a class whose objects have them as attributes, and nothing else */
-    char request[];
-};
+enum { MOST_KNOWN = 64, SIZE = 8 };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *identities, *maker, *number, *zero;
+    PyObject *identities, *maker, *number;
     unsigned long first_id, end_of_ids;
     Py_ssize_t id;             /* byte, in requests and replies */
     PageObject *page;          /* where requests go, or: */
@@ -49,25 +23,6 @@ typedef struct {
     int count;
     struct known *known[MOST_KNOWN];
 } CallsObject;
-
-/* A reply under way: arrays that its numbers go into, by name, and where their numbers are. */
-struct reply {
-    PyObject *fields;
-    char *numbers[MOST_ARRAYS];
-};
-
-static void forget(struct known *known)
-{
-    Py_XDECREF(known->make), Py_XDECREF(known->names), Py_XDECREF(known->values);
-    Py_XDECREF(known->texts_kept), Py_XDECREF(known->result);
-    for (Py_ssize_t k = 0; k < MOST_ARRAYS; ++k) {
-        Py_XDECREF(known->fields[k]), Py_XDECREF(known->shapes[k]);
-        for (int i = 0; i < KEPT; ++i) Py_XDECREF(known->kept[i][k]);
-    }
-    PyMem_Free(known->places);
-    PyMem_Free(known->texts);
-    PyMem_Free(known);
-}
 
 static int calls_init(CallsObject *self, PyObject *args, PyObject *named)
 {
@@ -80,8 +35,6 @@ static int calls_init(CallsObject *self, PyObject *args, PyObject *named)
     if (!PyArg_ParseTupleAndKeywords(args, named, "OkknOO", names, &identities, &self->first_id,
                                      &self->end_of_ids, &self->id, &maker, &number))
         return -1;
-    self->zero = PyLong_FromLong(0);
-    if (self->zero == NULL) return -1;
     self->identities = Py_NewRef(identities);
     self->maker = Py_NewRef(maker), self->number = Py_NewRef(number);
     return 0;
@@ -120,7 +73,7 @@ static void calls_dealloc(CallsObject *self)
 {
     PyObject_GC_UnTrack(self);
     calls_clear(self);
-    Py_XDECREF(self->maker), Py_XDECREF(self->number), Py_XDECREF(self->zero);
+    Py_XDECREF(self->maker), Py_XDECREF(self->number);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -147,125 +100,26 @@ static PyObject *calls_use_socket(CallsObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static int learn_values(struct known *known, PyObject *offsets)
-{
-    const Py_ssize_t count = PyTuple_GET_SIZE(known->values);
-    known->places = PyMem_Calloc((size_t)count + 1, sizeof(struct place));
-    if (known->places == NULL || PyTuple_GET_SIZE(offsets) != count ||
-        PyTuple_GET_SIZE(known->names) + known->by_position != count)
-        return -1;
-    for (Py_ssize_t k = 0; k < count; ++k) {
-        PyObject *offset = PyTuple_GET_ITEM(offsets, k);
-        if (offset == Py_None)
-            known->places[k].offset = -1;
-        else if (place_of(offset, known->request_size, &known->places[k]) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int learn_texts(struct known *known)
-{
-    known->text_count = PyTuple_GET_SIZE(known->texts_kept);
-    known->texts = PyMem_Calloc((size_t)known->text_count + 1, sizeof(struct text));
-    if (known->texts == NULL) return -1;
-    for (Py_ssize_t k = 0; k < known->text_count; ++k) {
-        struct text *text = &known->texts[k];
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(known->texts_kept, k), "ny#", &text->start,
-                              &text->bytes, &text->size))
-            return -1;
-        if (text->start < 0 || text->size > known->reply_size - text->start) return -1;
-    }
-    return 0;
-}
-
-static int learn_arrays(struct known *known, PyObject *arrays)
-{
-    known->array_count = PyTuple_GET_SIZE(arrays);
-    if (known->array_count > MOST_ARRAYS) return -1;
-    for (Py_ssize_t k = 0; k < known->array_count; ++k) {
-        PyObject *name, *described;
-        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arrays, k), "OO!", &name, &PyTuple_Type, &described))
-            return -1;
-        if (place_of(described, known->reply_size, &known->arrays[k]) < 0) return -1;
-        known->fields[k] = Py_NewRef(name);
-        known->shapes[k] = Py_NewRef(PyTuple_GET_ITEM(described, 1));
-    }
-    return 0;
-}
-
 static PyObject *calls_learn(CallsObject *self, PyObject *args, PyObject *named)
 {
-    static char *keys[] = {"make",  "by_position", "names",  "values", "offsets",  "request",
-                           "reply_size", "texts", "arrays", "result", "is_plain", NULL};
-    PyObject *make, *names, *values, *offsets, *texts, *arrays, *result;
-    Py_ssize_t by_position, reply_size;
-    int is_plain;
-    Py_buffer request;
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OnO!O!O!y*nO!O!Op", keys, &make, &by_position,
-                                     &PyTuple_Type, &names, &PyTuple_Type, &values, &PyTuple_Type,
-                                     &offsets, &request, &reply_size, &PyTuple_Type, &texts,
-                                     &PyTuple_Type, &arrays, &result, &is_plain))
-        return NULL;
-    struct known *known = NULL;
-    if (self->id + ID_BYTES <= request.len && self->id + ID_BYTES <= reply_size)
-        known = PyMem_Calloc(1, sizeof(struct known) + (size_t)request.len);
-    if (known != NULL) {
-        memcpy(known->request, request.buf, (size_t)request.len);
-        known->request_size = request.len, known->reply_size = reply_size;
-    }
-    PyBuffer_Release(&request);
-    if (known == NULL) {
-        PyErr_SetString(PyExc_ValueError, "this request, or its reply, has no room for an id");
-        return NULL;
-    }
-    known->make = Py_NewRef(make), known->names = Py_NewRef(names);
-    known->values = Py_NewRef(values), known->texts_kept = Py_NewRef(texts);
-    known->result = Py_NewRef(result);
-    known->by_position = by_position, known->is_plain = is_plain && PyType_Check(result);
-    if (learn_values(known, offsets) < 0 || learn_texts(known) < 0 ||
-        learn_arrays(known, arrays) < 0) {
+    struct known *known = learn(args, named, self->id);
+    if (known == NULL) return NULL;
+    int at = 0;
+    while (at < self->count && !is_like(self->known[at], known)) ++at;
+    if (self->busy > 0) { /* some call under way has one of them */
         forget(known);
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "this call cannot be known");
-        return NULL;
+        Py_RETURN_NONE;
     }
-    if (self->count == MOST_KNOWN && self->busy == 0) /* then it begins anew */
+    if (at == MOST_KNOWN) { /* then it begins anew */
         while (self->count > 0) forget(self->known[--self->count]);
-    if (self->count < MOST_KNOWN)
-        self->known[self->count++] = known;
-    else
-        forget(known);
-    Py_RETURN_NONE;
-}
-
-/* Whether an argument is what it was: a text, a list of texts, or nothing. */
-static bool is_same(PyObject *known, PyObject *given)
-{
-    if (known == given) return true;
-    if (Py_TYPE(known) != Py_TYPE(given)) return false;
-    const int same = PyObject_RichCompareBool(known, given, Py_EQ);
-    if (same < 0) PyErr_Clear();
-    return same == 1;
-}
-
-/* Put the arguments into the request of a call; false where it is another one. */
-static bool fill_request(struct known *known, PyObject *args, PyObject *named)
-{
-    if (PyTuple_GET_SIZE(args) != known->by_position ||
-        PyDict_GET_SIZE(named) != PyTuple_GET_SIZE(known->names))
-        return false;
-    const Py_ssize_t count = PyTuple_GET_SIZE(known->values);
-    for (Py_ssize_t k = 0; k < count; ++k) {
-        PyObject *given = k < known->by_position
-                              ? PyTuple_GET_ITEM(args, k)
-                              : PyDict_GetItem(named, PyTuple_GET_ITEM(known->names,
-                                                                       k - known->by_position));
-        if (given == NULL) return false;
-        if (known->places[k].offset < 0 ? !is_same(PyTuple_GET_ITEM(known->values, k), given)
-                                        : !put_numbers(given, &known->places[k], known->request))
-            return false;
+        at = 0;
     }
-    return true;
+    if (at < self->count)
+        forget(self->known[at]);
+    else
+        ++self->count;
+    self->known[at] = known;
+    Py_RETURN_NONE;
 }
 
 /* Give the request an id that no other has had; false where ids have become too long. */
@@ -285,81 +139,9 @@ static bool put_identity(CallsObject *self, char *request, uint32_t *identity)
     return true;
 }
 
-/* Whether nobody but us has any array of a set, or the bytes that it is of. */
-static bool is_ours_alone(const struct known *known, int set)
-{
-    for (Py_ssize_t k = 0; k < known->array_count; ++k)
-        if (known->kept[set][k] == NULL || Py_REFCNT(known->kept[set][k]) != 1 ||
-            Py_REFCNT(known->data[set][k]) != 1 ||
-            !is_still_at(known->kept[set][k], &known->arrays[k],
-                         PyBytes_AS_STRING(known->data[set][k])))
-            return false;
-    return true;
-}
-
-/* A set of arrays to be filled: one that nobody has any more, or a new one; -1 with an error. */
-static int empty_arrays(CallsObject *self, struct known *known)
-{
-    int set = 0;
-    for (int k = 0; k < KEPT; ++k) {
-        if (is_ours_alone(known, k)) return k;
-        if (known->kept[k][0] == NULL) set = k;
-    }
-    for (Py_ssize_t k = 0; k < known->array_count; ++k) {
-        PyObject *data = PyBytes_FromStringAndSize(NULL, known->arrays[k].bytes);
-        if (data == NULL) return -1;
-        PyObject *array = array_in(self->maker, self->number, data, known->shapes[k], self->zero);
-        Py_DECREF(data); /* the array has it */
-        if (array == NULL) return -1;
-        known->data[set][k] = data;
-        Py_XSETREF(known->kept[set][k], array);
-    }
-    return set;
-}
-
-/* Arrays for what is to come. */
-static int prepare_reply(CallsObject *self, struct known *known, struct reply *reply)
-{
-    const int set = empty_arrays(self, known);
-    reply->fields = set < 0 ? NULL : PyDict_New();
-    if (reply->fields == NULL) return -1;
-    for (Py_ssize_t k = 0; k < known->array_count; ++k) {
-        reply->numbers[k] = PyBytes_AS_STRING(known->data[set][k]);
-        if (PyDict_SetItem(reply->fields, known->fields[k], known->kept[set][k]) < 0) return -1;
-    }
-    return 0;
-}
-
-/* What the client's method gives. */
-static PyObject *result_of(const struct known *known, PyObject *fields)
-{
-    if (!known->is_plain) return PyObject_CallOneArg(known->result, fields);
-    PyTypeObject *kind = (PyTypeObject *)known->result;
-    PyObject *result = kind->tp_alloc(kind, 0);
-    if (result != NULL && PyObject_GenericSetDict(result, fields, NULL) < 0) Py_CLEAR(result);
-    return result;
-}
-
-/* Take the numbers of a reply; false where it is another one. */
-static bool take_reply(const CallsObject *self, const struct known *known, const char *data,
-                       uint64_t size, uint32_t identity, struct reply *reply)
-{
-    if (size != (uint64_t)known->reply_size) return false;
-    uint32_t found = 0;
-    for (int k = 0; k < ID_BYTES; ++k) found = found << 8 | (unsigned char)data[self->id + k];
-    if (found != identity) return false;
-    for (Py_ssize_t k = 0; k < known->text_count; ++k)
-        if (memcmp(data + known->texts[k].start, known->texts[k].bytes,
-                   (size_t)known->texts[k].size) != 0)
-            return false;
-    for (Py_ssize_t k = 0; k < known->array_count; ++k)
-        memcpy(reply->numbers[k], data + known->arrays[k].offset, (size_t)known->arrays[k].bytes);
-    return true;
-}
-
 /* 1 where the reply has come, 0 where it has to be asked for in Python, -1 with an error. */
 static int ask_page(CallsObject *self, PageObject *holder, struct known *known,
-                    uint32_t identity, struct reply *reply)
+                    uint32_t identity, struct reply *reply, double longest)
 {
     struct page *page = &holder->page;
     const uint64_t size = (uint64_t)known->request_size;
@@ -369,8 +151,8 @@ static int ask_page(CallsObject *self, PageObject *holder, struct known *known,
     memcpy(place, &size, SIZE);
     memcpy(place + SIZE, known->request, size);
     end_state(page, place);
-    int result = prepare_reply(self, known, reply);
-    const int64_t deadline = now() + nanoseconds(self->timeout);
+    int result = prepare_reply(known, self->maker, self->number, reply);
+    const int64_t deadline = now() + nanoseconds(longest);
     while (result == 0) {
         uint32_t count;
         const char *frame = newest_output(page, page->taken, &count);
@@ -378,7 +160,7 @@ static int ask_page(CallsObject *self, PageObject *holder, struct known *known,
             uint64_t bytes;
             memcpy(&bytes, frame, SIZE);
             if (bytes > page->output_bytes - SIZE) bytes = 0;
-            const bool good = take_reply(self, known, frame + SIZE, bytes, identity, reply);
+            const bool good = take_reply(known, frame + SIZE, bytes, self->id, identity, reply);
             if (!is_still_whole(page, frame, count)) continue;
             page->taken = count;
             result = good;
@@ -399,20 +181,32 @@ static int ask_socket(CallsObject *self, struct known *known, uint32_t identity,
     PyObject *receive = Py_NewRef(self->receive), *again = Py_NewRef(self->again), *data = NULL;
     PyObject *request = PyBytes_FromStringAndSize(known->request, known->request_size);
     PyObject *sent = request == NULL ? NULL : PyObject_CallOneArg(self->send, request);
-    int result = sent == NULL ? -1 : prepare_reply(self, known, reply);
+    int result = sent == NULL ? -1 : prepare_reply(known, self->maker, self->number, reply);
     if (result == 0) {
         data = PyObject_CallNoArgs(receive);
         if (data == NULL) {
             result = PyErr_ExceptionMatches(again) ? 2 : -1;
             if (result == 2) PyErr_Clear();
         } else if (PyBytes_Check(data)) {
-            result = take_reply(self, known, PyBytes_AS_STRING(data),
-                                (uint64_t)PyBytes_GET_SIZE(data), identity, reply);
+            result = take_reply(known, PyBytes_AS_STRING(data), (uint64_t)PyBytes_GET_SIZE(data),
+                                self->id, identity, reply);
         }
     }
     Py_XDECREF(data), Py_XDECREF(sent), Py_XDECREF(request);
     Py_DECREF(again), Py_DECREF(receive);
     return result;
+}
+
+/* A call whose reply was another one: it has to be learned anew, or not at all. */
+static void no_longer_known(CallsObject *self, struct known *known)
+{
+    if (self->busy > 0) return; /* another call under way may have it */
+    for (int k = 0; k < self->count; ++k) {
+        if (self->known[k] != known) continue;
+        self->known[k] = self->known[--self->count];
+        forget(known);
+        return;
+    }
 }
 
 static PyObject *calls_ask(CallsObject *self, PyObject *const *args, Py_ssize_t count)
@@ -436,7 +230,8 @@ static PyObject *calls_ask(CallsObject *self, PyObject *const *args, Py_ssize_t 
     struct reply reply = {NULL};
     PyObject *page = Py_XNewRef(self->page);
     ++self->busy;
-    int result = page != NULL ? ask_page(self, (PageObject *)page, known, identity, &reply)
+    int result = page != NULL ? ask_page(self, (PageObject *)page, known, identity, &reply,
+                                         timeout < self->timeout ? timeout : self->timeout)
                               : ask_socket(self, known, identity, &reply);
     PyObject *given = NULL;
     if (result == 1)
@@ -444,6 +239,7 @@ static PyObject *calls_ask(CallsObject *self, PyObject *const *args, Py_ssize_t 
     else if (result >= 0)
         given = Py_NewRef(result == 0 ? Py_None : Py_False);
     --self->busy;
+    if (result == 0) no_longer_known(self, known);
     Py_XDECREF(page), Py_XDECREF(reply.fields);
     return given;
 }

@@ -26,9 +26,9 @@ bool put_numbers(PyObject *given, const struct place *place, char *message);
  * somebody has had may have been given another. */
 bool is_still_at(PyObject *array, const struct place *place, const char *numbers);
 
-/* A read-only array of a shape in a bytes object; `maker` is numpy.ndarray, `kind` its dtype. */
-PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape,
-                   PyObject *offset);
+/* A read-only array of a shape at the beginning of a bytes object; `maker` is numpy.ndarray, `kind`
+ * its dtype. */
+PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape);
 
 /* s, as Python has them, in ns; at most what a clock can be compared with. */
 int64_t nanoseconds(double seconds);

@@ -153,6 +153,13 @@ static bool fill_frame(StepsObject *self, PyObject *q, PyObject *v, PyObject *re
     return true;
 }
 
+/* The array of an output's first value: `maker` is numpy.ndarray, `number` its dtype. */
+static PyObject *first_array(const StepsObject *self, PyObject *data)
+{
+    PyObject *const args[] = {self->shape, self->number, data, self->offset};
+    return PyObject_Vectorcall(self->maker, args, 4, NULL);
+}
+
 /* An output whose bytes are still to come, and its first array; NULL with an error. */
 static PyObject *new_output(StepsObject *self)
 {
@@ -162,8 +169,7 @@ static PyObject *new_output(StepsObject *self)
     PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->page->page.output_bytes);
     *slot_in(output, self->data_slot) = data;
     if (data != NULL)
-        *slot_in(output, self->first_slot) =
-            array_in(self->maker, self->number, data, self->shape, self->offset);
+        *slot_in(output, self->first_slot) = first_array(self, data);
     if (data == NULL || *slot_in(output, self->first_slot) == NULL) Py_CLEAR(output);
     return output;
 }
