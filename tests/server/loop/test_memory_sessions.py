@@ -443,6 +443,18 @@ def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
+def stop(daemon):
+    """All threads of a daemon, until it is told to go on."""
+    daemon.signal(signal.SIGSTOP)
+    tasks = f"/proc/{daemon.process.pid}/task"
+
+    def is_stopped(task):
+        with open(f"{tasks}/{task}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+
+    eventually(lambda: all(map(is_stopped, os.listdir(tasks))))
+
+
 class Interruption(Exception):
     """What a signal's handler raises."""
 
@@ -453,7 +465,7 @@ def test_signal_ends_a_step_that_waits(daemon, client, state):
 
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        daemon.signal(signal.SIGSTOP)
+        stop(daemon)
         before = signal.signal(signal.SIGALRM, interrupt)
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.1)
@@ -470,7 +482,7 @@ def test_session_can_be_closed_where_a_signal_interrupts_its_step(daemon, client
     """The page stays until nobody reads it any more."""
     session = client.session("gravity", transport="memory")
     session.step(*state, timeout=PATIENCE)
-    daemon.signal(signal.SIGSTOP)
+    stop(daemon)
     before = signal.signal(signal.SIGALRM, lambda *_: session._channel.close())
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
