@@ -34,12 +34,23 @@ class EggInfo(egg_info):
 
 
 SOURCES = Path("client/native")
-NATIVE = Extension(
-    "torqued.client._native",
-    sources=sorted(str(path) for path in SOURCES.glob("*.c")),
-    depends=sorted(str(path) for path in SOURCES.glob("*.h")),
-    extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
-    optional=True,
-)
 
-setup(cmdclass={"build": Build, "egg_info": EggInfo}, ext_modules=[NATIVE])
+
+def native() -> list[Extension]:
+    """The client's compiled part; none where numpy, whose headers it needs, is not there."""
+    try:
+        import numpy
+    except ImportError:
+        return []
+    extension = Extension(
+        "torqued.client._native",
+        sources=sorted(str(path) for path in SOURCES.glob("*.c")),
+        depends=sorted(str(path) for path in SOURCES.glob("*.h")),
+        include_dirs=[numpy.get_include()],
+        extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
+        optional=True,
+    )
+    return [extension]
+
+
+setup(cmdclass={"build": Build, "egg_info": EggInfo}, ext_modules=native())

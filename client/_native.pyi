@@ -39,7 +39,8 @@ class Steps:
         last: int,
         needs_more: bool,
         kind: type,
-        first: tuple[Any, Any, tuple[int, ...], int],
+        name: str,
+        first: tuple[int, tuple[int, ...]],
     ) -> None: ...
     def step(
         self,
@@ -60,8 +61,6 @@ class Calls:
         first_id: int,
         end_of_ids: int,
         id: int,
-        array: Any,
-        number: Any,
     ) -> None: ...
     def learn(
         self,

@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 import warnings
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from types import ModuleType
 
 #: Of the compiled part that goes with these modules: native/module.c has the same number.
-VERSION = 1
+VERSION = 2
 #: Set to 1, everything is done in Python.
 VARIABLE = "TORQUED_PURE_PYTHON"
 
@@ -28,13 +29,13 @@ def native() -> ModuleType | None:
 @cache
 def _built() -> ModuleType | None:
     try:
-        from torqued.client import _native
+        built = import_module("torqued.client._native")
     except ImportError:  # no compiler was there, or not of this machine
         return None
-    if _native.VERSION != VERSION:
+    if built.VERSION != VERSION:
         warnings.warn(
-            f"{_native.__file__} was built from other sources and is not used: install anew",
+            f"{built.__file__} was built from other sources and is not used: install anew",
             stacklevel=3,
         )
         return None
-    return _native
+    return built

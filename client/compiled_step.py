@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from torqued.client.compiled import native
 from torqued.client.frames import PAYLOAD
 from torqued.client.session_frames import (
     DEADLINE,
-    FLOAT,
     SEEN,
     STATE_PLACES,
     STATUS,
@@ -32,7 +29,6 @@ def compiled_step(channel: Channel, session: SessionFrames) -> Callable[..., Out
     outputs, first = session._output._places, session._first_output
     if compiled is None or not isinstance(page, compiled.Page) or hasattr(Output, first):
         return None
-    offset, shape = outputs[first]
     step: Callable[..., Output] = compiled.Steps(
         page,
         session._frame,
@@ -43,6 +39,7 @@ def compiled_step(channel: Channel, session: SessionFrames) -> Callable[..., Out
         LAST,
         bool(session.measured),
         kind_of_output(outputs, first),
-        (np.ndarray, FLOAT, shape, offset),
+        first,
+        outputs[first],
     ).step
     return step

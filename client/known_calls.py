@@ -27,9 +27,7 @@ if TYPE_CHECKING:
 
 def known_calls(compiled: ModuleType, identities: Iterator[int]) -> Calls:
     """None so far; ids are the client's."""
-    calls: Calls = compiled.Calls(
-        identities, codec.FIRST_ID, END_OF_IDS, ID, np.ndarray, np.dtype(np.float64)
-    )
+    calls: Calls = compiled.Calls(identities, codec.FIRST_ID, END_OF_IDS, ID)
     return calls
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -113,16 +112,15 @@ def kind_of_output(places: Mapping[str, Place], first: str = "") -> type[Output]
     """The outputs of a session, whose values are there. Properties of a class take half the time
     of `__getattr__`, which is asked only once a look-up has failed.
 
-    Compiled code makes the array of the value `first` together with the output: `_first`.
+    Compiled code makes the array of the value `first` together with the output, in the slot
+    `_first`, and shows it under its name.
     """
     values = {
         name: property(_reader(*place))
         for name, place in places.items()
         if not hasattr(Output, name)
     }
-    slots: tuple[str, ...] = ()
-    if first in values:
-        slots, values[first] = ("_first",), property(operator.attrgetter("_first"))
+    slots = ("_first",) if first else ()
     return type("Output", (Output,), {"__slots__": slots, "_places": places, **values})
 
 

@@ -1,5 +1,15 @@
 /* Arrays of float64: copied into messages, and made of what came. */
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+
 #include "native.h"
+
+#include <numpy/arrayobject.h>
+
+int find_numpy(void)
+{
+    import_array1(-1);
+    return 0;
+}
 
 int place_of(PyObject *described, Py_ssize_t message, struct place *place)
 {
@@ -24,41 +34,38 @@ int place_of(PyObject *described, Py_ssize_t message, struct place *place)
     return 0;
 }
 
-/* A view of an array of float64 of that shape, row by row in memory; false where it is none. */
-static bool view_of(PyObject *given, const struct place *place, Py_buffer *view)
+/* Where the numbers of an array are, if it is one of float64 of that shape, row by row in memory. */
+static const char *numbers_of(PyObject *given, const struct place *place)
 {
-    if (!PyObject_CheckBuffer(given)) return false;
-    if (PyObject_GetBuffer(given, view, PyBUF_ND | PyBUF_FORMAT) < 0) {
-        PyErr_Clear(); /* not row by row: numpy makes a copy of it that is */
-        return false;
-    }
-    bool fits = view->ndim == place->dimensions && view->format != NULL &&
-                view->len == place->bytes && view->format[0] == 'd' && view->format[1] == 0;
-    for (int k = 0; fits && k < view->ndim; ++k) fits = view->shape[k] == place->shape[k];
-    if (!fits) PyBuffer_Release(view);
-    return fits;
+    if (!PyArray_CheckExact(given)) return NULL;
+    PyArrayObject *array = (PyArrayObject *)given;
+    if (PyArray_TYPE(array) != NPY_DOUBLE || !PyArray_ISCARRAY_RO(array) ||
+        PyArray_NDIM(array) != place->dimensions)
+        return NULL;
+    for (int k = 0; k < place->dimensions; ++k)
+        if (PyArray_DIM(array, k) != place->shape[k]) return NULL;
+    return PyArray_BYTES(array);
 }
 
 bool put_numbers(PyObject *given, const struct place *place, char *message)
 {
-    Py_buffer view;
-    if (!view_of(given, place, &view)) return false;
-    memcpy(message + place->offset, view.buf, (size_t)view.len);
-    PyBuffer_Release(&view);
-    return true;
+    const char *numbers = numbers_of(given, place);
+    if (numbers != NULL) memcpy(message + place->offset, numbers, (size_t)place->bytes);
+    return numbers != NULL;
 }
 
 bool is_still_at(PyObject *array, const struct place *place, const char *numbers)
 {
-    Py_buffer view;
-    if (!view_of(array, place, &view)) return false;
-    const bool same = view.buf == numbers;
-    PyBuffer_Release(&view);
-    return same;
+    return numbers_of(array, place) == numbers;
 }
 
-PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape)
+PyObject *array_in(PyObject *data, Py_ssize_t offset, const struct place *place)
 {
-    PyObject *const args[] = {shape, kind, data};
-    return PyObject_Vectorcall(maker, args, 3, NULL);
+    npy_intp shape[MOST_DIMENSIONS];
+    for (int k = 0; k < place->dimensions; ++k) shape[k] = place->shape[k];
+    PyObject *array = PyArray_New(&PyArray_Type, place->dimensions, shape, NPY_DOUBLE, NULL,
+                                  PyBytes_AS_STRING(data) + offset, 0, NPY_ARRAY_CARRAY_RO, NULL);
+    if (array != NULL && PyArray_SetBaseObject((PyArrayObject *)array, Py_NewRef(data)) < 0)
+        Py_CLEAR(array);
+    return array;
 }

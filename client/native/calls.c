@@ -13,7 +13,7 @@ enum { MOST_KNOWN = 64, SIZE = 8 };
 
 typedef struct {
     PyObject_HEAD
-    PyObject *identities, *maker, *number;
+    PyObject *identities;
     unsigned long first_id, end_of_ids;
     Py_ssize_t id;             /* byte, in requests and replies */
     PageObject *page;          /* where requests go, or: */
@@ -26,17 +26,16 @@ typedef struct {
 
 static int calls_init(CallsObject *self, PyObject *args, PyObject *named)
 {
-    static char *names[] = {"identities", "first_id", "end_of_ids", "id", "array", "number", NULL};
-    PyObject *identities, *maker, *number;
+    static char *names[] = {"identities", "first_id", "end_of_ids", "id", NULL};
+    PyObject *identities;
     if (self->identities != NULL) {
         PyErr_SetString(PyExc_TypeError, "calls are made once");
         return -1;
     }
-    if (!PyArg_ParseTupleAndKeywords(args, named, "OkknOO", names, &identities, &self->first_id,
-                                     &self->end_of_ids, &self->id, &maker, &number))
+    if (!PyArg_ParseTupleAndKeywords(args, named, "Okkn", names, &identities, &self->first_id,
+                                     &self->end_of_ids, &self->id))
         return -1;
     self->identities = Py_NewRef(identities);
-    self->maker = Py_NewRef(maker), self->number = Py_NewRef(number);
     return 0;
 }
 
@@ -73,7 +72,6 @@ static void calls_dealloc(CallsObject *self)
 {
     PyObject_GC_UnTrack(self);
     calls_clear(self);
-    Py_XDECREF(self->maker), Py_XDECREF(self->number);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -151,7 +149,7 @@ static int ask_page(CallsObject *self, PageObject *holder, struct known *known,
     memcpy(place, &size, SIZE);
     memcpy(place + SIZE, known->request, size);
     end_state(page, place);
-    int result = prepare_reply(known, self->maker, self->number, reply);
+    int result = prepare_reply(known, reply);
     const int64_t deadline = now() + nanoseconds(longest);
     while (result == 0) {
         uint32_t count;
@@ -181,7 +179,7 @@ static int ask_socket(CallsObject *self, struct known *known, uint32_t identity,
     PyObject *receive = Py_NewRef(self->receive), *again = Py_NewRef(self->again), *data = NULL;
     PyObject *request = PyBytes_FromStringAndSize(known->request, known->request_size);
     PyObject *sent = request == NULL ? NULL : PyObject_CallOneArg(self->send, request);
-    int result = sent == NULL ? -1 : prepare_reply(known, self->maker, self->number, reply);
+    int result = sent == NULL ? -1 : prepare_reply(known, reply);
     if (result == 0) {
         data = PyObject_CallNoArgs(receive);
         if (data == NULL) {

@@ -6,7 +6,7 @@ void forget(struct known *known)
     Py_XDECREF(known->make), Py_XDECREF(known->names), Py_XDECREF(known->values);
     Py_XDECREF(known->texts_kept), Py_XDECREF(known->result);
     for (Py_ssize_t k = 0; k < MOST_ARRAYS; ++k) {
-        Py_XDECREF(known->fields[k]), Py_XDECREF(known->shapes[k]);
+        Py_XDECREF(known->fields[k]);
         for (int i = 0; i < KEPT_SETS; ++i) Py_XDECREF(known->kept[i][k]);
     }
     PyMem_Free(known->places);
@@ -56,7 +56,6 @@ static int learn_arrays(struct known *known, PyObject *arrays)
             return -1;
         if (place_of(described, known->reply_size, &known->arrays[k]) < 0) return -1;
         known->fields[k] = Py_NewRef(name);
-        known->shapes[k] = Py_NewRef(PyTuple_GET_ITEM(described, 1));
     }
     return 0;
 }
@@ -148,7 +147,7 @@ static bool is_ours_alone(const struct known *known, int set)
 }
 
 /* A set of arrays to be filled: one that nobody has any more, or a new one; -1 with an error. */
-static int empty_arrays(struct known *known, PyObject *maker, PyObject *kind)
+static int empty_arrays(struct known *known)
 {
     int set = 0;
     for (int k = 0; k < KEPT_SETS; ++k) {
@@ -158,7 +157,7 @@ static int empty_arrays(struct known *known, PyObject *maker, PyObject *kind)
     for (Py_ssize_t k = 0; k < known->array_count; ++k) {
         PyObject *data = PyBytes_FromStringAndSize(NULL, known->arrays[k].bytes);
         if (data == NULL) return -1;
-        PyObject *array = array_in(maker, kind, data, known->shapes[k]);
+        PyObject *array = array_in(data, 0, &known->arrays[k]);
         Py_DECREF(data); /* the array has it */
         if (array == NULL) return -1;
         known->data[set][k] = data;
@@ -167,9 +166,9 @@ static int empty_arrays(struct known *known, PyObject *maker, PyObject *kind)
     return set;
 }
 
-int prepare_reply(struct known *known, PyObject *maker, PyObject *kind, struct reply *reply)
+int prepare_reply(struct known *known, struct reply *reply)
 {
-    const int set = empty_arrays(known, maker, kind);
+    const int set = empty_arrays(known);
     reply->fields = set < 0 ? NULL : PyDict_New();
     if (reply->fields == NULL) return -1;
     for (Py_ssize_t k = 0; k < known->array_count; ++k) {

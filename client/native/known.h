@@ -21,7 +21,7 @@ struct known {
     PyObject *texts_kept;      /* what `texts` points into */
     struct text *texts;        /* of a reply: what is the same each time */
     Py_ssize_t text_count;
-    PyObject *fields[MOST_ARRAYS], *shapes[MOST_ARRAYS]; /* of a reply's arrays */
+    PyObject *fields[MOST_ARRAYS]; /* names of a reply's arrays */
     struct place arrays[MOST_ARRAYS];
     Py_ssize_t array_count;
     Py_ssize_t request_size, reply_size;
@@ -48,8 +48,8 @@ bool is_like(const struct known *known, const struct known *other);
 /* Put the arguments into the request; false where the call is another one. */
 bool fill_request(struct known *known, PyObject *args, PyObject *named);
 
-/* Arrays for what is to come; -1 with an error. `maker` is numpy.ndarray, `kind` its dtype. */
-int prepare_reply(struct known *known, PyObject *maker, PyObject *kind, struct reply *reply);
+/* Arrays for what is to come; -1 with an error. */
+int prepare_reply(struct known *known, struct reply *reply);
 
 /* Take the numbers of a reply; false where it is another one. */
 bool take_reply(const struct known *known, const char *data, uint64_t size, Py_ssize_t id,

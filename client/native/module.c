@@ -6,7 +6,7 @@
 #include "native.h"
 
 /* Changes with every argument of what is here: client/compiled.py has the same number. */
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 int name_attributes(void);
 
@@ -19,7 +19,7 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__native(void)
 {
-    if (name_attributes() < 0) return NULL;
+    if (find_numpy() < 0 || name_attributes() < 0) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
     if (PyModule_AddType(module, &PageType) < 0 || PyModule_AddType(module, &StepsType) < 0 ||

@@ -18,6 +18,9 @@ struct place {
 /* Of (offset, shape), for a message of so many bytes; -1 with an error where it does not fit. */
 int place_of(PyObject *described, Py_ssize_t message, struct place *place);
 
+/* Numpy's functions, before any other; -1 with an error. */
+int find_numpy(void);
+
 /* Copy an array of float64 of exactly that shape into a message; false, and no error, where it is
  * none, or not row by row in memory. */
 bool put_numbers(PyObject *given, const struct place *place, char *message);
@@ -26,9 +29,8 @@ bool put_numbers(PyObject *given, const struct place *place, char *message);
  * somebody has had may have been given another. */
 bool is_still_at(PyObject *array, const struct place *place, const char *numbers);
 
-/* A read-only array of a shape at the beginning of a bytes object; `maker` is numpy.ndarray, `kind`
- * its dtype. */
-PyObject *array_in(PyObject *maker, PyObject *kind, PyObject *data, PyObject *shape);
+/* A read-only array of that shape in a bytes object, from a byte on. */
+PyObject *array_in(PyObject *data, Py_ssize_t offset, const struct place *place);
 
 /* s, as Python has them, in ns; at most what a clock can be compared with. */
 int64_t nanoseconds(double seconds);

@@ -24,7 +24,6 @@ typedef struct {
     Py_ssize_t data_slot, head_slot, first_slot; /* bytes in such an object */
     PyObject *kept[KEPT];
     struct place first; /* of an output's first array */
-    PyObject *maker, *number, *shape, *offset; /* of that array */
     struct place *places;                      /* q, v, and references in their order */
     Py_ssize_t count;
     Py_ssize_t sequence, stamp, at;                /* bytes in a state */
@@ -69,11 +68,27 @@ static PyObject **slot_in(PyObject *output, Py_ssize_t offset)
     return (PyObject **)((char *)output + offset);
 }
 
+/* Have an output's first value under its name, read from its slot: what the interpreter has a
+ * shortcut for. All kinds of outputs have that slot at the same place. */
+static int show_first(StepsObject *self, PyObject *name)
+{
+    static PyMemberDef member = {"first", T_OBJECT_EX, 0, READONLY, NULL};
+    if (member.offset != 0 && member.offset != self->first_slot) {
+        PyErr_SetString(PyExc_ValueError, "outputs of this kind are laid out in another way");
+        return -1;
+    }
+    member.offset = self->first_slot;
+    PyObject *shown = PyDescr_NewMember((PyTypeObject *)self->kind, &member);
+    const int result = shown == NULL ? -1 : PyObject_SetAttr(self->kind, name, shown);
+    Py_XDECREF(shown);
+    return result;
+}
+
 static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
 {
     static char *names[] = {"page",  "frame", "phase",      "places", "state_head",
-                            "output_head", "last",  "needs_more", "kind",   "first", NULL};
-    PyObject *places;
+                            "output_head", "last",  "needs_more", "kind",   "name",  "first", NULL};
+    PyObject *places, *kind, *name, *first;
     int needs_more;
     if (self->page != NULL) {
         PyErr_SetString(PyExc_TypeError, "steps are made once");
@@ -81,14 +96,13 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
     }
     PyObject *page = NULL;
     if (!PyArg_ParseTupleAndKeywords(
-            args, named, "O!w*w*O!(nnn)(nnnn)KpO(OOOO)", names, &PageType, &page, &self->frame,
+            args, named, "O!w*w*O!(nnn)(nnnn)KpOOO!", names, &PageType, &page, &self->frame,
             &self->phase, &PyTuple_Type, &places, &self->sequence, &self->stamp, &self->at,
             &self->seen, &self->status, &self->time, &self->deadline, &self->last, &needs_more,
-            &self->kind, &self->maker, &self->number, &self->shape, &self->offset))
+            &kind, &name, &PyTuple_Type, &first))
         return -1;
     self->page = (PageObject *)Py_NewRef(page);
-    Py_INCREF(self->kind), Py_INCREF(self->maker), Py_INCREF(self->number);
-    Py_INCREF(self->shape), Py_INCREF(self->offset);
+    self->kind = Py_NewRef(kind);
     self->is_plain = !needs_more;
     self->count = PyTuple_GET_SIZE(places);
     self->places = PyMem_Calloc((size_t)self->count + 1, sizeof(struct place));
@@ -101,10 +115,7 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
     const Py_ssize_t heads[] = {self->sequence, self->stamp, self->at};
     const Py_ssize_t read[] = {self->seen, self->status, self->time, self->deadline};
     const Py_ssize_t output = (Py_ssize_t)self->page->page.output_bytes;
-    PyObject *described = PyTuple_Pack(2, self->offset, self->shape);
-    const int placed = described == NULL ? -1 : place_of(described, output, &self->first);
-    Py_XDECREF(described);
-    if (placed < 0) return -1;
+    if (place_of(first, output, &self->first) < 0) return -1;
     self->data_slot = slot_of(self->kind, "_data");
     self->head_slot = slot_of(self->kind, "_head");
     self->first_slot = slot_of(self->kind, "_first");
@@ -117,7 +128,7 @@ static int steps_init(StepsObject *self, PyObject *args, PyObject *named)
         PyErr_SetString(PyExc_ValueError, "these frames are not those of the page");
         return -1;
     }
-    return 0;
+    return show_first(self, name);
 }
 
 static void steps_dealloc(StepsObject *self)
@@ -126,11 +137,8 @@ static void steps_dealloc(StepsObject *self)
     for (int k = 0; k < KEPT; ++k) Py_XDECREF(self->kept[k]);
     if (self->frame.obj != NULL) PyBuffer_Release(&self->frame);
     if (self->phase.obj != NULL) PyBuffer_Release(&self->phase);
-    if (self->places != NULL) {
-        Py_XDECREF(self->kind), Py_XDECREF(self->maker), Py_XDECREF(self->number);
-        Py_XDECREF(self->shape), Py_XDECREF(self->offset);
-        PyMem_Free(self->places);
-    }
+    Py_XDECREF(self->kind);
+    PyMem_Free(self->places);
     Py_TYPE(self)->tp_free((PyObject *)self);
 }
 
@@ -153,13 +161,6 @@ static bool fill_frame(StepsObject *self, PyObject *q, PyObject *v, PyObject *re
     return true;
 }
 
-/* The array of an output's first value: `maker` is numpy.ndarray, `number` its dtype. */
-static PyObject *first_array(const StepsObject *self, PyObject *data)
-{
-    PyObject *const args[] = {self->shape, self->number, data, self->offset};
-    return PyObject_Vectorcall(self->maker, args, 4, NULL);
-}
-
 /* An output whose bytes are still to come, and its first array; NULL with an error. */
 static PyObject *new_output(StepsObject *self)
 {
@@ -169,7 +170,7 @@ static PyObject *new_output(StepsObject *self)
     PyObject *data = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->page->page.output_bytes);
     *slot_in(output, self->data_slot) = data;
     if (data != NULL)
-        *slot_in(output, self->first_slot) = first_array(self, data);
+        *slot_in(output, self->first_slot) = array_in(data, self->first.offset, &self->first);
     if (data == NULL || *slot_in(output, self->first_slot) == NULL) Py_CLEAR(output);
     return output;
 }
