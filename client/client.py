@@ -23,7 +23,6 @@ from torqued.client.base_client import BaseClient, no_reply
 from torqued.client.compiled import native
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.known_calls import known_calls, learn
 from torqued.client.operations import LONG
 from torqued.client.repeated import Repeated
 from torqued.client.request_memory import RequestMemory
@@ -70,7 +69,9 @@ class Client(BaseClient, ContextManager):
         #: What goes through compiled code (known_calls.py); None where there is none.
         self.calls: Calls | None = None
         if compiled is not None:
-            self.calls = known_calls(compiled, self._identities)
+            from torqued.client.known_calls import known_calls, learn
+
+            self.calls, self._learn = known_calls(compiled, self._identities), learn
         self._ask_known = None if self.calls is None else self.calls.ask
         self._memory = RequestMemory(self, self._repeated, transport, spin)
         self._context: zmq.Context[Any] = zmq.Context()
@@ -135,7 +136,7 @@ class Client(BaseClient, ContextManager):
             fields = self._ask(request.operation, None, request.timeout, request.fields, spent=1)
             result = request.result(fields)
         if self.calls is not None:
-            learn(self.calls, self._repeated, make, args, named, request)
+            self._learn(self.calls, self._repeated, make, args, named, request)
         return result
 
     def _perform_batch(self, request: Request[Any]) -> Any:
