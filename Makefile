@@ -42,7 +42,7 @@ lint: $(READY)
 
 # The links give the folders their import names for mypy, which does not follow the import hook
 # of an editable install.
-$(READY): pyproject.toml
+$(READY): pyproject.toml setup.py $(wildcard client/native/*)
 	@test -n "$(PYTHON)" || { echo "torqued needs Python 3.11 or newer: make PYTHON=/path/to/python3" >&2; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
@@ -51,5 +51,5 @@ $(READY): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv build dist demo_results *.egg-info .hypothesis .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv build dist demo_results *.egg-info client/_native.*.so .hypothesis .pytest_cache .mypy_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

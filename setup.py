@@ -1,5 +1,8 @@
 """Builds take nothing that an earlier one left in the sources, and leave nothing there.
 
+The client's compiled part is optional: where there is no C compiler, Python does the same
+(client/compiled.py). An editable installation has it beside its sources, where it is found.
+
 setuptools copies modules to `build/` beside the sources and packages whatever lies in that folder,
 modules that have been moved or deleted since the last build too. Here the folder is a new one in
 the temporary folder each time. Everything else about the package is in pyproject.toml.
@@ -10,7 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.egg_info import egg_info
 
@@ -30,4 +33,24 @@ class EggInfo(egg_info):
         self.egg_base = str(SCRATCH)
 
 
-setup(cmdclass={"build": Build, "egg_info": EggInfo})
+SOURCES = Path("client/native")
+
+
+def native() -> list[Extension]:
+    """The client's compiled part; none where numpy, whose headers it needs, is not there."""
+    try:
+        import numpy
+    except ImportError:
+        return []
+    extension = Extension(
+        "torqued.client._native",
+        sources=sorted(str(path) for path in SOURCES.glob("*.c")),
+        depends=sorted(str(path) for path in SOURCES.glob("*.h")),
+        include_dirs=[numpy.get_include()],
+        extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
+        optional=True,
+    )
+    return [extension]
+
+
+setup(cmdclass={"build": Build, "egg_info": EggInfo}, ext_modules=native())

@@ -19,7 +19,7 @@ from numba import njit
 
 from torqued.benchmarks.processes import NotStarted
 from torqued.client import futex
-from torqued.client.memory_channel import address_of
+from torqued.client.memory_page import address_of
 from torqued.kernels.primitives.atomics import load_word, store_word
 from torqued.server.loop.syscalls import sleep_on, wake_sleeper
 

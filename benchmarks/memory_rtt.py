@@ -31,6 +31,8 @@ from torqued.client import Client
 PERIOD = 1e-3  # s
 WARM_UP = 20  # exchanges of each block that are not counted
 LAW, ROBOT = "passivity", "panda"
+#: s without states that a session bears before its fallback takes over: while others are measured.
+HOLD = 10.0
 #: s of spinning in the row with it.
 SPIN = 5e-4
 
@@ -81,6 +83,12 @@ def paced(exchange: Callable[[], object]) -> Measure:
     return measure
 
 
+def require_law(status: list[str]) -> None:
+    """Refuse to measure anything but the law: where the fallback acts, it is not computed."""
+    if "FALLBACK" in status:
+        raise NotStarted(f"{LAW}: the session has fallen back ({', '.join(status)})")
+
+
 def compiled(peer: Peer) -> Measure:
     """The same of a C++ process."""
     return lambda count: peer.measure(count, PERIOD)
@@ -111,8 +119,15 @@ def sessions(
         q, v = robot.neutral, np.zeros(robot.nv)
 
         def stepping(**options: object) -> Measure:
-            session = stack.enter_context(client.session(LAW, **options))
-            return paced(lambda: session.step(q, v, timeout=10.0).tau)
+            session = stack.enter_context(client.session(LAW, hold=HOLD, **options))
+            measure = paced(lambda: session.step(q, v, timeout=10.0).tau)
+
+            def checked(count: int) -> list[float]:
+                times = measure(count)
+                require_law(session.step(q, v, timeout=10.0).status_names)
+                return times
+
+            return checked
 
         floor = stack.enter_context(ping_pong(folder))
         on_arrival = stepping(transport="memory", clock="state")

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import contextlib
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import zmq
 
 from torqued.client.base_client import BaseClient, no_reply
+from torqued.client.compiled import native
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.operations import LONG
@@ -29,6 +31,7 @@ from torqued.client.results import Result
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
+    from torqued.client._native import Calls
     from torqued.client.arm import Arm
     from torqued.client.session import Session
     from torqued.client.telemetry import Telemetry
@@ -62,11 +65,23 @@ class Client(BaseClient, ContextManager):
     ) -> None:
         super().__init__(daemon, timeout, retries, key, server_key)
         self._repeated = Repeated()
+        compiled = native()
+        #: What goes through compiled code (known_calls.py); None where there is none.
+        self.calls: Calls | None = None
+        if compiled is not None:
+            from torqued.client.known_calls import known_calls, learn
+
+            self.calls, self._learn = known_calls(compiled, self._identities), learn
+        self._ask_known = None if self.calls is None else self.calls.ask
         self._memory = RequestMemory(self, self._repeated, transport, spin)
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._sessions: list[Session] = []
+
+    def __repr__(self) -> str:
+        way = "" if self.calls is not None else ", pure Python"
+        return f"<Client of {self.endpoint}{way}{', closed' if self.closed else ''}>"
 
     def close(self) -> None:
         """Close all sessions and connections."""
@@ -75,6 +90,8 @@ class Client(BaseClient, ContextManager):
                 session.close()
         self._sessions.clear()
         self.closed = True
+        if self.calls is not None:
+            self.calls.leave()
         self._memory.close()
         self._forget_batches()
         for socket in self._sockets.values():
@@ -87,6 +104,40 @@ class Client(BaseClient, ContextManager):
         if request.operation == "batch":
             return self._perform_batch(request)
         return request.result(self._ask(request.operation, None, request.timeout, request.fields))
+
+    @staticmethod
+    def _asking(make: Callable[..., Request[Any]]) -> Callable[..., Any]:
+        """The same through compiled code, where it knows such a call."""
+
+        def function(self: Client, *args: Any, **named: Any) -> Any:
+            ask_known = self._ask_known
+            if ask_known is None:
+                return self.perform(make(*args, **named))
+            result = ask_known(make, args, named, self.timeout)
+            if result is None or result is False:
+                return self._perform_unknown(make, args, named, result)
+            return result
+
+        return function
+
+    def _perform_unknown(
+        self,
+        make: Callable[..., Request[Any]],
+        args: tuple[Any, ...],
+        named: dict[str, Any],
+        asked: bool | None,
+    ) -> Any:
+        """In Python; the next one may do without. `asked` is False where nobody has answered."""
+        request = make(*args, **named)
+        if asked is None:
+            result = self.perform(request)
+        else:
+            self._disconnect(self.endpoint)
+            fields = self._ask(request.operation, None, request.timeout, request.fields, spent=1)
+            result = request.result(fields)
+        if self.calls is not None:
+            self._learn(self.calls, self._repeated, make, args, named, request)
+        return result
 
     def _perform_batch(self, request: Request[Any]) -> Any:
         from torqued.client.batch_memory import NotSharedError
@@ -116,14 +167,15 @@ class Client(BaseClient, ContextManager):
         endpoint: str | None,
         timeout: float | None,
         fields: dict[str, Any],
+        spent: int = 0,
     ) -> dict[str, Any]:
-        """The fields of the reply."""
+        """The fields of the reply; `spent` attempts have been made without one."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_lately():
             self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
-        for _ in range(attempts):
+        for _ in range(spent, attempts):
             result = self._memory.exchange(operation, fields, timeout)
             if result is None:
                 result = self._exchange(endpoint, operation, fields, timeout)
@@ -147,6 +199,10 @@ class Client(BaseClient, ContextManager):
         socket = self._connected(endpoint)
         if self._waits.get(endpoint) != timeout:
             socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
+            if endpoint == self.endpoint and self.calls is not None and not self._memory.is_used:
+                # pyzmq's own `send`, without what is around it in Python.
+                send = super(zmq.Socket, socket).send
+                self.calls.use_socket(send, socket.recv, zmq.Again, timeout)
         identity = next(self._identities)
         socket.send(self._repeated.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
@@ -167,6 +223,8 @@ class Client(BaseClient, ContextManager):
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
+        if endpoint == self.endpoint and self.calls is not None and not self._memory.is_used:
+            self.calls.leave()
         self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
 

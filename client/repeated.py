@@ -18,7 +18,7 @@ from torqued.client.base_client import of_my_version
 #: Ids from codec.FIRST_ID to here take as many bytes each.
 END_OF_IDS = 1 << 32
 #: Where an id's number is, after the byte that says how long it is; and where it ends.
-_ID, _REST = 15, 19
+ID, _REST = 15, 19
 _id = struct.Struct(">I")
 
 #: Kinds of messages that are kept. More than a controller has; then it begins anew.
@@ -35,15 +35,20 @@ class Repeated:
     def __init__(self) -> None:
         self._requests: dict[tuple[Any, ...], KnownRequest] = {}
         self._replies: dict[tuple[str, int], KnownReply | None] = {}
+        self._asked: KnownRequest | None = None
+        #: Of the newest exchange, where both were known: then the next may do without Python.
+        self.used: tuple[KnownRequest, KnownReply] | None = None
 
     def request(self, identity: int, operation: str, fields: dict[str, Any]) -> bytes | memoryview:
         """A request as bytes, which are good until the next one."""
+        self._asked = self.used = None
         key = _kind(operation, fields)
         try:
             known = self._requests.get(key)
         except TypeError:  # maps among the fields
             return codec.request(identity, operation, fields)
         if known is not None and identity >= codec.FIRST_ID and known.fill(identity, fields):
+            self._asked = known
             return known.body
         data = codec.request(identity, operation, fields)
         if known is None and _is_simple(fields) and _has_short_id(identity, len(fields)):
@@ -64,6 +69,7 @@ class Repeated:
         if known is not None:
             fields = known.read(identity, data)
             if fields is not None:
+                self.used = (self._asked, known) if self._asked is not None else None
                 return fields
         reply = codec.decode_reply(data)
         if reply.get("id") not in (identity, None):  # of a request that was given up
@@ -82,28 +88,27 @@ class Repeated:
         (as `_rehearse` of sessions)."""
         known = self._replies.get((operation, len(data))) if data else None
         if data and known is not None:
-            known.read(_id.unpack_from(data, _ID)[0], data)
+            known.read(_id.unpack_from(data, ID)[0], data)
 
 
 class KnownRequest:
     """A request to be filled in."""
 
-    __slots__ = ("_frame", "_places", "body")
+    __slots__ = ("_frame", "_places", "body", "starts")
 
     def __init__(self, data: bytes, fields: dict[str, Any]) -> None:
         self._frame = bytearray(data)
         self.body = memoryview(self._frame)
-        self._places = [
-            (name, self.body[start:end].cast("d"))
-            for name, start, end in _numbers(fields, len(data))
-        ]
+        numbers = _numbers(fields, len(data))
+        self.starts = {name: start for name, start, _ in numbers}
+        self._places = [(name, self.body[start:end].cast("d")) for name, start, end in numbers]
 
     def fill(self, identity: int, fields: dict[str, Any]) -> bool:
         """Put in the numbers; False where they are not of these shapes."""
         try:
             for name, place in self._places:
                 place[:] = fields[name]
-            _id.pack_into(self._frame, _ID, identity)
+            _id.pack_into(self._frame, ID, identity)
         except (TypeError, ValueError, struct.error):
             return False
         return True
@@ -112,15 +117,17 @@ class KnownRequest:
 class KnownReply:
     """A reply to be read: what is the same each time, and the arrays between."""
 
-    __slots__ = ("_arrays", "_texts")
+    __slots__ = ("arrays", "size", "texts")
 
     def __init__(
         self,
+        size: int,
         texts: list[tuple[int, int, bytes]],
         arrays: list[tuple[str, int, int, tuple[int, ...]]],
     ) -> None:
-        self._texts = texts  # first byte, end, what is there
-        self._arrays = arrays  # name, first byte, end, shape
+        self.size = size
+        self.texts = texts  # first byte, end, what is there
+        self.arrays = arrays  # name, first byte, end, shape
 
     @classmethod
     def of(cls, data: bytes, reply: dict[str, Any]) -> KnownReply | None:
@@ -134,22 +141,22 @@ class KnownReply:
         )
         if not is_known:
             return None
-        texts, arrays, at = [(0, _ID, data[:_ID])], [], _REST
+        texts, arrays, at = [(0, ID, data[:ID])], [], _REST
         for name, start, end in _numbers(fields, len(data)):
             texts.append((at, start, data[at:start]))
             arrays.append((name, start, end, fields[name].shape))
             at = end
-        return cls(texts, arrays)
+        return cls(len(data), texts, arrays)
 
     def read(self, identity: int, data: bytes) -> dict[str, Any] | None:
         """The fields; None where the reply is another."""
-        if _id.unpack_from(data, _ID)[0] != identity:
+        if _id.unpack_from(data, ID)[0] != identity:
             return None
-        for start, end, text in self._texts:
+        for start, end, text in self.texts:
             if data[start:end] != text:
                 return None
         fields: dict[str, Any] = {}
-        for name, start, end, shape in self._arrays:
+        for name, start, end, shape in self.arrays:
             # A copy, as in a message numbers begin anywhere, and an array's should be aligned.
             fields[name] = np.ndarray(shape, _FLOAT, data[start:end])
         return fields

@@ -12,30 +12,17 @@ from __future__ import annotations
 
 import os
 import socket
-import struct
 import time
 from typing import Any
 
 from torqued.client.memory_channel import MemoryChannel, asked_for
 from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
 
-_size = struct.Struct("<Q")
-
 #: s from one look whether the daemon is still there to the next.
 LOOK = 0.1
 
-#: Operations that go through memory: those that compute something and change nothing, so that they
-#: may be asked once more where a reply does not fit.
-OPERATIONS = frozenset(
-    {
-        *("dynamics", "inverse_dynamics", "forward_dynamics", "solve_mass", "coriolis_product"),
-        *("kinematics", "contact_dynamics", "impact", "derivatives", "integrate"),
-        *("constraint_terms", "constrained_inverse_dynamics"),
-    }
-)
 
-
-class RequestChannel(MemoryChannel):
+class RequestChannel:
     """The client's side of a page for requests."""
 
     def __init__(
@@ -45,24 +32,19 @@ class RequestChannel(MemoryChannel):
             "state_bytes": SIZE + LARGEST_REQUEST,
             "output_bytes": SIZE + LARGEST_REPLY,
         }
-        super().__init__(descriptor, attached | sizes)
+        self.page = MemoryChannel(descriptor, attached | sizes, sized=True).page
+        #: Hands over the body of a request.
+        self.ask = self.page.send
+        #: The newest reply once more.
+        self.glance = self.page.glance
         self._connection = connection
-
-    def ask(self, request: bytes | memoryview) -> None:
-        """Hand over the body of a request."""
-        self.send(_size.pack(len(request)) + request)
-
-    @staticmethod
-    def _frame_in(place: memoryview) -> bytes:
-        size: int = _size.unpack_from(place)[0]
-        return place[SIZE : SIZE + min(size, LARGEST_REPLY)].tobytes()
 
     def receive(self, seconds: float) -> bytes | None:
         """The reply, or None where none comes in time or the daemon is gone."""
         deadline = time.monotonic() + seconds
         while True:
             left = deadline - time.monotonic()
-            data = super().receive(min(left, LOOK))
+            data = self.page.receive(min(left, LOOK))
             if data is not None or left <= LOOK or not self._is_connected():
                 return data
 
@@ -75,7 +57,8 @@ class RequestChannel(MemoryChannel):
             return False
 
     def close(self) -> None:
-        super().close()
+        """Leave."""
+        self.page.close()
         self._connection.close()
 
 

@@ -6,6 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from torqued.client.endpoints import reachable
+from torqued.client.operations import COMPUTATIONS
 from torqued.client.page_layout import LARGEST_REQUEST
 from torqued.common.errors import TorquedError
 
@@ -26,8 +27,8 @@ class RequestMemory:
         if transport not in TRANSPORTS:
             known = " or ".join(map(repr, TRANSPORTS))
             raise ValueError(f"transport is {transport!r}, expected {known}")
-        self._is_used = transport == "memory"
-        if self._is_used and not client.endpoint.startswith("ipc://"):
+        self.is_used = transport == "memory"
+        if self.is_used and not client.endpoint.startswith("ipc://"):
             raise TorquedError(
                 f"transport 'memory' is for a daemon on this machine, not at {client.endpoint}"
             )
@@ -38,11 +39,7 @@ class RequestMemory:
         self, operation: str, fields: dict[str, Any], timeout: float
     ) -> dict[str, Any] | None:
         """One request and what its reply holds; None where it has to go over the socket."""
-        if not self._is_used:
-            return None
-        from torqued.client.request_channel import OPERATIONS
-
-        if operation not in OPERATIONS:
+        if not self.is_used or operation not in COMPUTATIONS:
             return None
         identity = self._client.next_identity()
         request = self._repeated.request(identity, operation, fields)
@@ -62,16 +59,21 @@ class RequestMemory:
         return None
 
     def _attach(self) -> RequestChannel:
-        from torqued.client.request_channel import request_channel
+        from torqued.client.memory_page import MemoryPage
+        from torqued.client.request_channel import LOOK, request_channel
 
         given = {} if self._spin is None else {"spin": self._spin}
         attached = self._client.call("attach", **given)
         endpoint = reachable(attached.endpoint, self._client.endpoint)
         self._channel = request_channel(endpoint, attached.as_dict())
+        if self._client.calls is not None and not isinstance(self._channel.page, MemoryPage):
+            self._client.calls.use_page(self._channel.page, LOOK)
         return self._channel
 
     def close(self) -> None:
         """Leave; another request begins anew."""
         if self._channel is not None:
+            if self._client.calls is not None:
+                self._client.calls.leave()
             self._channel.close()
             self._channel = None

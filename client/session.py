@@ -6,11 +6,12 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import zmq
 
 from torqued.client.base_session import BaseSession, no_output
+from torqued.client.compiled_step import compiled_step
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
@@ -40,6 +41,7 @@ class Session(BaseSession, ContextManager):
     ) -> None:
         super().__init__(context, opened, request, keys)
         self._call = call
+        self._compiled_step = compiled_step(self._channel, self)
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
@@ -119,11 +121,11 @@ class Session(BaseSession, ContextManager):
             raise ValueError(f"lead is {lead}, expected 0 … {self.period} s, the loop's period")
         if not self._same_clock:
             raise TorquedError("align: the daemon's clock is another one over TCP")
-        if self._deadline is None:
+        if math.isnan(self._phase[0]):
             self.receive()
-        assert self._deadline is not None  # by the output that has come
-        ticks = math.ceil((time.monotonic() + lead - self._deadline) / self.period)
-        due = self._deadline + ticks * self.period
+        deadline = float(self._phase[0])
+        ticks = math.ceil((time.monotonic() + lead - deadline) / self.period)
+        due = deadline + ticks * self.period
         time.sleep(max(0.0, due - lead - time.monotonic()))
         return due
 
@@ -142,6 +144,8 @@ class Session(BaseSession, ContextManager):
         """
         if self._last is not None:
             return self._last
+        if self._compiled_step is not None:
+            return self._compiled_step(self, q, v, references, named, at, timeout)
         self._channel.send(self._pack(q, v, references, named, at))
         if self.transport == "memory":
             self._rehearse(self._channel.glance())
@@ -153,4 +157,10 @@ class Session(BaseSession, ContextManager):
                 return output
             left = max(0.001, deadline - time.monotonic())
             if time.monotonic() > deadline:
-                raise TimeoutError(f"no output for state {sequence} within {timeout} s")
+                self._no_answer(timeout, True)
+
+    def _no_answer(self, timeout: float, heard: bool) -> NoReturn:
+        """The error after a step; whether there was any output that was fresh."""
+        if heard:
+            raise TimeoutError(f"no output for state {self._sequence} within {timeout} s")
+        raise no_output(timeout)

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.client.errors import MessageError
-from torqued.client.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
+from torqued.client.frames import (
+    OUTPUT_FIELDS,
+    OUTPUT_HEAD,
+    PAYLOAD,
+    STATE_FIELDS,
+    STATE_HEAD,
+    prefix,
+)
 from torqued.client.freshness import Freshness
 from torqued.client.targets import targets
 from torqued.common.status import LAST, status_names
@@ -21,6 +28,9 @@ Array = NDArray[np.float64]
 #: Of an output's head, in order.
 HEAD_NAMES = tuple(name for name, _, _ in OUTPUT_FIELDS)
 SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", "deadline"))
+#: Of a state's head: where each number begins, and of all numbers of 8 bytes its sequence is one.
+STATE_PLACES = {name: PAYLOAD + 8 * k for k, (name, _, _) in enumerate(STATE_FIELDS)}
+SEQUENCE = STATE_PLACES["sequence"] // 8
 
 #: s: outputs that are older when they are read are passed over.
 OLDEST_OUTPUT = 0.02
@@ -57,7 +67,12 @@ class Output:
     def __init__(self, head: tuple[Any, ...], data: bytes) -> None:
         self._head, self._data = head, data
 
-    def __getattr__(self, name: str) -> Array:
+    def __getattr__(self, name: str) -> Any:
+        if name == "_head":  # compiled code leaves it to whoever asks
+            self._head = OUTPUT_HEAD.unpack_from(self._data, PAYLOAD)
+            return self._head
+        if name in self._places:
+            return _reader(*self._places[name])(self)
         known = ", ".join(self._places)
         raise AttributeError(f"no {name!r} in this output; there are {known}")
 
@@ -93,15 +108,20 @@ for _k, _name in enumerate(HEAD_NAMES):
     setattr(Output, _name, property(_number(_k)))
 
 
-def kind_of_output(places: Mapping[str, Place]) -> type[Output]:
+def kind_of_output(places: Mapping[str, Place], first: str = "") -> type[Output]:
     """The outputs of a session, whose values are there. Properties of a class take half the time
-    of `__getattr__`, which is asked only once a look-up has failed."""
+    of `__getattr__`, which is asked only once a look-up has failed.
+
+    Compiled code makes the array of the value `first` together with the output, in the slot
+    `_first`, and shows it under its name.
+    """
     values = {
         name: property(_reader(*place))
         for name, place in places.items()
         if not hasattr(Output, name)
     }
-    return type("Output", (Output,), {"__slots__": (), "_places": places, **values})
+    slots = ("_first",) if first else ()
+    return type("Output", (Output,), {"__slots__": slots, "_places": places, **values})
 
 
 def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
@@ -142,25 +162,27 @@ class SessionFrames:
         self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}
         self.oldest_output = OLDEST_OUTPUT
         self.late = 0
-        self._sequence = 0
         self._frame = bytearray(opened["state_bytes"])
         self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)
-        self._places = {
-            part["name"]: part_of(self._frame, part)
-            for part in (*opened["state"], *opened["references"])
-        }
+        self._counts = memoryview(self._frame).cast("Q")
+        parts = {part["name"]: part for part in (*opened["state"], *opened["references"])}
+        self._places = {name: part_of(self._frame, part) for name, part in parts.items()}
+        self._places_of_state = tuple(
+            (parts[name]["offset"], tuple(parts[name]["shape"]))
+            for name in ("q", "v", *self.references)
+        )
         for part in opened["references"]:
             # What is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
+        self._first_output = opened["outputs"][0]["name"]
         self._output = kind_of_output(
             {part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]}
         )
-        self._first_output = opened["outputs"][0]["name"]
         self._output_bytes = int(opened["output_bytes"])
         self._q, self._v = (self._places[name].data for name in ("q", "v"))
         self._freshness = Freshness(same_clock)
-        self._deadline: float | None = None  # s, of a tick of the loop: its phase
+        self._phase = np.full(1, math.nan)  # s, the deadline of a tick of the loop
         self._last: Output | None = None  # once the session has ended: all that it has to say
 
     def __repr__(self) -> str:
@@ -170,6 +192,11 @@ class SessionFrames:
             f"gains: {gains}; references: {', '.join(self.references) or 'none'}; "
             f"outputs: {', '.join(self.outputs)}>"
         )
+
+    @property
+    def _sequence(self) -> int:
+        """Of the newest state: it is in the frame, where compiled code counts too."""
+        return self._counts[SEQUENCE]
 
     def _put(self, name: str, value: Any) -> None:
         place, given = self._places[name], np.asarray(value, np.float64)
@@ -197,11 +224,9 @@ class SessionFrames:
             self._put("v", v)
         if references or named or self.measured:
             self._put_others(references, named)
-        self._sequence += 1
         stamp = time.monotonic()
-        STATE_HEAD.pack_into(
-            self._frame, PAYLOAD, self._sequence, stamp, stamp if at is None else at
-        )
+        sequence = self._counts[SEQUENCE] + 1
+        STATE_HEAD.pack_into(self._frame, PAYLOAD, sequence, stamp, stamp if at is None else at)
         return self._frame
 
     def _put_others(self, references: Sequence[Any], named: Mapping[str, Any]) -> None:
@@ -235,7 +260,7 @@ class SessionFrames:
             )
         head = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
         output = self._output(head, data)
-        self._deadline = head[DEADLINE]
+        self._phase[0] = head[DEADLINE]
         if head[STATUS] & LAST:
             self._last = output
             self._leave()

@@ -2,9 +2,13 @@
 
 import email
 import importlib.metadata
+import os
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tarfile
 import zipfile
 from configparser import ConfigParser
 from pathlib import Path
@@ -19,9 +23,19 @@ PACKAGES = ("common", "kernels", "client", "server", "benchmarks")
 TYPED = ("common", "kernels", "client", "server")
 
 
-def run(*command):
+#: What a build calls.
+COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+
+
+def run(*command, folder="/", **environment):
     """Run a program, and show what it printed when it fails."""
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, cwd="/")
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=os.environ | environment,
+    )
     assert done.returncode == 0, f"{command}:\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
@@ -44,15 +58,19 @@ def sources(tmp_path_factory):
     return sources
 
 
-@pytest.fixture(scope="module")
-def wheel(sources, tmp_path_factory):
-    place = tmp_path_factory.mktemp("wheel")
+def built_wheel(sources, place, **environment):
     run(
         *(sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"),
         *("--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", place, sources),
+        **environment,
     )
     (built,) = place.glob("*.whl")
     return built
+
+
+@pytest.fixture(scope="module")
+def wheel(sources, tmp_path_factory):
+    return built_wheel(sources, tmp_path_factory.mktemp("wheel"))
 
 
 def sources_on_disk():
@@ -62,7 +80,7 @@ def sources_on_disk():
         yield from (
             path
             for path in (ROOT / folder).rglob("*")
-            if path.is_file() and "__pycache__" not in path.parts
+            if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
         )
 
 
@@ -101,8 +119,11 @@ def test_build_leaves_the_sources_as_they_were(wheel, sources):
 
 def test_wheel_holds_nothing_but_modules_type_markers_and_metadata(contents):
     others = {name for name in contents if not name.endswith(".py") and ".dist-info/" not in name}
+    compiled = {name for name in others if re.fullmatch(r"torqued/client/_native\.\S+\.so", name)}
+    assert len(compiled) == (shutil.which(COMPILER) is not None)
     program = "torqued/benchmarks/second_order.cpp"  # compiled where it is measured
-    assert others == {f"torqued/{package}/py.typed" for package in TYPED} | {program}
+    typed = {f"torqued/{package}/py.typed" for package in TYPED} | {"torqued/client/_native.pyi"}
+    assert others - compiled == typed | {program}
 
 
 def test_torqued_is_a_namespace_without_a_module_of_its_own(contents):
@@ -134,11 +155,15 @@ def test_wheel_installs_the_torqued_command(read):
 
 @pytest.fixture(scope="module")
 def light(wheel, tmp_path_factory):
+    return environment_with(wheel, tmp_path_factory.mktemp("light"))
+
+
+def environment_with(wheel, folder):
     """Python of an environment with the wheel and the client's three packages, and no others.
 
     Those are linked from the environment of the tests, so that no network is needed.
     """
-    place = tmp_path_factory.mktemp("light") / "venv"
+    place = folder / "venv"
     run(sys.executable, "-m", "venv", "--without-pip", place)
     python = place / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check")
@@ -208,6 +233,62 @@ def test_light_client_runs_a_torque_session_against_a_daemon(light, tmp_path):
     finally:
         assert daemon.stop() == 0
     assert said.split() == ["False", "False", "20"]
+
+
+def test_wheel_that_is_built_without_a_compiler_does_the_same(sources, tmp_path):
+    pure = built_wheel(sources, tmp_path, CC="no-such-compiler")
+    with zipfile.ZipFile(pure) as archive:
+        assert not [name for name in archive.namelist() if name.endswith(".so")]
+    python = environment_with(pure, tmp_path)
+    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
+    try:
+        assert "pure Python" in run(python, "-I", "-c", IN_MEMORY, daemon.endpoint)
+    finally:
+        assert daemon.stop() == 0
+
+
+#: Requests and a session through shared memory, and which way they went.
+IN_MEMORY = """
+import sys
+import numpy as np
+from torqued.client import Client
+
+with Client(sys.argv[1], timeout=60.0, transport="memory") as client:
+    q, v = np.full(4, 0.3), np.full(4, 0.1)
+    found = [client.dynamics(q, v, want=("M",)).M.tobytes() for _ in range(4)]
+    assert len(set(found)) == 1
+    with client.session("gravity", transport="memory", clock="state") as session:
+        for _ in range(5):
+            output = session.step(q, v, timeout=60.0)
+    assert output.sequence == 5 and np.abs(output.tau).max() > 0.1
+    print(client)
+"""
+
+
+def test_light_client_goes_through_its_compiled_part(light, tmp_path):
+    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
+    try:
+        said = run(light, "-I", "-c", IN_MEMORY, daemon.endpoint)
+    finally:
+        assert daemon.stop() == 0
+    assert ("pure Python" in said) == (shutil.which(COMPILER) is None)
+
+
+def test_sources_to_be_handed_on_have_what_is_compiled(sources, tmp_path):
+    run(
+        *(
+            sys.executable,
+            "-c",
+            "import setuptools.build_meta as b, sys; b.build_sdist(sys.argv[1])",
+        ),
+        tmp_path,
+        folder=sources,
+    )
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as file:
+        held = {name.partition("/")[2] for name in file.getnames()}
+    native = {str(path.relative_to(ROOT)) for path in (ROOT / "client" / "native").iterdir()}
+    assert native <= held and "client/_native.pyi" in held
 
 
 def test_light_installation_explains_what_the_server_needs(light):

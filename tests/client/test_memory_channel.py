@@ -6,6 +6,7 @@ import sys
 import threading
 
 import pytest
+from both_ways import way  # noqa: F401 - a fixture
 from eventually import PATIENCE, eventually
 from golden import FRAMES
 from test_protocol_document import marked, rows
@@ -66,7 +67,7 @@ def test_bytes_of_a_page_are_the_documents(page):
         data = bytes.fromhex(text.replace(" ", ""))
         shown[int(start) : int(start) + len(data)] = data
     assert found[:] == bytes(shown)
-    futex.wake(channel._address + OUTPUTS)
+    futex.wake(channel.page.address + OUTPUTS)
     sleeping.join(PATIENCE)
     assert not sleeping.is_alive()
     found.close()
@@ -81,7 +82,7 @@ def test_output_that_comes_wakes_who_waits(page, spin):
     waiting.start()
     put_output(daemon, 1, 7)
     while waiting.is_alive():
-        futex.wake(channel._address + OUTPUTS)
+        futex.wake(channel.page.address + OUTPUTS)
         waiting.join(0.01)
     assert found == [bytes([7]) * OUTPUT_BYTES]
     assert channel.newest() is None
@@ -148,10 +149,10 @@ def test_glance_leaves_an_output_to_be_received(page):
 
 def test_counts_wrap(page):
     channel, daemon = MemoryChannel(page, opened()), mmap.mmap(page, 0)
-    channel._sent = 0xFFFFFFFF
+    channel.page.sent = 0xFFFFFFFF
     channel.send(bytearray(STATE_BYTES))
-    assert channel._sent == 0
-    channel._taken = 0xFFFFFFFF
+    assert channel.page.sent == 0
+    channel.page.taken = 0xFFFFFFFF
     put_output(daemon, 0, 9)
     assert channel.newest() == bytes([9]) * OUTPUT_BYTES
     daemon.close()

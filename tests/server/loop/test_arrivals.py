@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from both_ways import way  # noqa: F401 - a fixture
 from daemons import DaemonProcess
 from eventually import eventually
 

@@ -9,17 +9,20 @@ import socket
 import stat
 import subprocess
 import sys
+import warnings
 from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
+from both_ways import way  # noqa: F401 - a fixture
 from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory_channel import handed_over
-from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
+from torqued.client.page_layout import LOCK_BYTES, OUTPUTS, STATES, PageLayout
+from torqued.client.session_frames import SEQUENCE
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID, LAST, STALE
 from torqued.server.loop.records import MOST_SESSIONS
@@ -179,15 +182,20 @@ def test_session_goes_on_after_a_write_that_was_not_finished(client, state):
     """What is left by a client that dies in the middle of a write, and another that goes on."""
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        channel = session._channel
-        layout, count = channel._layout, channel._sent + 1
-        slot = layout.states + count % layout.slots * layout.state_slot
-        channel._longs[slot // 8] = 2 * count + 1
+        page, slots = session._channel.page, slots_of(session)
+        count = page.sent + 1
+        slot = slots.states + count % slots.slots * slots.state_slot
+        ctypes.c_uint64.from_address(page.address + slot).value = 2 * count + 1
         tick = session.receive(PATIENCE).tick
         output = eventually(lambda: after(session.receive(PATIENCE), tick + 3), pause=0.0)
         assert output.status & INVALID == 0  # nobody has looked at it
         assert described(client, session.number)["bad_states"] == 0
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def slots_of(session):
+    """Where the page of a session has its slots."""
+    return PageLayout.of(len(session._frame), session._output_bytes)
 
 
 def after(output, tick):
@@ -197,12 +205,14 @@ def after(output, tick):
 def test_count_without_its_frame_is_a_bad_state_once(client, state):
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        session._channel._words[STATES // 4] += 2  # of which nobody has written anything
+        page = session._channel.page
+        word = ctypes.c_uint32.from_address(page.address + STATES)
+        word.value += 2  # of which nobody has written anything
         eventually(lambda: described(client, session.number)["bad_states"])
         tick = session.receive(PATIENCE).tick
         eventually(lambda: after(session.receive(PATIENCE), tick + 5), pause=0.0)
         assert described(client, session.number)["bad_states"] == 1
-        session._channel._sent += 2
+        page.sent += 2
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
@@ -242,7 +252,7 @@ def test_another_process_goes_on_where_one_has_died(client, state):
     first.step(*state, timeout=PATIENCE)
     first._channel.close()
     with Session(client._context, opened, client.call, client.endpoint) as second:
-        second._sequence = first._sequence
+        second._counts[SEQUENCE] = first._sequence
         assert second.step(*state, timeout=PATIENCE).sequence == 2
 
 
@@ -318,8 +328,171 @@ def test_word_of_outputs_wraps(client, state):
     """2³² outputs take 49 days; a reader goes by what differs, not by what is larger."""
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        session._channel._taken = (session._channel._words[OUTPUTS // 4] + 7) & 0xFFFFFFFF
+        page = session._channel.page
+        word = ctypes.c_uint32.from_address(page.address + OUTPUTS)
+        page.taken = (word.value + 7) & 0xFFFFFFFF
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def test_outputs_that_are_kept_stay_as_they_were(client, state):
+    """Whatever of them is kept: the compiled part fills those again that nobody has."""
+    q, v = state
+    with client.session("gravity", transport="memory", clock="state") as session:
+        kept = []
+        for k in range(40):
+            output = session.step(q + 0.01 * k, v, timeout=PATIENCE)
+            head = output.sequence, output.tick
+            whole = (output, output.tau, output.tau[1:], output._data, output.values)
+            kept.append((head, output.tau.copy(), whole[k % len(whole)]))
+            del output, whole
+    assert [head[0] for head, _, _ in kept] == list(range(1, 41))
+    assert len({tau.tobytes() for _, tau, _ in kept}) == 40
+    for k, (head, tau, thing) in enumerate(kept):
+        if k % 5 == 0:
+            assert (thing.sequence, thing.tick) == head and np.array_equal(thing.tau, tau)
+        elif k % 5 == 3:
+            assert tau.tobytes() in thing
+        else:
+            found = thing["tau"] if k % 5 == 4 else thing
+            assert np.array_equal(found, tau[1:] if k % 5 == 2 else tau)
+
+
+def test_torque_that_was_given_another_shape_is_not_given_again(client, state):
+    with client.session("gravity", transport="memory", clock="state") as session:
+        for _ in range(6):
+            tau = session.step(*state, timeout=PATIENCE).tau
+            assert tau.shape == (8,) and tau.dtype == np.float64
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                tau.shape = (2, 4)
+            del tau
+
+
+STATES_TO_SEND = {
+    "arrays": lambda q, v: (q, v),
+    "lists": lambda q, v: (list(q), list(v)),
+    "every second number": lambda q, v: (np.repeat(q, 2)[::2], np.repeat(v, 2)[::2]),
+    "other bytes": lambda q, v: (q.astype(">f8"), v.astype(">f8")),
+    "a list and an array": lambda q, v: (list(q), v),
+}
+
+
+@pytest.mark.parametrize("kind", STATES_TO_SEND)
+def test_numbers_are_taken_however_they_come(client, state, kind):
+    with client.session("stream", want=("bias",), transport="memory", clock="state") as session:
+        expected = session.step(*state, timeout=PATIENCE).bias.tobytes()
+        session.step(0 * state[0], 0 * state[1], timeout=PATIENCE)
+        found = session.step(*STATES_TO_SEND[kind](*state), timeout=PATIENCE)
+        assert found.sequence == 3 and found.bias.tobytes() == expected
+
+
+def test_states_of_other_shapes_are_refused_and_not_counted(client, state):
+    q, v = state
+    with client.session("gravity", transport="memory", clock="state") as session:
+        with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(8,\)"):
+            session.step(q[:2], v, timeout=PATIENCE)
+        with pytest.raises(ValueError, match="v has shape"):
+            session.step(q, v.reshape(1, -1), timeout=PATIENCE)
+        with pytest.raises(ValueError, match="1 references, this session has: none"):
+            session.step(q, v, q, timeout=PATIENCE)
+        with pytest.raises(ValueError, match="no reference 'q_ref'"):
+            session.step(q, v, q_ref=q, timeout=PATIENCE)
+        assert session.step(q, v, timeout=PATIENCE).sequence == 1
+
+
+def test_references_go_with_a_state_by_position_and_by_name(client, state):
+    q, v = state
+    with client.session("computed_torque", transport="memory", clock="state") as session:
+        assert list(session.references)[:2] == ["q_ref", "v_ref"]
+        page, slots = session._channel.page, slots_of(session)
+
+        def sent():
+            slot = slots.states + page.sent % slots.slots * slots.state_slot
+            return ctypes.string_at(page.address + slot + LOCK_BYTES, len(session._frame))
+
+        for k, give in enumerate(
+            (
+                lambda r: session.step(q, v, r, np.zeros(8), timeout=PATIENCE),
+                lambda r: session.step(q, v, list(r), list(np.zeros(8)), timeout=PATIENCE),
+                lambda r: session.step(q, v, q_ref=r, v_ref=np.zeros(8), timeout=PATIENCE),
+                lambda r: session.step(q, v, r, v_ref=np.zeros(8), timeout=PATIENCE),
+            ),
+            1,
+        ):
+            reference = q + 0.1 * k
+            output = give(reference)
+            assert output.sequence == k and output.status & FALLBACK == 0
+            place = session._places_of_state[2][0]
+            assert sent()[place : place + 16 * len(q)] == reference.tobytes() + bytes(8 * len(v))
+
+
+def test_robots_time_goes_with_a_state(client, state):
+    with client.session("gravity", transport="memory", clock="state") as session:
+        output = session.step(*state, timeout=PATIENCE, at=5.0)
+        assert output.sequence == 1 and output.status & FALLBACK == 0
+
+
+def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        session.oldest_output = -1.0  # none is younger
+        with pytest.raises(errors.TimeoutError, match=r"no fresh output within 0\.2 s"):
+            session.step(*state, timeout=0.2)
+        assert session.late > 0
+        session.oldest_output = PATIENCE
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def stop(daemon):
+    """All threads of a daemon, until it is told to go on."""
+    daemon.signal(signal.SIGSTOP)
+    tasks = f"/proc/{daemon.process.pid}/task"
+
+    def is_stopped(task):
+        with open(f"{tasks}/{task}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] == "T"
+
+    eventually(lambda: all(map(is_stopped, os.listdir(tasks))))
+
+
+class Interruption(Exception):
+    """What a signal's handler raises."""
+
+
+def test_signal_ends_a_step_that_waits(daemon, client, state):
+    def interrupt(*_):
+        raise Interruption
+
+    with client.session("gravity", transport="memory") as session:
+        session.step(*state, timeout=PATIENCE)
+        stop(daemon)
+        before = signal.signal(signal.SIGALRM, interrupt)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(Interruption):
+                session.step(*state, timeout=PATIENCE)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, before)
+            daemon.signal(signal.SIGCONT)
+        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+
+
+def test_session_can_be_closed_where_a_signal_interrupts_its_step(daemon, client, state):
+    """The page stays until nobody reads it any more."""
+    session = client.session("gravity", transport="memory")
+    session.step(*state, timeout=PATIENCE)
+    stop(daemon)
+    before = signal.signal(signal.SIGALRM, lambda *_: session._channel.close())
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(ValueError, match=r"closed|released"):
+            session.step(*state, timeout=PATIENCE)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
+        daemon.signal(signal.SIGCONT)
+    session.close()
 
 
 def test_daemon_starts_anew_where_one_was_killed(tmp_path):

@@ -6,21 +6,22 @@ import struct
 
 import numpy as np
 import pytest
+from both_ways import way  # noqa: F401 - a fixture
 from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import Client, codec, errors
 from torqued.client.memory_channel import asked_for
+from torqued.client.operations import COMPUTATIONS
 from torqued.client.page_layout import STATES, PageLayout
 from torqued.client.request_channel import (
     LARGEST_REPLY,
     LARGEST_REQUEST,
-    OPERATIONS,
     SIZE,
     request_channel,
 )
 from torqued.common.errors import TorquedError
-from torqued.server.requests.operations import OPERATIONS as DAEMONS
+from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.page_requests import MOST_PAGES
 
 N = 40  # joints
@@ -92,8 +93,8 @@ def test_what_does_not_fit_goes_over_the_socket(client, in_memory):
 
 
 def test_operations_in_memory_change_nothing():
-    assert {name for name, row in DAEMONS.items() if row.is_of_a_state} >= OPERATIONS
-    assert "control" not in OPERATIONS  # may take long
+    assert {name for name, row in OPERATIONS.items() if row.is_of_a_state} >= COMPUTATIONS
+    assert "control" not in COMPUTATIONS  # may take long
 
 
 def test_page_ends_with_its_client(daemon, client):
