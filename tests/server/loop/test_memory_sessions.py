@@ -76,12 +76,18 @@ def described(client, number):
     return next(item for item in client.sessions() if item["session"] == number)
 
 
-def test_torques_are_those_of_a_socket_to_the_last_bit(client, state):
+@pytest.mark.parametrize(
+    ("law", "gains", "speed"), [("passivity", {}, 0.0), ("gravity", {"damping": 2.0}, 1.0)]
+)
+def test_torques_are_those_of_a_socket_to_the_last_bit(client, state, law, gains, speed):
+    """Of states whose torque is the same at each tick: references of one that moves come to rest,
+    and a client that is late sees a later tick."""
+    q, v = state[0], speed * np.asarray(state[1])
     torques = []
     for transport in ("socket", "memory"):
-        with client.session("passivity", transport=transport, low_pass=0.0) as session:
+        with client.session(law, gains=gains, transport=transport, low_pass=0.0) as session:
             assert session.transport == transport
-            output = session.step(*state, timeout=PATIENCE)
+            output = session.step(q, v, timeout=PATIENCE)
             assert output.status & FALLBACK == 0
             torques.append(output.tau.tobytes())
     assert torques[0] == torques[1]
