@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.status import STATUS
+from torqued.server.observation.naming import joints_of, task_names, titles
 from torqued.server.observation.recording import RecordedSession, Recording, RecordingError
 
 #: Times of a tick, ns → µs.
@@ -60,7 +61,7 @@ def quantity(
     session: RecordedSession, recording: Recording, name: str, strict: bool
 ) -> tuple[Any, str, list[str]] | None:
     """Values (ticks, curves), their unit and the curves' names; None: there is no such."""
-    ticks, joints = session.ticks, recording.robot["joints"]
+    ticks = session.ticks
     units = {part.field: part.unit for part in session.info.parts}
     if name in TIMES:
         times = ticks["time"] - ticks["deadline"] if name == "lateness" else ticks[name]
@@ -76,8 +77,9 @@ def quantity(
         raise RecordingError(f"session {session.info.number} has no {name!r}, there are: {listed}")
     else:
         return None
-    names = joints if len(joints) == values.shape[1] else [str(k) for k in range(values.shape[1])]
-    return values, unit, list(names)
+    tasks = task_names(session.info) if name == "error" else ()
+    joints = joints_of(recording.robot)
+    return values, unit, titles(values.shape[1], recording.robot, joints, tasks)
 
 
 def status_rows(session: RecordedSession) -> tuple[Any, str, list[str]]:

@@ -94,5 +94,6 @@ def velocity_names(robot: Robot) -> list[str]:
     names = [""] * robot.nv_free
     for joint in robot.model.joints:
         for k in range(joint.nv):
-            names[joint.v + k] = joint.name if joint.nv == 1 else f"{joint.name}[{k}]"
-    return [names[k] or f"base, {AXES[k % 6]}" for k in robot.model.mimics.leaders_v]
+            of_several = f"{joint.name}, {AXES[k]}" if joint.nv == 6 else f"{joint.name}[{k}]"
+            names[joint.v + k] = joint.name if joint.nv == 1 else of_several
+    return [names[k] for k in robot.model.mimics.leaders_v]

@@ -25,11 +25,11 @@ from foxglove.messages import (
 
 from torqued.common.status import status_names
 from torqued.kernels import Robot
+from torqued.server.observation.naming import joints_of
 from torqued.server.observation.reader import Batch, Reader
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.following import since_1970
 from torqued.server.viewers.history import has_state
-from torqued.server.viewers.naming import joints_of
 from torqued.server.viewers.poses import frame_poses
 
 WORLD = "world"

@@ -12,8 +12,14 @@ from numpy.typing import NDArray
 
 from torqued.common.status import FALLBACK, NONFINITE, OSCILLATING, STALE, STOPPED, status_names
 from torqued.server.loop.budget import BUDGET
+from torqued.server.observation.naming import (
+    BASE,
+    joints_of,
+    task_names,
+    titles,
+    without_common_prefix,
+)
 from torqued.server.viewers.history import SPAN, History, Track, stairs
-from torqued.server.viewers.naming import BASE, joints_of, task_names, titles, without_common_prefix
 from torqued.server.viewers.plots import (
     COLORS,
     EMPTY,

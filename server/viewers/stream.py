@@ -12,10 +12,10 @@ import msgpack
 import numpy as np
 import zmq
 
+from torqued.server.observation.naming import joints_of, titles
 from torqued.server.observation.reader import Batch, Reader
 from torqued.server.observation.records import SessionInfo
 from torqued.server.viewers.following import since_1970
-from torqued.server.viewers.naming import joints_of, titles
 
 #: Messages that wait for a subscriber; those after them are dropped.
 QUEUE = 1000

@@ -210,5 +210,5 @@ def test_every_velocity_has_a_name():
     biped = Robot.family("biped", 8)
     names = velocity_names(biped)
     assert len(names) == len(set(names)) == biped.nv
-    assert all(names)
+    assert all(names) and names[3].endswith(", linear x")
     assert velocity_names(Robot.family("chain", 3)) == ["joint_1", "joint_2", "joint_3"]

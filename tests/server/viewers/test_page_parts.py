@@ -7,9 +7,9 @@ import trimesh
 from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
+from torqued.server.observation.naming import joints_of, titles, without_common_prefix
 from torqued.server.observation.records import session_info
 from torqued.server.viewers.history import EDGES, MOST_POINTS, SPAN, History, stairs
-from torqued.server.viewers.naming import joints_of, titles, without_common_prefix
 from torqued.server.viewers.panels import (
     bar_html,
     log_html,
