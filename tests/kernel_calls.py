@@ -144,6 +144,7 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "group_dexp_inverse": call(w[:6].copy(), results=(new(6, 6),)),
         "step_rate": call(work, 0.1 * w, v, results=(new(n),)),
         "unit_quaternions_at": Call((q, np.array([3]), 1e-5), ()),
+        "first_wrong_row": Call((np.tile(q, (3, 1)), np.array([3]), 1e-5, 0, 3), ()),
         "finite_vector": Call((w,), ()),
         "finite_matrix": Call((M,), ()),
         "finite_tensor": Call((np.zeros((n, n, n)),), ()),

@@ -2,8 +2,10 @@
 
 import os
 import threading
+from pathlib import Path
 
 import pytest
+from eventually import eventually
 
 from torqued.server.loop.realtime import REMEDIES, realtime, what_to_add
 from torqued.server.transport.session_context import SessionContext
@@ -41,6 +43,8 @@ def test_thread_that_has_ended_is_a_line_in_the_report():
     thread = threading.Thread(target=lambda: None)
     thread.start()
     thread.join()
+    # The system's thread ends a moment after Python's.
+    eventually(lambda: not Path(f"/proc/self/task/{thread.native_id}").exists())
     before = os.sched_getaffinity(0)
     try:
         report = realtime(0, False, 0, thread.native_id)
