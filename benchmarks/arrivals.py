@@ -27,7 +27,8 @@ def drive(endpoint: str) -> None:
             with contextlib.suppress(TorquedError), contextlib.ExitStack() as stack:
                 sessions = [
                     stack.enter_context(
-                        client.session("passivity", transport="memory", clock="state")
+                        # A stall of the machine is none of the law's business.
+                        client.session("passivity", transport="memory", clock="state", hold=10.0)
                     )
                     for _ in range(SESSIONS)
                 ]

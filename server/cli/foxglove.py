@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
         flush=True,
     )
     try:
-        for batch in following.batches(1.0 / args.rate):
+        for batch in following.batches(1.0 / args.rate, view.is_watched):
             view.publish(batch)
     finally:
         view.close()

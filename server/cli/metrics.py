@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--listen {args.listen}: {error.strerror}") from None
     following.stop_on_signals()
     print(f"metrics of {name}: http://{host}:{server.server_port}/metrics", flush=True)
-    for batch in following.batches(0.05):
+    for batch in following.batches(is_watched=lambda: False):  # by the second at the most
         metrics.add(batch)
     server.shutdown()
     server.server_close()

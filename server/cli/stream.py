@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         flush=True,
     )
     try:
-        for batch in following.batches():
+        for batch in following.batches(is_watched=stream.is_watched):
             stream.publish(batch)
     finally:
         stream.close()

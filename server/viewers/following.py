@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torqued.server.observation.reader import Batch, Reader
@@ -13,6 +13,9 @@ from torqued.server.observation.standing import Standing
 
 #: Seconds between two looks at the ring: a fifth of what the smallest ring holds.
 LOOK = 0.02
+#: Seconds between two looks while nobody watches, and the part of a ring from which on that would
+#: be too long: each look may fall on a tick.
+CALM, FILLING = 0.2, 0.05
 
 
 class Stopping:
@@ -29,11 +32,19 @@ class Stopping:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self.stop)
 
+    @property
+    def goes_on(self) -> bool:
+        return not self._stopping.is_set() and time.monotonic() < self._end
+
+    def pause(self, seconds: float) -> None:
+        """So long, or until it is told to stop."""
+        self._stopping.wait(seconds)
+
     def looks(self, pause: float) -> Iterator[None]:
         """One after the other, with a pause between them."""
-        while not self._stopping.is_set() and time.monotonic() < self._end:
+        while self.goes_on:
             yield
-            self._stopping.wait(pause)
+            self.pause(pause)
 
 
 class Following(Stopping):
@@ -44,11 +55,16 @@ class Following(Stopping):
         self.reader = reader
         self._standing = Standing(reader.processor)
 
-    def batches(self, pause: float = LOOK) -> Iterator[Batch]:
+    def batches(
+        self, pause: float = LOOK, is_watched: Callable[[], bool] = lambda: True
+    ) -> Iterator[Batch]:
         """What comes, look by look; also where nothing came."""
-        for _ in self.looks(pause):
-            self._standing.look(self.reader.backlog)
+        while self.goes_on:
+            backlog = self.reader.backlog
+            self._standing.look(backlog)
             yield self.reader.poll()
+            calm = backlog < FILLING and not is_watched()
+            self.pause(max(pause, CALM) if calm else pause)
 
 
 def since_1970() -> int:

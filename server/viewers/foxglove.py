@@ -54,6 +54,12 @@ class Foxglove:
     def close(self) -> None:
         self._server.stop()
 
+    def is_watched(self) -> bool:
+        """Whether somebody has asked for anything."""
+        channels: list[Any] = [self._transforms, self._log]
+        channels += [*self._joints.values(), *self._numbers.values()]
+        return any(channel.has_sinks() for channel in channels)
+
     def publish(self, batch: Batch) -> None:
         offset = since_1970()
         for number, ticks in batch.ticks.items():

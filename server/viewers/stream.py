@@ -43,6 +43,10 @@ class Stream:
         self._socket.close()
         self._context.term()
 
+    def is_watched(self) -> bool:
+        """Whether somebody listens to anything."""
+        return bool(self._topics)
+
     def publish(self, batch: Batch) -> None:
         """Send what somebody listens to: packing a tick takes longer than computing it."""
         self._take_subscriptions()
