@@ -59,7 +59,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
             await connection.close()
         self._connections.clear()
         self._forget_batches()
-        self._context.term()
+        self._context.destroy(linger=0)  # as `Client` does, and for the same reason
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""

@@ -97,7 +97,9 @@ class Client(BaseClient, ContextManager):
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
-        self._context.term()
+        # Ctrl-C in the middle of a request may have left a socket that nobody knows of: `term`
+        # would wait for it for ever.
+        self._context.destroy(linger=0)
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""

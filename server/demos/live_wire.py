@@ -23,14 +23,13 @@ QUEUE = 4
 def bus(endpoint: str, *, bind: bool) -> Iterator[zmq.Socket[bytes]]:
     """One end of the bus."""
     context: zmq.Context[Any] = zmq.Context()
-    socket: zmq.Socket[bytes] = context.socket(zmq.PAIR)
-    socket.sndhwm = socket.rcvhwm = QUEUE
-    (socket.bind if bind else socket.connect)(endpoint)
     try:
+        socket: zmq.Socket[bytes] = context.socket(zmq.PAIR)
+        socket.sndhwm = socket.rcvhwm = QUEUE
+        (socket.bind if bind else socket.connect)(endpoint)
         yield socket
     finally:
-        socket.close(linger=200)
-        context.term()
+        context.destroy(linger=200)
 
 
 def put(socket: zmq.Socket[bytes], time: float, *values: Array) -> bool:
