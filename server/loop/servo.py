@@ -90,14 +90,13 @@ class Servo:
         self.arrival_settings: Callable[[], object] = dict
         self.granted: dict[str, str] = {}
         self._asked = threading.Event()
-        self._left: int | None = None  # ns, when the loop was left to be entered again
 
     def start(self) -> None:
         """Enter the loop; compiles it first where the cache has no copy."""
         loop = COMPILED.run_servo
         self.shared.loop["serve"] = address_of("serve_session")
         self.shared.loop["running"] = 1
-        left = self._left
+        first = self.thread is None
         # The loop's own memory: nothing but its thread can have it.
         model = self.robot.model
         workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
@@ -105,9 +104,8 @@ class Servo:
         def enter() -> None:
             self.granted = self.settings()
             self._asked.set()
-            if left is not None:  # deadlines that passed meanwhile; of a fraction, a whole one
-                out = time.monotonic_ns() - left
-                self.shared.loop["missed"] += -(-out // int(self.shared.loop["period"][0]))
+            if first:  # from here on deadlines are a period apart
+                self.shared.loop["deadline"] = time.monotonic_ns()
             loop(workspace.claim(), self.shared)
 
         self.thread = threading.Thread(target=enter, name="servo", daemon=True)
@@ -151,7 +149,6 @@ class Servo:
         self.shared.loop["running"] = 0
         if self.thread is not None:
             self.thread.join()
-        self._left = time.monotonic_ns()
         self.robot = robot.copy()
         self.start()
 

@@ -384,9 +384,12 @@ def wants_watch(loop, session):
 
 @entry(WORK, SHARED)
 def run_servo(handle, shared):
-    """Serve all sessions at each deadline until `running` is 0."""
+    """Serve all sessions at each deadline until `running` is 0.
+
+    A loop that is entered again goes on from its last deadline, and counts those that passed
+    meanwhile as it does all that it misses.
+    """
     loop = shared.loop[0]
-    loop.deadline = now(loop.clock)
     while loop.running:
         loop.deadline += loop.period
         time = now(loop.clock)

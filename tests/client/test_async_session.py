@@ -1,12 +1,12 @@
 """Sessions in asyncio, with the loop of a daemon in a process of its own."""
 
 import asyncio
-import signal
 
 import numpy as np
 import pytest
 from agreement import assert_agree
 from daemons import DaemonProcess
+from standstill import standing_still
 
 from torqued.client import AsyncClient, AsyncSession, TimeoutError, errors
 from torqued.common.status import FALLBACK, STALE
@@ -171,14 +171,11 @@ def test_silence_ends_in_a_timeout(daemon, state):
     async def program(client):
         session = await client.session("gravity", gains=UNDAMPED)
         await session.receive(PATIENCE)  # by now it is connected
-        daemon.signal(signal.SIGSTOP)
-        try:
+        with standing_still(daemon.process.pid):
             with pytest.raises(TimeoutError, match="no output for state 1 within"):
                 await session.step(*state, timeout=0.1)
             with pytest.raises(TimeoutError, match="no fresh output within"):
                 await session.receive(0.05)
-        finally:
-            daemon.signal(signal.SIGCONT)
 
     run(daemon, program)
 

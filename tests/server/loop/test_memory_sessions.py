@@ -17,6 +17,7 @@ import pytest
 from both_ways import way  # noqa: F401 - a fixture
 from daemons import DaemonProcess
 from eventually import eventually
+from standstill import standing_still
 
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
@@ -308,13 +309,12 @@ def test_wrong_transport_is_refused_by_name(client):
 def test_daemon_that_stands_still_is_noticed_by_time(daemon, client, state):
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        daemon.signal(signal.SIGSTOP)
-        try:
-            with pytest.raises(errors.TimeoutError, match="no fresh output within"):
-                for _ in range(20):
-                    session.receive(0.05)
-        finally:
-            daemon.signal(signal.SIGCONT)
+        with (
+            standing_still(daemon.process.pid),
+            pytest.raises(errors.TimeoutError, match="no fresh output within"),
+        ):
+            for _ in range(20):
+                session.receive(0.05)
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
@@ -449,20 +449,20 @@ def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
-def stop(daemon):
-    """All threads of a daemon, until it is told to go on."""
-    daemon.signal(signal.SIGSTOP)
-    tasks = f"/proc/{daemon.process.pid}/task"
-
-    def is_stopped(task):
-        with open(f"{tasks}/{task}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] == "T"
-
-    eventually(lambda: all(map(is_stopped, os.listdir(tasks))))
-
-
 class Interruption(Exception):
     """What a signal's handler raises."""
+
+
+@contextmanager
+def alarm(handler):
+    """A signal that comes while the block waits."""
+    before = signal.signal(signal.SIGALRM, handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def test_signal_ends_a_step_that_waits(daemon, client, state):
@@ -471,16 +471,8 @@ def test_signal_ends_a_step_that_waits(daemon, client, state):
 
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        stop(daemon)
-        before = signal.signal(signal.SIGALRM, interrupt)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.1)
-            with pytest.raises(Interruption):
-                session.step(*state, timeout=PATIENCE)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-            signal.signal(signal.SIGALRM, before)
-            daemon.signal(signal.SIGCONT)
+        with standing_still(daemon.process.pid), alarm(interrupt), pytest.raises(Interruption):
+            session.step(*state, timeout=PATIENCE)
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
@@ -488,16 +480,12 @@ def test_session_can_be_closed_where_a_signal_interrupts_its_step(daemon, client
     """The page stays until nobody reads it any more."""
     session = client.session("gravity", transport="memory")
     session.step(*state, timeout=PATIENCE)
-    stop(daemon)
-    before = signal.signal(signal.SIGALRM, lambda *_: session._channel.close())
-    try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(ValueError, match=r"closed|released"):
-            session.step(*state, timeout=PATIENCE)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
-        daemon.signal(signal.SIGCONT)
+    with (
+        standing_still(daemon.process.pid),
+        alarm(lambda *_: session._channel.close()),
+        pytest.raises(ValueError, match=r"closed|released"),
+    ):
+        session.step(*state, timeout=PATIENCE)
     session.close()
 
 

@@ -1,6 +1,5 @@
 """Which states are used, and how old they are: with real sockets, and by the clock alone."""
 
-import signal
 import struct
 import time
 from types import SimpleNamespace
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 import zmq
 from daemons import DaemonProcess
+from standstill import standing_still
 
 from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
@@ -27,7 +27,6 @@ def daemon(tmp_path_factory):
         folder, "biped8", "--robot", "biped8", "--base", "floating", TORQUED_STALE_TICKS="50"
     ).start()
     yield process
-    process.signal(signal.SIGCONT)
     assert process.stop() == 0
 
 
@@ -115,14 +114,11 @@ def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh
     session = raw(law="gravity")
     session.send(1, *state)
     session.until(lambda output: output.sequence == 1)
-    daemon.signal(signal.SIGSTOP)
-    try:
+    with standing_still(daemon.process.pid):
         for sequence in range(2, 300):
             session.send(sequence, *state)
             time.sleep(0.002)
         time.sleep(0.5)
-    finally:
-        daemon.signal(signal.SIGCONT)
     last = 299
     wrong = []
     for _ in range(MOST_FRAMES):

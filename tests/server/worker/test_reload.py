@@ -102,7 +102,6 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
             assert np.allclose(session.step(q, v).tau, np.clip(robot.gravity(q), -1.0, 1.0))
         after, later = client.stats().servo, client.stats().servo
         assert after["tick"] > before["tick"]
-        assert after["missed"] > before["missed"]  # leaving the loop costs a tick at least
         # Each tick is counted once, from its beginning; the loop goes on while it is read.
         assert after["tick"] <= after["lateness"]["count"] <= later["tick"] + 1
 
@@ -120,9 +119,8 @@ def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
         def adds_up():
             end, after = client.stats(), client.stats()
             counted = sum(end.servo[key] - start.servo[key] for key in ("tick", "missed"))
-            # A reload's fraction of a period counts as a whole one; none is left out. Time may
-            # have passed between the readings of the clock and of the counters.
-            assert counted <= (after.uptime - before.uptime) * 100 + 20 + 2
+            # Time may have passed between the readings of the clock and of the counters.
+            assert counted <= (after.uptime - before.uptime) * 100 + 2
             # A loop that waits for a processor counts what it has missed when it gets one.
             return counted >= (end.uptime - start.uptime) * 100 - 2
 
