@@ -32,7 +32,8 @@ SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", 
 STATE_PLACES = {name: PAYLOAD + 8 * k for k, (name, _, _) in enumerate(STATE_FIELDS)}
 SEQUENCE = STATE_PLACES["sequence"] // 8
 
-#: s: outputs that are older when they are read are passed over.
+#: s: outputs that are older when they are read are passed over. A state that is answered as it
+#: arrives is answered once, until it is stale: there it is `stale_after`, where that is longer.
 OLDEST_OUTPUT = 0.02
 
 
@@ -161,6 +162,8 @@ class SessionFrames:
         self.references = {part["name"]: tuple(part["shape"]) for part in opened["references"]}
         self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}
         self.oldest_output = OLDEST_OUTPUT
+        if opened.get("clock") == "state":
+            self.oldest_output = max(OLDEST_OUTPUT, opened["stale_after"])
         self.late = 0
         self._frame = bytearray(opened["state_bytes"])
         self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)

