@@ -59,7 +59,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
             await connection.close()
         self._connections.clear()
         self._forget_batches()
-        self._context.destroy(linger=0)  # as `Client` does, and for the same reason
+        self._context.destroy(linger=0)  # with what an interrupted request may have left
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""

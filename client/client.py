@@ -21,6 +21,7 @@ import zmq
 
 from torqued.client.base_client import BaseClient, no_reply
 from torqued.client.compiled import native
+from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.operations import LONG
@@ -74,7 +75,7 @@ class Client(BaseClient, ContextManager):
             self.calls, self._learn = known_calls(compiled, self._identities), learn
         self._ask_known = None if self.calls is None else self.calls.ask
         self._memory = RequestMemory(self, self._repeated, transport, spin)
-        self._context: zmq.Context[Any] = zmq.Context()
+        self._context = Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, as the sockets have been told
         self._sessions: list[Session] = []
@@ -97,9 +98,7 @@ class Client(BaseClient, ContextManager):
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
-        # Ctrl-C in the middle of a request may have left a socket that nobody knows of: `term`
-        # would wait for it for ever.
-        self._context.destroy(linger=0)
+        self._context.end()
 
     def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""

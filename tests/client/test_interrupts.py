@@ -5,7 +5,7 @@ import sys
 
 from eventually import PATIENCE
 
-#: Interrupts the first requests of a new client at each line of its code in turn.
+#: Interrupts the first requests of a new client at each line of its code, and of ZeroMQ's, in turn.
 PROGRAM = """
 import sys
 from torqued.client import Client, TimeoutError
@@ -14,7 +14,10 @@ def interrupted_at(count):
     left = count
     def trace(frame, event, argument):
         nonlocal left
-        if "/client/" not in frame.f_code.co_filename:
+        code = frame.f_code
+        if code.co_name == "__del__":  # where Python ignores it
+            return None
+        if not any(part in code.co_filename for part in ("/client/", "/zmq/")):
             return None
         if event == "line":
             left -= 1
