@@ -207,7 +207,7 @@ import sys
 import numpy as np
 from torqued.client import Client
 
-with Client(sys.argv[1], timeout=5.0) as client:
+with Client(sys.argv[1], timeout=60.0) as client:
     robot = client.hello()
     q, v = robot.neutral + 0.3, np.full(robot.nv, 0.1)
     r = client.dynamics(q, v, want=("M", "C", "g"))
@@ -215,7 +215,7 @@ with Client(sys.argv[1], timeout=5.0) as client:
     options = {"reference_limits": False, "low_pass": 0.0}
     with client.session("computed_torque", gains=gains, **options) as session:
         for _ in range(20):
-            output = session.step(q, v, q_ref=robot.neutral, timeout=20.0)
+            output = session.step(q, v, q_ref=robot.neutral, timeout=60.0)
     acceleration = -9.0 * 0.3 - 6.0 * v
     expected = r.M @ acceleration + r.C @ v + r.g
     limits = robot.limits["effort"]

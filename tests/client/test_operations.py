@@ -88,7 +88,7 @@ def robot():
 @pytest.fixture(scope="module")
 def client(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "torqued"
-    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=20.0) as client:
+    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=60.0) as client:
         yield client
 
 

@@ -228,11 +228,11 @@ import sys
 import numpy as np
 from torqued.client import Client
 
-client = Client(sys.argv[1], timeout=20.0)
+client = Client(sys.argv[1], timeout=60.0)
 robot = client.hello()
 session = client.session("gravity", transport="memory")
 while True:
-    session.step(robot.neutral, np.zeros(robot.nv), timeout=20.0)
+    session.step(robot.neutral, np.zeros(robot.nv), timeout=60.0)
     print(session.number, flush=True)
 """
 
@@ -321,7 +321,7 @@ def test_daemon_that_stands_still_is_noticed_by_time(daemon, client, state):
 def test_asyncio_has_sessions_in_memory_too(daemon, state):
     async def control():
         async with (
-            AsyncClient(daemon.endpoint, timeout=20.0) as client,
+            AsyncClient(daemon.endpoint, timeout=60.0) as client,
             client.session("gravity", transport="memory") as session,
         ):
             output = await session.step(*state, timeout=PATIENCE)
@@ -493,7 +493,7 @@ def test_daemon_starts_anew_where_one_was_killed(tmp_path):
     folder = tmp_path / "killed"
     folder.mkdir(mode=0o700)
     process = DaemonProcess(folder, "arm", "--robot", "chain4").start()
-    with Client(process.endpoint, timeout=20.0) as client:
+    with Client(process.endpoint, timeout=60.0) as client:
         session = client.session("gravity", transport="memory")
         process.kill()
         with pytest.raises(errors.TimeoutError):

@@ -160,7 +160,7 @@ def test_reader_follows_a_daemon_that_was_killed_and_started_anew(another):
     reader = Reader("again", daemon.folder)
     ring = daemon.folder / reader.directory["ring"]
     assert ring.stat().st_mode & 0o777 == 0o600
-    with Client(daemon.endpoint, timeout=20.0) as client:
+    with Client(daemon.endpoint, timeout=60.0) as client:
         session = client.session("gravity")
         all_ticks(reader, session.number, lambda tick: tick["index"] > 3)
     daemon.kill()
