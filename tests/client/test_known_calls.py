@@ -176,14 +176,15 @@ def test_reply_to_another_request_is_passed_over(served):
 def test_silence_after_known_calls_ends_after_all_attempts(served):
     silent = threading.Event()
     daemon, client = served(
-        lambda message: [] if silent.is_set() else answer(message), timeout=2.0, retries=1
+        lambda message: [] if silent.is_set() else answer(message), timeout=PATIENCE, retries=1
     )
     q, v = states(1)[0]
     for _ in range(4):
         client.dynamics(q, v)
     before = len(daemon.received)
     silent.set()
-    with pytest.raises(TimeoutError, match=r"dynamics: no reply from .* within 2.0 s, 2 times"):
+    client.timeout = 0.3
+    with pytest.raises(TimeoutError, match=r"dynamics: no reply from .* within 0.3 s, 2 times"):
         client.dynamics(q, v)
     assert len(daemon.received) - before <= 2
     silent.clear()
