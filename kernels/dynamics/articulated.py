@@ -19,16 +19,10 @@ from torqued.kernels.dynamics.rnea import (
     rest_acceleration,
     subtract_external,
 )
+from torqued.kernels.dynamics.subtrees import hand_on6, hand_on21, has_children
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import ZERO6, add_scaled6, angular, dot, dot6, linear
-from torqued.kernels.primitives.tuples import (
-    accumulate6,
-    accumulate21,
-    load6,
-    load21,
-    store6,
-    store21,
-)
+from torqued.kernels.primitives.tuples import add21, load6, load21, store6
 from torqued.kernels.primitives.workspace import open_work
 
 OK = 0
@@ -98,12 +92,11 @@ def from_inertia(inertia):
 def factorize(work):
     """U = IA S and D = 1 / (Sᵀ U + armature) of every column; needs place."""
     status = OK
-    for i in range(len(work.bodies)):
-        state = work.states[i]
-        store21(state.IA, from_inertia(world_inertia(work.bodies[i], state)))
     for i in range(len(work.bodies) - 1, -1, -1):
-        body = work.bodies[i]
-        A = load21(work.states[i].IA)
+        body, state = work.bodies[i], work.states[i]
+        A = from_inertia(world_inertia(body, state))
+        if has_children(body):
+            A = add21(A, load21(state.IA))
         turning, sliding = A[0] + A[6] + A[11], A[15] + A[18] + A[20]
         for k in range(body.columns - 1, -1, -1):
             column = work.columns[body.column + k]
@@ -118,24 +111,24 @@ def factorize(work):
             if k > 0 or body.parent >= 0:
                 A = articulated_minus(A, U, column.D)
         if body.parent >= 0:
-            accumulate21(work.states[body.parent].IA, A)
+            hand_on21(work, body, work.states[body.parent].IA, A)
     return status
 
 
 @kernel
 def solve_in_place(work, x):
     """x ← M⁻¹ x; needs factorize."""
-    for i in range(len(work.bodies)):
-        store6(work.states[i].f, ZERO6)
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
-        f = load6(work.states[i].f)
+        f = ZERO6
+        if has_children(body):
+            f = load6(work.states[i].f)
         for c in range(body.column + body.columns - 1, body.column - 1, -1):
             column = work.columns[c]
             column.x = (x[c] - dot6(load6(column.S), f)) * column.D
             f = add_scaled6(f, load6(column.U), column.x)
         if body.parent >= 0:
-            accumulate6(work.states[body.parent].f, f)
+            hand_on6(work, body, work.states[body.parent].f, f)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         a = ZERO6

@@ -6,6 +6,7 @@ In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no t
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.dynamics.subtrees import hand_on10, hand_on12, has_children
 from torqued.kernels.primitives.spatial import (
     add,
     angular,
@@ -21,9 +22,9 @@ from torqued.kernels.primitives.spatial import (
     scale,
 )
 from torqued.kernels.primitives.tuples import (
-    accumulate10,
-    accumulate12,
     accumulate15,
+    add10,
+    add12,
     load3,
     load6,
     load9,
@@ -60,27 +61,31 @@ def world_inertia(body, state):
 @kernel
 def composite_inertias(work):
     """State.I of every subtree; needs place."""
-    for i in range(len(work.bodies)):
-        store10(work.states[i].I, world_inertia(work.bodies[i], work.states[i]))
-    for i in range(len(work.bodies) - 1, 0, -1):
-        parent = work.bodies[i].parent
-        if parent >= 0:
-            accumulate10(work.states[parent].I, load10(work.states[i].I))
+    for i in range(len(work.bodies) - 1, -1, -1):
+        body, state = work.bodies[i], work.states[i]
+        inertia = world_inertia(body, state)
+        if has_children(body):
+            inertia = add10(inertia, load10(state.I))
+        store10(state.I, inertia)
+        if body.parent >= 0:
+            hand_on10(work, body, work.states[body.parent].I, inertia)
 
 
 @kernel
 def composite_factors(work):
     """State.I and State.B of every subtree; needs place and move."""
-    for i in range(len(work.bodies)):
-        state = work.states[i]
-        inertia = world_inertia(work.bodies[i], state)
+    for i in range(len(work.bodies) - 1, -1, -1):
+        body, state = work.bodies[i], work.states[i]
+        inertia = world_inertia(body, state)
+        factor = coriolis_factor(inertia, load6(state.v))
+        if has_children(body):
+            inertia = add10(inertia, load10(state.I))
+            factor = add12(factor, load12(state.B))
         store10(state.I, inertia)
-        store12(state.B, coriolis_factor(inertia, load6(state.v)))
-    for i in range(len(work.bodies) - 1, 0, -1):
-        parent = work.bodies[i].parent
-        if parent >= 0:
-            accumulate10(work.states[parent].I, load10(work.states[i].I))
-            accumulate12(work.states[parent].B, load12(work.states[i].B))
+        store12(state.B, factor)
+        if body.parent >= 0:
+            hand_on10(work, body, work.states[body.parent].I, inertia)
+            hand_on12(work, body, work.states[body.parent].B, factor)
 
 
 @kernel
@@ -110,16 +115,18 @@ def inertia_rate(inertia, v):
 @kernel
 def composite_rates(work):
     """State.I and its rate Auxiliary.Idot of every subtree; needs place and move."""
-    for i in range(len(work.bodies)):
-        state = work.states[i]
-        inertia = world_inertia(work.bodies[i], state)
+    for i in range(len(work.bodies) - 1, -1, -1):
+        body, state = work.bodies[i], work.states[i]
+        inertia = world_inertia(body, state)
+        rate = inertia_rate(inertia, load6(state.v))
+        if has_children(body):
+            inertia = add10(inertia, load10(state.I))
+            rate = add10(rate, load10(work.auxiliary[i].Idot))
         store10(state.I, inertia)
-        store10(work.auxiliary[i].Idot, inertia_rate(inertia, load6(state.v)))
-    for i in range(len(work.bodies) - 1, 0, -1):
-        parent = work.bodies[i].parent
-        if parent >= 0:
-            accumulate10(work.states[parent].I, load10(work.states[i].I))
-            accumulate10(work.auxiliary[parent].Idot, load10(work.auxiliary[i].Idot))
+        store10(work.auxiliary[i].Idot, rate)
+        if body.parent >= 0:
+            hand_on10(work, body, work.states[body.parent].I, inertia)
+            hand_on10(work, body, work.auxiliary[body.parent].Idot, rate)
 
 
 @kernel

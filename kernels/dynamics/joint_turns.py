@@ -11,11 +11,7 @@ from numba.extending import overload
 
 from torqued.kernels.compilation.jit import routine
 from torqued.kernels.primitives.trigonometry import cos_sin
-from torqued.kernels.primitives.wide import WIDE, WIDTH, load_wide, store_wide
-
-#: Coordinates from which on it pays: with fewer, the sweep has their sines while it waits for other
-#: numbers.
-MANY = 2 * WIDTH
+from torqued.kernels.primitives.wide import WIDE, WIDTH, load_first, store_first
 
 
 @routine
@@ -23,10 +19,9 @@ def fill_turns(q, turns):
     """turns[0] = cos q, turns[1] = sin q."""
     n = turns.shape[1]
     for k in range(0, n, WIDTH):
-        start = min(k, n - WIDTH)  # the last ones overlap those before
-        c, s = cos_sin(load_wide(q, start))
-        store_wide(turns, start, c)
-        store_wide(turns, n + start, s)
+        c, s = cos_sin(load_first(q, k, n - k))
+        store_first(turns, k, n - k, c)
+        store_first(turns, n + k, n - k, s)
 
 
 def prepare_turns(work, q):
@@ -39,14 +34,11 @@ def turn_of(work, q, k):
 
 
 def _fill_work(work, q):
-    if work.turns.shape[1] >= MANY:
-        fill_turns(q, work.turns)
+    fill_turns(q, work.turns)
 
 
 def _from_work(work, q, k):
-    if work.turns.shape[1] >= MANY:
-        return work.turns[0, k], work.turns[1, k]
-    return cos_sin(q[k])
+    return work.turns[0, k], work.turns[1, k]
 
 
 _INLINE = {"error_model": "numpy", "forceinline": True}

@@ -76,8 +76,12 @@ def anchor_position(work, q):
 
 @kernel
 def place_revolute(work, body, q, R, p):
-    """Rotation of a revolute body; stores its motion column. Needs prepare_turns."""
-    R = turn_about_z(R, *turn_of(work, q, body.q))
+    """Rotation of a revolute body whose parent has R; stores its motion column.
+
+    The joint's turn meets the body's own rotation first, which waits for no parent. Needs
+    prepare_turns.
+    """
+    R = compose(R, turn_about_z(load9(body.R), *turn_of(work, q, body.q)))
     z = column(R, 2)
     store6(work.columns[body.column].S, join(z, cross(p, z)))
     return R
@@ -86,6 +90,7 @@ def place_revolute(work, body, q, R, p):
 @kernel
 def place_other(body, q, columns, R, p):
     """Rotation and position of a body of any other kind; stores its motion columns."""
+    R = compose(R, load9(body.R))
     p = joint_position(body, q, R, p)
     R = joint_rotation(body, q, R)
     c = body.column
@@ -117,7 +122,6 @@ def place(work, q):
             parent = work.states[body.parent]
             R, p = load9(parent.R), load3(parent.p)
         p = add(p, rotate(R, load3(body.p)))
-        R = compose(R, load9(body.R))
         # Nearly all joints are revolute: their way is kept free of the others' branches.
         if body.kind == REVOLUTE:
             R = place_revolute(work, body, q, R, p)

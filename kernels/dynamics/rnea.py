@@ -22,7 +22,6 @@ from torqued.kernels.primitives.spatial import (
     add,
     add_scaled6,
     angular,
-    compose,
     cross,
     cross_motion,
     dot6,
@@ -127,7 +126,6 @@ def outward_sweep(work, q, v, a, world_acceleration):
             R, p = load9(parent.R), load3(parent.p)
             twist, acceleration = load6(parent.v), load6(parent.a)
         p = add(p, rotate(R, load3(body.p)))
-        R = compose(R, load9(body.R))
         if body.kind == REVOLUTE:  # the others' loops are kept out of its way
             R = place_revolute(work, body, q, R, p)
             c = body.column

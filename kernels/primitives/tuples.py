@@ -167,6 +167,55 @@ def store_column12(x, c, values):
 
 
 @kernel
+def add10(a, b):
+    return (
+        a[0] + b[0],
+        a[1] + b[1],
+        a[2] + b[2],
+        a[3] + b[3],
+        a[4] + b[4],
+        a[5] + b[5],
+        a[6] + b[6],
+        a[7] + b[7],
+        a[8] + b[8],
+        a[9] + b[9],
+    )
+
+
+@kernel
+def add12(a, b):
+    return (
+        a[0] + b[0],
+        a[1] + b[1],
+        a[2] + b[2],
+        a[3] + b[3],
+        a[4] + b[4],
+        a[5] + b[5],
+        a[6] + b[6],
+        a[7] + b[7],
+        a[8] + b[8],
+        a[9] + b[9],
+        a[10] + b[10],
+        a[11] + b[11],
+    )
+
+
+@kernel
+def add21(a, b):
+    return add12(a, b) + (
+        a[12] + b[12],
+        a[13] + b[13],
+        a[14] + b[14],
+        a[15] + b[15],
+        a[16] + b[16],
+        a[17] + b[17],
+        a[18] + b[18],
+        a[19] + b[19],
+        a[20] + b[20],
+    )
+
+
+@kernel
 def accumulate6(x, values):
     x[0] += values[0]
     x[1] += values[1]

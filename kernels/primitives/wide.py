@@ -25,6 +25,7 @@ from numba.core.typing.templates import AbstractTemplate, infer_global, signatur
 from numba.extending import intrinsic, lower_builtin, lower_cast, models, register_model
 
 from torqued.kernels.compilation.jit import PROCESSOR
+from torqued.kernels.compilation.numba_internals import cgutils
 from torqued.kernels.compilation.target_cpu import KINDS
 
 
@@ -187,29 +188,49 @@ def _wide_at(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> A
     return builder.bitcast(builder.gep(data, [start]), _VECTOR.as_pointer())
 
 
+def _first_lanes(builder: Any, count: Any) -> Any:
+    """A mask of that many lanes."""
+    one = builder.insert_element(ir.Constant(_WORDS, ir.Undefined), count, _INDEX(0))
+    everywhere = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
+    counts = builder.shuffle_vector(one, one, everywhere)
+    return builder.icmp_signed("<", ir.Constant(_WORDS, list(range(WIDTH))), counts)
+
+
+def _masked(builder: Any, what: str, kind: Any, *args: Any) -> Any:
+    """A call of llvm.masked.load or .store."""
+    signature = ir.FunctionType(kind, [arg.type for arg in args])
+    name = f"llvm.masked.{what}.v{WIDTH}f64.p0"
+    return builder.call(cgutils.get_or_insert_function(builder.module, signature, name), args)
+
+
 @intrinsic
-def load_wide(typing: Any, array: Any, start: Any) -> Any:
-    """WIDTH numbers of an array of floats, from place `start` on."""
+def load_first(typing: Any, array: Any, start: Any, count: Any) -> Any:
+    """So many numbers from place `start` on, and zeros in the lanes that are left."""
     if not is_row_of_floats(array):
         return None
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        return builder.load(_wide_at(context, builder, sig.args[0], args[0], args[1]), align=8)
+        place = _wide_at(context, builder, sig.args[0], args[0], args[1])
+        zeros = ir.Constant(_VECTOR, [0.0] * WIDTH)
+        lanes = _first_lanes(builder, args[2])
+        return _masked(builder, "load", _VECTOR, place, _INDEX(8), lanes, zeros)
 
-    return WIDE(array, types.intp), generate
+    return WIDE(array, types.intp, types.intp), generate
 
 
 @intrinsic
-def store_wide(typing: Any, array: Any, start: Any, x: Any) -> Any:
+def store_first(typing: Any, array: Any, start: Any, count: Any, x: Any) -> Any:
     """The way back."""
     if not is_row_of_floats(array):
         return None
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        builder.store(args[2], _wide_at(context, builder, sig.args[0], args[0], args[1]), align=8)
+        place = _wide_at(context, builder, sig.args[0], args[0], args[1])
+        lanes = _first_lanes(builder, args[2])
+        _masked(builder, "store", ir.VoidType(), args[3], place, _INDEX(8), lanes)
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, WIDE), generate
+    return types.void(array, types.intp, types.intp, WIDE), generate
 
 
 def is_row_of_floats(array: Any) -> bool:
