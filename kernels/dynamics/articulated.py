@@ -19,7 +19,7 @@ from torqued.kernels.dynamics.rnea import (
     rest_acceleration,
     subtract_external,
 )
-from torqued.kernels.dynamics.subtrees import hand_on6, hand_on21, has_children
+from torqued.kernels.dynamics.tree import column_at, columns_of, hand_on6, hand_on21, has_children
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import ZERO6, add_scaled6, angular, dot, dot6, linear
 from torqued.kernels.primitives.tuples import add21, load6, load21, store6
@@ -99,7 +99,7 @@ def factorize(work):
             A = add21(A, load21(state.IA))
         turning, sliding = A[0] + A[6] + A[11], A[15] + A[18] + A[20]
         for k in range(body.columns - 1, -1, -1):
-            column = work.columns[body.column + k]
+            column = work.columns[column_at(body, k)]
             S = load6(column.S)
             U = articulated_times(A, S)
             pivot = dot6(S, U) + body.armature[k]
@@ -123,7 +123,8 @@ def solve_in_place(work, x):
         f = ZERO6
         if has_children(body):
             f = load6(work.states[i].f)
-        for c in range(body.column + body.columns - 1, body.column - 1, -1):
+        for k in range(body.columns - 1, -1, -1):
+            c = column_at(body, k)
             column = work.columns[c]
             column.x = (x[c] - dot6(load6(column.S), f)) * column.D
             f = add_scaled6(f, load6(column.U), column.x)
@@ -134,7 +135,7 @@ def solve_in_place(work, x):
         a = ZERO6
         if body.parent >= 0:
             a = load6(work.states[body.parent].a)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             column = work.columns[c]
             x[c] = column.x - column.D * dot6(load6(column.U), a)
             a = add_scaled6(a, load6(column.S), x[c])

@@ -6,7 +6,7 @@ In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no t
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.dynamics.subtrees import hand_on10, hand_on12, has_children
+from torqued.kernels.dynamics.tree import hand_on10, hand_on12, has_children
 from torqued.kernels.primitives.spatial import (
     add,
     angular,

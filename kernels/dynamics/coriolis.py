@@ -32,6 +32,7 @@ from torqued.kernels.dynamics.pairs import (
     tile9,
     tile_start,
 )
+from torqued.kernels.dynamics.tree import columns_of
 from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -61,7 +62,7 @@ def fill_forces(work):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
         factor = load12(work.states[b].B)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             S = load6(work.columns[c].S)
             F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
             store_column6(work.F, 0, c, inertia_times(inertia, S))

@@ -15,6 +15,7 @@ from torqued.kernels.dynamics.pairs import (
     tile6,
     tile_start,
 )
+from torqued.kernels.dynamics.tree import column_at, columns_of
 from torqued.kernels.primitives.lanes import LANES
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import dot6, inertia_times
@@ -28,7 +29,7 @@ def fill_momenta(work):
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             store_column6(work.F, 0, c, inertia_times(inertia, load6(work.columns[c].S)))
 
 
@@ -38,7 +39,8 @@ def add_rotor_inertias(work, M):
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         for k in range(body.columns):
-            M[body.column + k, body.column + k] += body.armature[k]
+            c = column_at(body, k)
+            M[c, c] += body.armature[k]
 
 
 @kernel

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.joint_turns import prepare_turns, turn_of
+from torqued.kernels.dynamics.tree import column_at, columns_of
 from torqued.kernels.primitives.layout import FLOATING, HELICAL, PRISMATIC, REVOLUTE
 from torqued.kernels.primitives.spatial import (
     IDENTITY,
@@ -76,15 +77,16 @@ def anchor_position(work, q):
 
 @kernel
 def place_revolute(work, body, q, R, p):
-    """Rotation of a revolute body whose parent has R; stores its motion column.
+    """Rotation and motion column of a revolute body whose parent has R; stores the column.
 
     The joint's turn meets the body's own rotation first, which waits for no parent. Needs
     prepare_turns.
     """
     R = compose(R, turn_about_z(load9(body.R), *turn_of(work, q, body.q)))
     z = column(R, 2)
-    store6(work.columns[body.column].S, join(z, cross(p, z)))
-    return R
+    S = join(z, cross(p, z))
+    store6(work.columns[column_at(body, 0)].S, S)
+    return R, S
 
 
 @kernel
@@ -124,7 +126,7 @@ def place(work, q):
         p = add(p, rotate(R, load3(body.p)))
         # Nearly all joints are revolute: their way is kept free of the others' branches.
         if body.kind == REVOLUTE:
-            R = place_revolute(work, body, q, R, p)
+            R, _ = place_revolute(work, body, q, R, p)
         else:
             R, p = place_other(body, q, work.columns, R, p)
         state = work.states[i]
@@ -152,11 +154,11 @@ def move(work, v):
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         twist = parent_twist(work, body)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
         store6(work.states[i].v, twist)
         # Axes are fixed in their own body (Euler joints are chains of bodies), so S̊ = 0.
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             store6(work.columns[c].Sdot, cross_motion(twist, load6(work.columns[c].S)))
 
 
@@ -167,9 +169,9 @@ def drift(work, v, world_acceleration):
         body = work.bodies[i]
         twist = parent_twist(work, body)
         acceleration = parent_acceleration(work, body, world_acceleration)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             twist = add_scaled6(twist, load6(work.columns[c].S), v[c])
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             rate = cross_motion(twist, load6(work.columns[c].S))
             acceleration = add_scaled6(acceleration, rate, v[c])
             store6(work.columns[c].Sdot, rate)
@@ -184,11 +186,11 @@ def accelerate(work, v, a, world_acceleration):
         body = work.bodies[i]
         twist = parent_twist(work, body)
         acceleration = parent_acceleration(work, body, world_acceleration)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             S = load6(work.columns[c].S)
             twist = add_scaled6(twist, S, v[c])
             acceleration = add_scaled6(acceleration, S, a[c])
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             rate = cross_motion(twist, load6(work.columns[c].S))
             acceleration = add_scaled6(acceleration, rate, v[c])
         store6(work.states[i].v, twist)

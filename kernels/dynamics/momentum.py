@@ -9,6 +9,7 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import add_armature, rest_acceleration
+from torqued.kernels.dynamics.tree import columns_of
 from torqued.kernels.primitives.layout import VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO3,
@@ -37,7 +38,7 @@ def fill_momentum(work, v, p, rate):
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         f, momentum = load6(work.states[i].f), load6(work.auxiliary[i].h)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             S = load6(work.columns[c].S)
             p[c] = dot6(S, momentum)
             rate[c] = dot6(S, f) + dot6(load6(work.columns[c].Sdot), momentum)

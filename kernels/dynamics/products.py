@@ -12,6 +12,7 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
+from torqued.kernels.dynamics.tree import columns_of
 from torqued.kernels.primitives.layout import VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO3,
@@ -37,7 +38,7 @@ def carry(work, w):
         twist = ZERO6
         if body.parent >= 0:
             twist = load6(work.auxiliary[body.parent].w)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             twist = add_scaled6(twist, load6(work.columns[c].S), w[c])
         store6(work.auxiliary[i].w, twist)
 
@@ -80,7 +81,7 @@ def fill_coriolis_product(work, q, v, w, out):
         rate = ZERO6
         if body.parent >= 0:
             rate = load6(work.auxiliary[body.parent].wdot)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             rate = add_scaled6(rate, load6(work.columns[c].Sdot), w[c])
         store6(work.auxiliary[i].wdot, rate)
         inertia = world_inertia(body, state)
@@ -114,7 +115,7 @@ def fill_coriolis_transposed_product(work, q, v, w, out):
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         f, momentum = load6(work.states[i].f), load6(work.auxiliary[i].h)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             column = work.columns[c]
             out[c] = dot6(load6(column.S), f) + dot6(load6(column.Sdot), momentum)
         if body.parent >= 0:

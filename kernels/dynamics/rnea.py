@@ -14,6 +14,7 @@ from torqued.kernels.dynamics.kinematics import (
     place_other,
     place_revolute,
 )
+from torqued.kernels.dynamics.tree import column_at, columns_of
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, REVOLUTE, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     IDENTITY,
@@ -87,7 +88,7 @@ def collect_forces(work, tau):
     for i in range(len(work.bodies) - 1, -1, -1):
         body = work.bodies[i]
         f = load6(work.states[i].f)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             tau[c] = dot6(load6(work.columns[c].S), f)
         if body.parent >= 0:
             accumulate6(work.states[body.parent].f, f)
@@ -127,19 +128,18 @@ def outward_sweep(work, q, v, a, world_acceleration):
             twist, acceleration = load6(parent.v), load6(parent.a)
         p = add(p, rotate(R, load3(body.p)))
         if body.kind == REVOLUTE:  # the others' loops are kept out of its way
-            R = place_revolute(work, body, q, R, p)
-            c = body.column
-            S = load6(work.columns[c].S)
+            c = column_at(body, 0)
+            R, S = place_revolute(work, body, q, R, p)
             twist = add_scaled6(twist, S, v[c])
             acceleration = add_scaled6(acceleration, S, a[c])
             acceleration = add_scaled6(acceleration, cross_motion(twist, S), v[c])
         else:
             R, p = place_other(body, q, work.columns, R, p)
-            for c in range(body.column, body.column + body.columns):
+            for c in columns_of(body):
                 S = load6(work.columns[c].S)
                 twist = add_scaled6(twist, S, v[c])
                 acceleration = add_scaled6(acceleration, S, a[c])
-            for c in range(body.column, body.column + body.columns):
+            for c in columns_of(body):
                 rate = cross_motion(twist, load6(work.columns[c].S))
                 acceleration = add_scaled6(acceleration, rate, v[c])
         state = work.states[i]
@@ -157,7 +157,7 @@ def collect_torques(work, a, tau):
         body = work.bodies[i]
         f = load6(work.states[i].f)
         for k in range(body.columns):
-            c = body.column + k
+            c = column_at(body, k)
             tau[c] = dot6(load6(work.columns[c].S), f) + body.armature[k] * a[c]
         if body.parent >= 0:
             accumulate6(work.states[body.parent].f, f)
@@ -183,7 +183,8 @@ def add_armature(work, a, tau):
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         for k in range(body.columns):
-            tau[body.column + k] += body.armature[k] * a[body.column + k]
+            c = column_at(body, k)
+            tau[c] += body.armature[k] * a[c]
 
 
 @entry(WORK, VECTOR, VECTOR, VECTOR, VECTOR)
@@ -229,5 +230,5 @@ def fill_gravity(work, g):
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         f = inertia_times(load10(work.states[i].I), rest)
-        for c in range(body.column, body.column + body.columns):
+        for c in columns_of(body):
             g[c] = dot6(load6(work.columns[c].S), f)

@@ -65,9 +65,9 @@ class _WideModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(manager, kind, _VECTOR)
 
 
-def _spread(builder: Any, scalar: Any) -> Any:
+def _spread(builder: Any, scalar: Any, vector: Any = _VECTOR) -> Any:
     """The same number in every lane."""
-    nothing = ir.Constant(_VECTOR, ir.Undefined)
+    nothing = ir.Constant(vector, ir.Undefined)
     one = builder.insert_element(nothing, scalar, _INDEX(0))
     everywhere = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
     return builder.shuffle_vector(one, nothing, everywhere)
@@ -190,9 +190,7 @@ def _wide_at(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> A
 
 def _first_lanes(builder: Any, count: Any) -> Any:
     """A mask of that many lanes."""
-    one = builder.insert_element(ir.Constant(_WORDS, ir.Undefined), count, _INDEX(0))
-    everywhere = ir.Constant(ir.VectorType(_INDEX, WIDTH), [0] * WIDTH)
-    counts = builder.shuffle_vector(one, one, everywhere)
+    counts = _spread(builder, count, _WORDS)
     return builder.icmp_signed("<", ir.Constant(_WORDS, list(range(WIDTH))), counts)
 
 
@@ -205,7 +203,8 @@ def _masked(builder: Any, what: str, kind: Any, *args: Any) -> Any:
 
 @intrinsic
 def load_first(typing: Any, array: Any, start: Any, count: Any) -> Any:
-    """So many numbers from place `start` on, and zeros in the lanes that are left."""
+    """The first `count` numbers of an array of floats from place `start` on, at most WIDTH of them,
+    and zeros in the lanes that are left."""
     if not is_row_of_floats(array):
         return None
 

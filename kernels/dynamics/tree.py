@@ -1,12 +1,14 @@
-"""Sums over subtrees in one inward sweep: each body adds its own numbers to those that its children
-have handed on, and hands on the sum.
+"""Walking over the tree: the motion columns of a body, and sums over subtrees in one inward sweep.
 
-What is handed on lies with the parent. The first child that comes overwrites what is there, so that
-nothing has to be cleared before; on the way inward that is the last one. Bodies and columns are in
-depth-first order: a last child's subtree ends where its parent's does.
+In such a sweep each body adds its own numbers to those that its children have handed on, and hands
+on the sum. What is handed on lies with the parent. The first child that comes overwrites what is
+there, so that nothing has to be cleared before; on the way inward that is the last child. Bodies
+and columns are in depth-first order: a last child's subtree ends where its parent's does.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.tuples import (
@@ -19,6 +21,23 @@ from torqued.kernels.primitives.tuples import (
     store12,
     store21,
 )
+
+
+@kernel
+def column_at(body, k):
+    """The k-th motion column of a body.
+
+    Unsigned, as an index that may be negative is looked at in every use, lest it counts from the
+    end: a tenth of the instructions of a sweep. Sums with whole numbers become floats: nothing but
+    an index.
+    """
+    return np.uintp(body.column + k)
+
+
+@kernel
+def columns_of(body):
+    """All of them."""
+    return range(column_at(body, 0), column_at(body, body.columns))
 
 
 @kernel
