@@ -96,7 +96,6 @@ def _compile(
         function,
         error_model="numpy",
         nogil=True,
-        _nrt=False,
         fastmath=arithmetic,
         forceinline=inline,
         no_cpython_wrapper=not from_python,
