@@ -8,7 +8,7 @@ from agreement import assert_agree
 
 from torqued.kernels import Robot
 from torqued.kernels.compilation.jit import _compile
-from torqued.kernels.dynamics.joint_turns import MANY, fill_turns
+from torqued.kernels.dynamics.joint_turns import fill_turns
 from torqued.kernels.primitives.wide import WIDTH
 
 
@@ -20,18 +20,35 @@ def fill():
     return _compile(run, from_python=True)
 
 
-@pytest.mark.parametrize("count", [WIDTH, WIDTH + 1, 2 * WIDTH - 1, 3 * WIDTH])
+COUNTS = [1, 2, WIDTH - 1, WIDTH, WIDTH + 1, 2 * WIDTH - 1, 3 * WIDTH]
+
+
+def checked_turns(fill, q):
+    """Cosines and sines of q, which lies between other numbers, and so do they."""
+    count = len(q)
+    around, memory = np.full(count + 2 * WIDTH, np.nan), np.full(2 * count + 2 * WIDTH, 9.0)
+    around[:count] = q
+    fill(around[:count], memory[: 2 * count].reshape(2, count))
+    assert (memory[2 * count :] == 9.0).all()
+    with np.errstate(invalid="ignore"):
+        expected = np.array([np.cos(q), np.sin(q)])
+    found = memory[: 2 * count].reshape(2, count)
+    np.testing.assert_allclose(found, expected, rtol=0.0, atol=3e-16)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_cosine_and_sine_of_each_coordinate_and_of_none_beyond(fill, count):
+    checked_turns(fill, np.random.default_rng(count).uniform(-50.0, 50.0, count))
+
+
+@pytest.mark.parametrize("count", COUNTS)
 def test_each_coordinate_has_its_own_whatever_its_neighbours_are(fill, count):
     q = np.random.default_rng(count).uniform(-50.0, 50.0, count)
     q[0], q[count // 2], q[-1] = 3e6, np.nan, np.inf  # beyond what is computed in line
-    turns = np.full((2, count), 9.0)
-    fill(q, turns)
-    with np.errstate(invalid="ignore"):
-        expected = np.array([np.cos(q), np.sin(q)])
-    np.testing.assert_allclose(turns, expected, rtol=0.0, atol=3e-16)
+    checked_turns(fill, q)
 
 
-@pytest.mark.parametrize("count", [MANY - 1, MANY, MANY + 3])
+@pytest.mark.parametrize("count", [1, 2, WIDTH - 1, WIDTH, 2 * WIDTH + 3])
 def test_rotations_are_products_of_the_joints_turns(count):
     robot = Robot.family("chain", count)
     q = np.linspace(-2.0, 3.0, count)
