@@ -10,6 +10,7 @@ from __future__ import annotations
 from numba.extending import overload
 
 from torqued.kernels.compilation.jit import routine
+from torqued.kernels.compilation.libraries import BorrowingCompiler
 from torqued.kernels.primitives.trigonometry import cos_sin
 from torqued.kernels.primitives.wide import WIDE, WIDTH, load_first, store_first
 
@@ -41,7 +42,8 @@ def _from_work(work, q, k):
     return work.turns[0, k], work.turns[1, k]
 
 
-_INLINE = {"error_model": "numpy", "forceinline": True}
+#: As kernels are compiled.
+_INLINE = {"error_model": "numpy", "forceinline": True, "pipeline_class": BorrowingCompiler}
 
 
 @overload(prepare_turns, jit_options=_INLINE)

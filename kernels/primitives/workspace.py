@@ -1,7 +1,7 @@
 """Scratch memory for a model, and how an entry finds it.
 
-Handing an array from Python to compiled code costs 0.05 µs. Entries therefore take one number,
-the address that leads to all arrays of a workspace (arrays.py).
+Handing all arrays of a workspace from Python to compiled code would cost 0.05 µs and more. Entries
+take one number, the address that leads to them (arrays.py).
 """
 
 from __future__ import annotations
