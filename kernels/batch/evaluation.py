@@ -8,14 +8,8 @@ from __future__ import annotations
 
 from numba import types
 
-from torqued.kernels.batch.transposition import (
-    give,
-    give_numbers,
-    give_symmetric,
-    give_symmetric_sum,
-    is_finite,
-    take,
-)
+from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, give_matrix
+from torqued.kernels.batch.transposition import give, give_numbers, is_finite, take
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.centroidal import (
@@ -48,6 +42,7 @@ from torqued.kernels.dynamics.rnea import (
     fill_gravity,
     rest_acceleration,
 )
+from torqued.kernels.primitives.atomics import fence
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, WORK
 from torqued.kernels.primitives.spatial import (
     add,
@@ -128,7 +123,9 @@ def batch_quantities(handle, Q, V, want, frames, representation, first, last, ou
         for k in range(len(frames)):
             doubt += give_frame(work, want, frames, k, representation, out, start)
         if not is_finite(doubt):
+            fence()
             return start
+    fence()  # what was streamed is there for other threads, and before what they write
     return -1
 
 
@@ -152,11 +149,11 @@ def give_quantities(work, want, out, start):
     """Those of the whole robot, for one chunk from state `start` on."""
     doubt = 0.0 * work.q[0]
     if want & BIT.M:
-        doubt += give_symmetric(work.M, out.M, start)
+        doubt += give_matrix(LOWER, work.M, out.M, start)
     if want & BIT.Mdot:
-        doubt += give_symmetric_sum(work.C, out.Mdot, start)
+        doubt += give_matrix(SUM, work.C, out.Mdot, start)
     if want & BIT.C:
-        doubt += give(work.C.reshape(-1), out.C.reshape(len(out.C), -1), start)
+        doubt += give_matrix(WHOLE, work.C, out.C, start)
     if want & BIT.g:
         fill_gravity(work, work.x)
         doubt += give(work.x, out.g, start)

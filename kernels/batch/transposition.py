@@ -18,12 +18,12 @@ from torqued.kernels.primitives.wide import WIDE, WIDTH
 #: Numbers of a state that are written at once.
 TILE = 4
 
-_TILE = ir.VectorType(ir.DoubleType(), TILE)
+TILE_TYPE = ir.VectorType(ir.DoubleType(), TILE)
 _WIDE = ir.VectorType(ir.DoubleType(), WIDTH)
 _INDEX = ir.IntType(32)
 
 
-def _data(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+def data_of(context: Any, builder: Any, kind: Any, array: Any) -> Any:
     return context.make_array(kind)(context, builder, array).data
 
 
@@ -32,7 +32,7 @@ def gathered(typing: Any, array: Any, start: Any, stride: Any) -> Any:
     """One number of each state: those at start, start + stride, … of a contiguous array."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
+        data, place = data_of(context, builder, sig.args[0], args[0]), args[1]
         vector = ir.Constant(_WIDE, ir.Undefined)
         for k in range(WIDTH):
             number = builder.load(builder.gep(data, [place]), align=8)
@@ -48,7 +48,7 @@ def scatter(typing: Any, array: Any, start: Any, stride: Any, x: Any) -> Any:
     """The way back."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
+        data, place = data_of(context, builder, sig.args[0], args[0]), args[1]
         for k in range(WIDTH):
             number = builder.extract_element(args[3], _INDEX(k))
             builder.store(number, builder.gep(data, [place]), align=8)
@@ -64,6 +64,22 @@ def _interleaved(builder: Any, x: Any, y: Any, first: int) -> Any:
     return builder.shuffle_vector(x, y, ir.Constant(ir.VectorType(_INDEX, WIDTH), mask))
 
 
+def turned(builder: Any, a: Any, b: Any, c: Any, d: Any) -> list[Any]:
+    """For each lane its four numbers, beside each other."""
+    pairs = [
+        (_interleaved(builder, a, b, first), _interleaved(builder, c, d, first)) for first in (0, 1)
+    ]
+    tiles = []
+    for k in range(WIDTH):
+        left, right = pairs[k % 2]
+        at = k - k % 2
+        mask = [at, at + 1, WIDTH + at, WIDTH + at + 1]
+        tiles.append(
+            builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(_INDEX, TILE), mask))
+        )
+    return tiles
+
+
 @intrinsic
 def scatter_tile(
     typing: Any, array: Any, start: Any, stride: Any, a: Any, b: Any, c: Any, d: Any
@@ -71,20 +87,9 @@ def scatter_tile(
     """Four numbers of each state beside each other: those of lane k from start + k stride on."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data, place = _data(context, builder, sig.args[0], args[0]), args[1]
-        a, b, c, d = args[3:]
-        pairs = [
-            (_interleaved(builder, a, b, first), _interleaved(builder, c, d, first))
-            for first in (0, 1)
-        ]
-        for k in range(WIDTH):
-            left, right = pairs[k % 2]
-            at = k - k % 2
-            mask = [at, at + 1, WIDTH + at, WIDTH + at + 1]
-            tile = builder.shuffle_vector(
-                left, right, ir.Constant(ir.VectorType(_INDEX, TILE), mask)
-            )
-            where = builder.bitcast(builder.gep(data, [place]), _TILE.as_pointer())
+        data, place = data_of(context, builder, sig.args[0], args[0]), args[1]
+        for tile in turned(builder, *args[3:]):
+            where = builder.bitcast(builder.gep(data, [place]), TILE_TYPE.as_pointer())
             builder.store(tile, where, align=8)
             place = builder.add(place, args[2])
         return context.get_dummy_value()
@@ -145,52 +150,6 @@ def give(x, rows, first):
     """Rows of an array (N, n) = x, a state each."""
     n = rows.shape[1]
     return give_numbers(x, rows, first * n, n)
-
-
-@kernel
-def lower(M, r, k):
-    """M_rk of a symmetric matrix whose lower triangle is stored."""
-    return M[max(r, k), min(r, k)]
-
-
-@kernel
-def give_symmetric(M, out, first):
-    """Matrices of an array (N, n, n) from the lower triangle of one of wide numbers."""
-    n = out.shape[2]
-    size = n * n
-    doubt = 0.0 * M[0, 0]
-    for r in range(n):
-        row = first * size + r * n
-        if n < TILE:
-            for k in range(n):
-                doubt += give_one(out, row + k, size, lower(M, r, k))
-        else:
-            for t in range(tiles_of(n)):
-                k = tile_at(t, n)
-                a, b = lower(M, r, k), lower(M, r, k + 1)
-                c, d = lower(M, r, k + 2), lower(M, r, k + 3)
-                doubt += give_tile(out, row + k, size, a, b, c, d)
-    return doubt
-
-
-@kernel
-def give_symmetric_sum(C, out, first):
-    """The same of C + Cᵀ."""
-    n = out.shape[2]
-    size = n * n
-    doubt = 0.0 * C[0, 0]
-    for r in range(n):
-        row = first * size + r * n
-        if n < TILE:
-            for k in range(n):
-                doubt += give_one(out, row + k, size, C[r, k] + C[k, r])
-        else:
-            for t in range(tiles_of(n)):
-                k = tile_at(t, n)
-                a, b = C[r, k] + C[k, r], C[r, k + 1] + C[k + 1, r]
-                c, d = C[r, k + 2] + C[k + 2, r], C[r, k + 3] + C[k + 3, r]
-                doubt += give_tile(out, row + k, size, a, b, c, d)
-    return doubt
 
 
 @kernel
