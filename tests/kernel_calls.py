@@ -202,7 +202,7 @@ def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     out = {name: np.full((N, *sizes[name]), np.nan) for name in names}
 
     def call(*arguments: Any, results: tuple[Array, ...]) -> Call:
-        return Call((*arguments, 0, N, *results), results)
+        return Call((*arguments, 0, N, 0, 0, *results), results)
 
     def new(*shape: int) -> Array:
         return np.full((N, *shape), np.nan)
@@ -214,7 +214,7 @@ def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         "batch_product": call(work, CORIOLIS, Q, V, W, results=(new(n),)),
         "batch_frame_motions": call(work, Q, V, A, frames, HYBRID, results=(new(3, 6), new(3, 6))),
         "batch_quantities": Call(
-            (work, Q, V, bits_of(names), frames, HYBRID, 0, N, EMPTY._replace(**out)), ()
+            (work, Q, V, bits_of(names), frames, HYBRID, 0, N, 0, 0, EMPTY._replace(**out)), ()
         ),
     }
 

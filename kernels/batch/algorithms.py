@@ -1,18 +1,21 @@
 """The recursive algorithms for many states, `WIDTH` of them in each sweep over the tree.
 
-Each entry computes the states from first to last, which are WIDTH or more; where their count is no
-multiple of it, some are computed twice. It ends with the first chunk in which a mass matrix was
-singular or a result not finite, and returns the first state of that chunk; -1 where all is well.
+Each entry computes the states from first to last, and then those that it takes from a count that
+threads share (sharing.py); there are WIDTH or more in all. It ends with the first chunk in which a
+number that was given or a result is not finite, a quaternion is none or a mass matrix singular, and
+returns the first state of that chunk; -1 where all is well.
 """
 
 from __future__ import annotations
 
+from torqued.kernels.batch.sharing import SHARE, next_chunk
 from torqued.kernels.batch.transposition import (
     gathered,
     give,
     give_numbers,
     is_finite,
     take,
+    take_positions,
 )
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
@@ -56,54 +59,54 @@ def subtract_wrenches(work, frames, wrenches, start):
         subtract_external(work, frames[f : f + 1], work.wrench)
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, INTEGER, INTEGER, MATRIX)
-def batch_inverse_dynamics(handle, Q, V, A, frames, wrenches, first, last, tau):
+@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, *SHARE, MATRIX)
+def batch_inverse_dynamics(handle, Q, V, A, frames, wrenches, first, last, counter, stop, tau):
     """τ for accelerations a while wrenches (N, k, 6) act on k frames."""
     work = open_wide(handle)
     rest = rest_acceleration(work)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
-        take(V, start, work.v)
-        take(A, start, work.a)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
+        doubt += take(V, start, work.v) + take(A, start, work.a)
         place(work, work.q)
         newton_euler_sweep(work, work.v, work.a, rest)
         subtract_wrenches(work, frames, wrenches, start)
         collect_forces(work, work.x)
         add_armature(work, work.a, work.x)
-        if not is_finite(give(work.x, tau, start)):
+        if not is_finite(doubt + give(work.x, tau, start)):
             return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, INTEGER, INTEGER, MATRIX)
-def batch_forward_dynamics(handle, Q, V, tau, frames, wrenches, first, last, A):
+@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, *SHARE, MATRIX)
+def batch_forward_dynamics(handle, Q, V, tau, frames, wrenches, first, last, counter, stop, A):
     """Accelerations a under torques τ, while wrenches (N, k, 6) act on k frames."""
     work = open_wide(handle)
     rest = rest_acceleration(work)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
-        take(V, start, work.v)
-        take(tau, start, work.a)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
+        doubt += take(V, start, work.v) + take(tau, start, work.a)
         place(work, work.q)
         drift(work, work.v, rest)
         body_forces(work)
         subtract_wrenches(work, frames, wrenches, start)
         status = solve_motion(work, work.a, work.x)
-        if not is_finite(give(work.x, A, start)) or status != OK:
+        if not is_finite(doubt + give(work.x, A, start)) or status != OK:
             return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, TENSOR, INTEGER, INTEGER, TENSOR)
-def batch_solve_mass(handle, Q, B, first, last, X):
+@entry(WORK, MATRIX, TENSOR, *SHARE, TENSOR)
+def batch_solve_mass(handle, Q, B, first, last, counter, stop, X):
     """X (N, k, nv), each row of it M⁻¹ that of B."""
     work = open_wide(handle)
     k, n = B.shape[1], len(work.x)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
         place(work, work.q)
         if factorize(work) != OK:
             return start
@@ -111,44 +114,46 @@ def batch_solve_mass(handle, Q, B, first, last, X):
             for c in range(n):
                 work.x[c] = gathered(B, (start * k + r) * n + c, k * n)
             solve_in_place(work, work.x)
-            if not is_finite(give_numbers(work.x, X, (start * k + r) * n, k * n)):
-                return start
+            doubt += give_numbers(work.x, X, (start * k + r) * n, k * n)
+        if not is_finite(doubt):
+            return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, INTEGER, MATRIX, MATRIX, MATRIX, INTEGER, INTEGER, MATRIX)
-def batch_product(handle, factor, Q, V, W, first, last, out):
+@entry(WORK, INTEGER, MATRIX, MATRIX, MATRIX, *SHARE, MATRIX)
+def batch_product(handle, factor, Q, V, W, first, last, counter, stop, out):
     """M w, C(q, v) w or C(q, v)ᵀ w."""
     work = open_wide(handle)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
-        take(W, start, work.a)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
+        doubt += take(W, start, work.a)
         if factor == MASS:
             fill_mass_product(work, work.q, work.a, work.x)
         else:
-            take(V, start, work.v)
+            doubt += take(V, start, work.v)
             if factor == CORIOLIS:
                 fill_coriolis_product(work, work.q, work.v, work.a, work.x)
             else:
                 fill_coriolis_transposed_product(work, work.q, work.v, work.a, work.x)
-        if not is_finite(give(work.x, out, start)):
+        if not is_finite(doubt + give(work.x, out, start)):
             return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, INTEGER, INTEGER, INTEGER, TENSOR, TENSOR)
+@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, INTEGER, *SHARE, TENSOR, TENSOR)
 def batch_frame_motions(
-    handle, Q, V, A, frames, representation, first, last, velocity, acceleration
+    handle, Q, V, A, frames, representation, first, last, counter, stop, velocity, acceleration
 ):
     """J v and J a + J̇ v, (N, k, 6) each, of k frames."""
     work = open_wide(handle)
     n = len(frames)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
-        take(V, start, work.v)
-        take(A, start, work.a)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
+        doubt += take(V, start, work.v) + take(A, start, work.a)
         place(work, work.q)
         accelerate(work, work.v, work.a, ZERO6)
         for k in range(n):
@@ -156,9 +161,10 @@ def batch_frame_motions(
             twist, rate = body_motion(work, frames[k])
             at = (start * n + k) * 6
             store6(work.small, represent(work, representation, R, p, twist))
-            doubt = give_numbers(work.small, velocity, at, n * 6)
+            doubt += give_numbers(work.small, velocity, at, n * 6)
             store6(work.small, represent_rate(work, representation, R, p, twist, rate))
             doubt += give_numbers(work.small, acceleration, at, n * 6)
-            if not is_finite(doubt):
-                return start
+        if not is_finite(doubt):
+            return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import TorquedError
-from torqued.kernels.batch.slices import Desk, Slices
+from torqued.kernels.batch.sharing import end_of_grain
+from torqued.kernels.batch.slices import Desk, Shared, Slices
 from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded, result_array
 from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
 from torqued.kernels.model.description import Array
@@ -17,10 +18,10 @@ from torqued.kernels.primitives.wide import WIDTH
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: States of a slice: several tens of microseconds of work, which a thread is worth waking for.
+#: States for each thread: several tens of microseconds of work, which it is worth waking for.
 SLICE = 32 * WIDTH
 
-#: (handle, inputs, results, first, last) → as the entries of algorithms.py return.
+#: (handle, inputs, results, first, last, counter, stop) → as the entries of algorithms.py return.
 Wide = Callable[..., int]
 #: (robot, k) → results of one state.
 One = Callable[["Robot", int], Sequence[Any]]
@@ -47,12 +48,13 @@ class WideComputation(StateByState):
         outs: Sequence[Array],
         one: One,
     ) -> None:
-        """Fill `outs`: several states at once by `wide(handle, inputs, outs, first, last)`, and
-        those of a chunk that it gives up on by `one(robot, k)`. Refuses wrong states."""
+        """Fill `outs`: several states at once by `wide`, and by `one(robot, k)` those of a chunk
+        that it gives up on. Refuses wrong states."""
         count = state.count
 
         def one_by_one(desk: Desk, first: int, last: int) -> None:
             for k in range(first, min(last, count)):
+                self._stacks.require_right(state, k, k + 1)
                 try:
                     values = one(desk.robot, k)
                 except TorquedError as error:
@@ -64,17 +66,16 @@ class WideComputation(StateByState):
         given = [padded(x, WIDTH) for x in inputs] if few else inputs
         found = [np.empty((WIDTH, *x.shape[1:])) for x in outs] if few else outs
 
-        def several(desk: Desk, first: int, last: int) -> None:
-            self._stacks.require_right(state, first, last)
-            last = max(last, WIDTH)
-            while first < last:
-                given_up = wide(desk.wide.handle, given, found, min(first, last - WIDTH), last)
+        def several(desk: Desk, counter: int, stop: int) -> None:
+            first = last = 0
+            while True:
+                given_up = wide(desk.wide.handle, given, found, first, last, counter, stop)
                 if given_up < 0:
-                    break
+                    return
                 one_by_one(desk, given_up, given_up + WIDTH)
-                first = given_up + WIDTH
+                first, last = given_up + WIDTH, end_of_grain(given_up, count)
 
-        self.slices.run(count, SLICE, several)
+        self.slices.run(Shared(count, SLICE, several))
         if few:
             for array, value in zip(outs, found, strict=True):
                 array[...] = value[:count]

@@ -9,7 +9,14 @@ from __future__ import annotations
 from numba import types
 
 from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, give_matrix
-from torqued.kernels.batch.transposition import give, give_numbers, is_finite, take
+from torqued.kernels.batch.sharing import SHARE, next_chunk
+from torqued.kernels.batch.transposition import (
+    give,
+    give_numbers,
+    is_finite,
+    take,
+    take_positions,
+)
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.centroidal import (
@@ -109,22 +116,23 @@ def fill_wide_coriolis(work):
             work.M[c, c] += body.armature[k]
 
 
-@entry(WORK, MATRIX, MATRIX, INTEGER, FRAMES, INTEGER, INTEGER, INTEGER, STACKS)
-def batch_quantities(handle, Q, V, want, frames, representation, first, last, out):
-    """Fill the wanted members of `out` for the states from first to last, as algorithms.py."""
+@entry(WORK, MATRIX, MATRIX, INTEGER, FRAMES, INTEGER, *SHARE, STACKS)
+def batch_quantities(handle, Q, V, want, frames, representation, first, last, counter, stop, out):
+    """Fill the wanted members of `out`, as algorithms.py."""
     work = open_wide(handle)
-    for s in range(first, last, WIDTH):
-        start = min(s, last - WIDTH)
-        take(Q, start, work.q)
+    start, last = next_chunk(first, last, counter, stop)
+    while start >= 0:
+        doubt = take_positions(Q, start, work)
         if want & NEED_VELOCITY:
-            take(V, start, work.v)
+            doubt += take(V, start, work.v)
         sweep(work, want)
-        doubt = give_quantities(work, want, out, start)
+        doubt += give_quantities(work, want, out, start)
         for k in range(len(frames)):
             doubt += give_frame(work, want, frames, k, representation, out, start)
         if not is_finite(doubt):
             fence()
             return start
+        start, last = next_chunk(start + WIDTH, last, counter, stop)
     fence()  # what was streamed is there for other threads, and before what they write
     return -1
 

@@ -12,10 +12,13 @@ import os
 import threading
 import time
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import cached_property
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.wide_work import WideWorkspace
@@ -71,13 +74,12 @@ class Slices:
         weakref.finalize(self, _dismiss, parts, self.threads - 1)
         return parts
 
-    def run(self, count: int, size: int, work: Callable[[Desk, int, int], None]) -> None:
-        """`work(desk, first, last)` for all slices of `size` states.
+    def run(self, task: Task) -> None:
+        """Carry out a task.
 
         Raises the error of the first state that has one; an interruption ends all threads' work
-        after their slice.
+        after the states that they have taken.
         """
-        task = _Task(bounds(count, size, self.threads), work)
         helpers: list[Part] = []
         for _ in range(min(self.threads, task.slices) - 1):
             helpers.append(Part(self._take_part, task))
@@ -85,7 +87,7 @@ class Slices:
         try:
             self._take_part(task, self.progress)
         except BaseException:
-            task.ended.set()
+            task.end()
             raise
         finally:
             for helper in helpers:
@@ -93,9 +95,9 @@ class Slices:
         if task.errors:
             raise min(task.errors, key=lambda found: found[0])[1]
         if self.progress:
-            self.progress(count, count)
+            self.progress(task.count, task.count)
 
-    def _take_part(self, task: _Task, progress: Progress | None) -> None:
+    def _take_part(self, task: Task, progress: Progress | None) -> None:
         try:
             desk = self._desks.pop()
         except IndexError:
@@ -109,7 +111,7 @@ class Slices:
 class Part:
     """One thread's part of a batch."""
 
-    def __init__(self, take_part: Callable[[_Task, None], None], task: _Task) -> None:
+    def __init__(self, take_part: Callable[[Task, None], None], task: Task) -> None:
         self._take_part, self._task = take_part, task
         self._over = threading.Event()
         self._error: BaseException | None = None
@@ -119,7 +121,7 @@ class Part:
             self._take_part(self._task, None)
         except BaseException as error:
             self._error = error
-            self._task.ended.set()
+            self._task.end()
         finally:
             self._over.set()
 
@@ -155,28 +157,77 @@ def bounds(count: int, size: int, threads: int) -> list[int]:
     return [*range(0, tail, size), *range(tail, count, max(1, size // 4)), count]
 
 
-class _Task:
-    """One batch, of which threads take slices."""
+class Task(ABC):
+    """One batch, of whose states threads take some at a time, in order: when one fails, those
+    before it are finished, and what is told is the first fault of all."""
 
-    def __init__(self, bounds: list[int], work: Callable[[Desk, int, int], None]) -> None:
-        self.bounds, self.work = bounds, work
-        self.slices = len(bounds) - 1
-        self.count = bounds[-1]
-        self.ended = threading.Event()
-        self.errors: list[tuple[int, TorquedError]] = []
+    def __init__(self, count: int, slices: int) -> None:
+        self.count = count
+        self.slices = slices  # as many threads may be of use
+        self.ended = False
+        self.errors: list[tuple[int, TorquedError]] = []  # in the order of states
+
+    def end(self) -> None:
+        """Nothing more is taken."""
+        self.ended = True
+
+    @abstractmethod
+    def take_part(self, desk: Desk, progress: Progress | None) -> None:
+        """One thread's part."""
+
+
+class InSlices(Task):
+    """`work(desk, first, last)` for all slices of `size` states."""
+
+    def __init__(
+        self, count: int, size: int, threads: int, work: Callable[[Desk, int, int], None]
+    ) -> None:
+        self._bounds = bounds(count, size, threads)
+        self._work = work
         self._next = itertools.count()  # taken in one step of the interpreter: no lock
         self._done = 0
+        super().__init__(count, len(self._bounds) - 1)
 
     def take_part(self, desk: Desk, progress: Progress | None) -> None:
         for k in self._next:
-            if k >= self.slices or self.ended.is_set():
+            if k >= self.slices or self.ended:
                 return
-            first, last = self.bounds[k], self.bounds[k + 1]
+            first, last = self._bounds[k], self._bounds[k + 1]
             try:
-                self.work(desk, first, last)
+                self._work(desk, first, last)
             except TorquedError as error:
                 self.errors.append((k, error))
-                self.ended.set()
+                self.end()
             self._done += last - first
             if progress:
                 progress(min(self._done, self.count - 1), self.count)
+
+
+#: States that are counted between two looks at what the interpreter has to say.
+WINDOW = 4096
+
+
+class Shared(Task):
+    """States that compiled code takes from a count (sharing.py): `work(desk, counter, stop)`
+    computes until those before `stop` are taken, and raises errors of states."""
+
+    def __init__(self, count: int, size: int, work: Callable[[Desk, int, int], None]) -> None:
+        super().__init__(count, -(-count // size))
+        self._work = work
+        self._taken = np.zeros(1, np.int64)
+
+    def end(self) -> None:
+        super().end()
+        self._taken[0] = self.count
+
+    def take_part(self, desk: Desk, progress: Progress | None) -> None:
+        taken = 0
+        while taken < self.count and not self.ended:
+            try:
+                self._work(desk, self._taken.ctypes.data, min(taken + WINDOW, self.count))
+            except TorquedError as error:
+                self.errors.append((self.count if error.state is None else error.state, error))
+                self.end()
+            taken = int(self._taken[0])
+            if progress and not self.ended:
+                progress(min(taken, self.count - 1), self.count)

@@ -89,6 +89,8 @@ class StackedQuantities(WideComputation):
         q, rest, state = self._state(q, **given)
         n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
+        if rest and not flags & NEED_VELOCITY:  # kernels do not look at it
+            stacks.require_right(state, 0, n)
         own = {x: (n, *sized(QUANTITIES[x], tree.nv, len(records))) for x in want}
         results = {
             name: result_array(f"out[{name!r}]", (out or {}).get(name), shape, [q, v])

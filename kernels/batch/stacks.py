@@ -60,7 +60,7 @@ class Stacks:
 
     def state(self, q: Any, **given: Any) -> Given:
         """Configurations (N, nq), N at least 1, and other arguments (N, nv) by name. Whether their
-        numbers can be taken is asked slice by slice (`require_right`)."""
+        numbers can be taken is asked by whoever computes with them."""
         tree = self._tree
         stacks = {"q": _counted("q", _floats("q", q, (tree.nq,)), None)}
         for name, x in given.items():
@@ -68,9 +68,8 @@ class Stacks:
         return Given(stacks)
 
     def require_right(self, given: Given, first: int, last: int) -> None:
-        """Refuse the first state of a slice with a number that is not finite, or a quaternion in q
-        that is none. Here, beside the computation: numbers that have to be fetched for one are
-        there for the other, and threads share the work."""
+        """Refuse the first of some states that has a number that is not finite, or a quaternion
+        in q that is none."""
         found = []
         for name, stack in given.stacks.items():
             starts = self._quaternions if name == "q" else NO_QUATERNIONS

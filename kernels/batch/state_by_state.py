@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
-from torqued.kernels.batch.slices import Desk, Slices
+from torqued.kernels.batch.slices import Desk, InSlices, Slices
 from torqued.kernels.batch.stacks import of_state, result_array
 from torqued.kernels.model.description import Array
 
@@ -144,7 +144,7 @@ class StateByState:
                 put(result, k, one(desk.robot, k))
 
         with filled_with_nan(*arrays):
-            self.slices.run(count, SLICE, slice_of)
+            self.slices.run(InSlices(count, SLICE, self.slices.threads, slice_of))
         return result
 
     def _alone(self, name: str, given: Mapping[str, Any], out: Any) -> Any:

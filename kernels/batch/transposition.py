@@ -8,12 +8,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.wide import WIDE, WIDTH
+
+#: Squares of the norms between which a quaternion is surely one: a little less than what a call for
+#: one state accepts, which has the last word.
+SHORTEST, LONGEST = ((1.0 + sign * 0.999 * QUATERNION_TOLERANCE) ** 2 for sign in (-1.0, 1.0))
 
 #: Numbers of a state that are written at once.
 TILE = 4
@@ -99,10 +105,28 @@ def scatter_tile(
 
 @kernel
 def take(rows, first, x):
-    """x = the states from row `first` on of an array (N, n)."""
+    """x = the states from row `first` on of an array (N, n); gives their doubt: zero, and NaN in
+    the lanes of states of which some number is not finite."""
     n = rows.shape[1]
+    doubt = 0.0 * gathered(rows, first * n, n)
     for k in range(n):
         x[k] = gathered(rows, first * n + k, n)
+        doubt += 0.0 * x[k]
+    return doubt
+
+
+@kernel
+def take_positions(rows, first, work):
+    """work.q, likewise; NaN in all lanes where a quaternion of some state is none."""
+    doubt = take(rows, first, work.q)
+    for k in range(len(work.quaternions)):
+        start = work.quaternions[k]
+        square = 0.0 * doubt
+        for i in range(start, start + 4):
+            square += work.q[i] * work.q[i]
+        if not (square > SHORTEST and square < LONGEST):
+            doubt += np.nan
+    return doubt
 
 
 @kernel
@@ -118,8 +142,7 @@ def tiles_of(n):
 
 @kernel
 def give_tile(out, place, stride, a, b, c, d):
-    """Four numbers of each state. Like all that follows, it gives their doubt: zero, and NaN in
-    the lanes of states of which some number is not finite."""
+    """Four numbers of each state. Like all that follows, it gives their doubt, as `take` does."""
     scatter_tile(out, place, stride, a, b, c, d)
     return 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
 

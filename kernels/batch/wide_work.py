@@ -13,8 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.kernels.primitives.arrays import Indices, Layout, Records, array
-from torqued.kernels.primitives.layout import AUXILIARY, BODY, COLUMN, STATE, WORLD
+from torqued.kernels.primitives.layout import (
+    AUXILIARY,
+    BODY,
+    COLUMN,
+    FLOATING,
+    SPHERICAL,
+    STATE,
+    WORLD,
+)
 from torqued.kernels.primitives.wide import NUMBER, wide_element, widened
+
+#: Where the quaternion begins in the coordinates of a joint that has one.
+QUATERNION_AT = {SPHERICAL: 0, FLOATING: 3}
 
 
 class WideSizes(NamedTuple):
@@ -23,6 +34,7 @@ class WideSizes(NamedTuple):
     bodies: int
     columns: int
     coordinates: int
+    quaternions: int
 
 
 class WideWork(NamedTuple):
@@ -32,6 +44,7 @@ class WideWork(NamedTuple):
     world: Records = array(WORLD, 1)
     bodies: Records = array(BODY, "bodies")
     body_of: Indices = array(int, "columns")
+    quaternions: Indices = array(int, "quaternions")  # where each begins in q
     # Scratch, as `Work` has it.
     origin: Records = array(NUMBER, 3)
     states: Records = array(widened(STATE), "bodies")
@@ -61,9 +74,20 @@ class WideWorkspace:
     """The scratch memory of one thread at a time, for one model."""
 
     def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int) -> None:
-        sizes = WideSizes(bodies=len(bodies), columns=int(sum(bodies["columns"])), coordinates=nq)
+        starts = [
+            int(body["q"]) + QUATERNION_AT[int(body["kind"])]
+            for body in bodies
+            if int(body["kind"]) in QUATERNION_AT
+        ]
+        sizes = WideSizes(
+            bodies=len(bodies),
+            columns=int(sum(bodies["columns"])),
+            coordinates=nq,
+            quaternions=len(starts),
+        )
         body_of = np.repeat(np.arange(len(bodies)), bodies["columns"])
-        given = {"world": world, "bodies": bodies, "body_of": body_of}
+        quaternions = np.array(starts, np.int64)
+        given = {"world": world, "bodies": bodies, "body_of": body_of, "quaternions": quaternions}
         self._memory = WIDE_LAYOUT.allocate(sizes, given=given)
         #: What entries take. Valid as long as this object lives.
         self.handle: int = self._memory.address
