@@ -75,10 +75,10 @@ class AsyncClient(BaseClient, AsyncContextManager):
         memory = self._batches
         try:
             with memory.told(request) as told:
-                reply = await self._ask(request.operation, None, request.timeout, told)
+                reply = await self._ask(request.operation, None, request.timeout, told.fields)
             return request.result(memory.taken(reply, told))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
-            return await self._perform_batch(memory.without(request))
+            return await self._perform_batch(memory.once_more(request))
 
     async def call(
         self,

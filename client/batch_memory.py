@@ -11,7 +11,7 @@ from typing import Any
 
 from torqued.client.request_parts import Request
 from torqued.client.shared_memory import NotSharedError, SharedMemory
-from torqued.client.shared_states import SharedStates
+from torqued.client.shared_states import SharedStates, Told
 
 __all__ = ["BatchMemory", "NotSharedError"]
 
@@ -24,21 +24,27 @@ class BatchMemory:
         self.states = SharedStates()
 
     @contextlib.contextmanager
-    def told(self, request: Request[Any]) -> Iterator[dict[str, Any]]:
-        """The fields to send, good until the reply; `NotSharedError` where that cannot be read."""
+    def told(self, request: Request[Any], *, direct: bool = False) -> Iterator[Told]:
+        """What to send, good until the reply; `NotSharedError` where that cannot be read.
+
+        `direct`: whether the reply may come by a pipe in place of the socket.
+        """
         fields = request.fields
         if self.results.wanted:
             fields = {"memory": self.results.offer(), **fields}
-        with self.states.told(fields) as told:
+        with self.states.told(fields, direct) as told:
             yield told
 
-    def taken(self, reply: dict[str, Any], told: dict[str, Any]) -> dict[str, Any]:
+    def taken(self, reply: dict[str, Any], told: Told) -> dict[str, Any]:
         """A reply with its arrays, wherever they are; `told` is what was sent."""
-        return self.results.taken(reply, told.get("memory"))
+        try:
+            return self.results.taken(reply, told.fields.get("memory"))
+        except NotSharedError:
+            self.results.wanted = False
+            raise
 
-    def without(self, request: Request[Any]) -> Request[Any]:
-        """The request once more, through the sockets, as all that follow."""
-        self.results.wanted = False
+    def once_more(self, request: Request[Any]) -> Request[Any]:
+        """The request, after what could not be shared: through the sockets, as all that follow."""
         plain = {key: value for key, value in request.fields.items() if key != "memory"}
         return request._replace(fields=plain)
 

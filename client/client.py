@@ -12,6 +12,8 @@ in results.py.
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -145,11 +147,12 @@ class Client(BaseClient, ContextManager):
 
         memory = self._batches
         try:
-            with memory.told(request) as told:
-                reply = self._ask(request.operation, None, request.timeout, told)
+            with memory.told(request, direct=True) as told:
+                asked = request.operation, None, request.timeout, told.fields
+                reply = self._ask(*asked, 0, told.replies)
             return request.result(memory.taken(reply, told))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
-            return self._perform_batch(memory.without(request))
+            return self._perform_batch(memory.once_more(request))
 
     def call(
         self,
@@ -169,8 +172,10 @@ class Client(BaseClient, ContextManager):
         timeout: float | None,
         fields: dict[str, Any],
         spent: int = 0,
+        pipe: int | None = None,
     ) -> dict[str, Any]:
-        """The fields of the reply; `spent` attempts have been made without one."""
+        """The fields of the reply; `spent` attempts have been made without one. It may come by a
+        pipe of this process."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_lately():
             self._find(operation)
@@ -179,7 +184,7 @@ class Client(BaseClient, ContextManager):
         for _ in range(spent, attempts):
             result = self._memory.exchange(operation, fields, timeout)
             if result is None:
-                result = self._exchange(endpoint, operation, fields, timeout)
+                result = self._exchange(endpoint, operation, fields, timeout, pipe)
             if result is not None:
                 self._heard = time.monotonic()
                 return result
@@ -194,7 +199,12 @@ class Client(BaseClient, ContextManager):
             raise TimeoutError(f"{operation}: {error}") from None
 
     def _exchange(
-        self, endpoint: str, operation: str, fields: dict[str, Any], timeout: float
+        self,
+        endpoint: str,
+        operation: str,
+        fields: dict[str, Any],
+        timeout: float,
+        pipe: int | None,
     ) -> dict[str, Any] | None:
         """One request and what its reply holds, or None when time is up."""
         socket = self._connected(endpoint)
@@ -208,14 +218,18 @@ class Client(BaseClient, ContextManager):
         socket.send(self._repeated.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
         try:
-            data = socket.recv()  # waits that long; to poll first would take longer
+            # `recv` waits that long; to poll first would take longer.
+            data = socket.recv() if pipe is None else _first_of(socket, pipe, timeout)
         except zmq.Again:
             return None
         while (result := self._repeated.result(operation, identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
-            if left <= 0 or not socket.poll(milliseconds(left)):
+            if left <= 0:
                 return None
-            data = socket.recv()
+            try:
+                data = _first_of(socket, pipe, left)
+            except zmq.Again:
+                return None
         return result
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
@@ -282,6 +296,21 @@ class Client(BaseClient, ContextManager):
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
+
+
+def _first_of(socket: zmq.Socket[bytes], pipe: int | None, timeout: float) -> bytes:
+    """The message that comes first, of a socket or a pipe, which holds one at most; `zmq.Again`
+    when time is up."""
+    sources = zmq.Poller()
+    sources.register(socket, zmq.POLLIN)
+    if pipe is not None:
+        sources.register(pipe, zmq.POLLIN)
+    ready = dict(sources.poll(milliseconds(timeout)))
+    if not ready:
+        raise zmq.Again
+    if pipe is not None and pipe in ready:
+        return os.read(pipe, select.PIPE_BUF)
+    return socket.recv()
 
 
 def milliseconds(seconds: float) -> int:

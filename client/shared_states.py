@@ -1,9 +1,11 @@
 """The states of a batch in shared memory, for a daemon on this machine: the way through two sockets
 takes longer than what is computed of them.
 
-Arrays go to a file of this user's own, and the request tells where they lie. The file keeps its
-name and its memory from one batch to the next. It is locked as long as this process has it open:
-so a worker knows those that nobody will use again, and takes their names away.
+Arrays go to an anonymous file of this process (a memfd), and the request tells which of its
+descriptors that is and where they lie. It can grow but not shrink, so that the worker may map it
+and compute with the numbers where they are. It has no name that anyone else could open, and is gone
+with the processes that have it. With it comes a pipe, by which the worker's reply need not go
+through the daemon.
 """
 
 from __future__ import annotations
@@ -14,17 +16,16 @@ import os
 import re
 import weakref
 from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from torqued.client.operations import STACKED
-from torqued.client.shared_memory import FOLDER, NotSharedError
+from torqued.client.shared_memory import NotSharedError
 from torqued.common.errors import FieldError, RequestError
 
-#: What the files' names look like.
+#: What the files are called; the name is known to who has one and to whom he tells it.
 PREFIX = "torqued-states-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{32}}")
 #: Bytes that are worth a file: less goes through the sockets as fast.
@@ -36,21 +37,26 @@ Arrays = Mapping[str, NDArray[np.float64]]
 
 
 class StatesFile:
-    """One file, this process's own. Gone with this object, or with the process."""
+    """One file, this process's own. Gone with this object."""
 
     def __init__(self) -> None:
         """Raises OSError where there is no such memory."""
         import fcntl  # where there are such files: a client elsewhere does without
 
         self.name = f"{PREFIX}{os.urandom(16).hex()}"
-        path = Path(FOLDER, self.name)
-        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._file = os.open(path, flags, 0o600)
-        self.close = weakref.finalize(self, _forget, path, self._file, os.getpid())
-        fcntl.flock(self._file, fcntl.LOCK_SH)
+        self._file = os.memfd_create(self.name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        try:
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+            #: Where a reply comes in; and where it is put in, open here so that it never ends.
+            self.replies, self._reply = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError:
+            os.close(self._file)
+            raise
+        self.close = weakref.finalize(self, _close, self._file, self.replies, self._reply)
 
-    def write(self, arrays: Arrays) -> dict[str, Any]:
-        """Put arrays there, and tell where. Raises OSError where memory does not suffice."""
+    def write(self, arrays: Arrays, *, direct: bool = False) -> dict[str, Any]:
+        """Put arrays there, and tell where; `direct`: whether the reply may come by the pipe.
+        Raises OSError where memory does not suffice."""
         places, end = {}, 0
         for key, array in arrays.items():
             places[key] = {"offset": end, "shape": list(array.shape)}
@@ -58,42 +64,59 @@ class StatesFile:
         # Written, not mapped: memory that runs out is told by an error, not by a signal.
         if os.pwritev(self._file, [array.data for array in arrays.values()], 0) != end:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return {"file": self.name, "arrays": places}
+        told = {
+            "process": os.getpid(),
+            "descriptor": self._file,
+            "name": self.name,
+            "arrays": places,
+        }
+        return {**told, "reply": self._reply} if direct else told
 
 
-def _forget(path: Path, file: int, owner: int) -> None:
-    os.close(file)
-    if os.getpid() == owner:  # a forked child has the object too
-        path.unlink(missing_ok=True)
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
+
+
+class Told(NamedTuple):
+    """What a batch says, and by which pipe its reply may come beside the socket."""
+
+    fields: dict[str, Any]
+    replies: int | None = None
 
 
 class SharedStates:
     """The files of one client."""
 
     def __init__(self) -> None:
+        #: Whether the daemon can read them, as far as is known.
+        self.wanted = hasattr(os, "memfd_create")
         self._spare: list[StatesFile] = []
 
     @contextlib.contextmanager
-    def told(self, fields: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """The fields of a batch, its large arrays in a file that is nobody else's until the reply.
+    def told(self, fields: dict[str, Any], direct: bool) -> Iterator[Told]:
+        """The fields of a batch, its large arrays in a file that is nobody else's until the reply,
+        which may come by a pipe (`direct`).
 
         Raises `NotSharedError` where the daemon cannot read it.
         """
         arrays = {key: fields[key] for key in STACKED if is_plain(fields.get(key))}
-        if not fields.get("memory") or sum(x.nbytes for x in arrays.values()) < SMALLEST:
-            yield fields
+        size = sum(x.nbytes for x in arrays.values())
+        if not self.wanted or not fields.get("memory") or size < SMALLEST:
+            yield Told(fields)
             return
         try:
             file = self._spare.pop() if self._spare else StatesFile()
-            states = file.write(arrays)
+            states = file.write(arrays, direct=direct)
         except OSError:  # no such memory, or not enough of it: they go through the sockets
-            yield fields
+            yield Told(fields)
             return
         rest = {key: value for key, value in fields.items() if key not in arrays}
         try:
-            yield {**rest, "states": states}
+            yield Told({**rest, "states": states}, file.replies if direct else None)
         except FieldError as error:
             if error.field == "states":
+                self.wanted = False
                 raise NotSharedError(str(error)) from error
             self._keep(file)
             raise

@@ -53,10 +53,13 @@ def run_batch(
     if several_at_once(operation.name, fields) and states.count > 1:
         try:
             return run_at_once(robot, operation.name, fields, states, report, memory, limited)
-        except Exception:
-            result_of(0)  # tells what is wrong with fields common to all, if that was it
+        except Exception as problem:
+            if getattr(problem, "state", None) is None:  # it is not one of them that is wrong
+                states.keep()
+                operation.run(robot, states.fields(0))  # says what is, as to a single request
             raise
-    first = result_of(0)  # the same, and the results' size
+    states.keep()
+    first = result_of(0)  # tells what is wrong with fields common to all, and the results' size
     if limited:
         fits_into_a_reply(states.count * size_of(first), "ask for fewer states at a time")
     stacked = {key: empty_stack(value, states.count) for key, value in first.items()}
@@ -110,6 +113,10 @@ class States:
                 message = f"{key}: {len(stack)} states, but q has {self.count}"
                 raise InputError(message, key, len(stack), f"{self.count} states")
 
+    def keep(self) -> None:
+        """Take copies: those in a client's memory may change while they are looked at."""
+        self.stacks = {key: stack.copy() for key, stack in self.stacks.items()}
+
     def fields(self, k: int) -> dict[str, Any]:
         """The fields of one state, as a request for it alone would have them."""
         own = {key: stack[k] for key, stack in self.stacks.items()}
@@ -142,7 +149,10 @@ def _each(
         try:
             return run(robot, states.fields(k))
         except TorquedError as problem:
-            raise of_state(as_request_error(problem), k) from problem
+            refused = as_request_error(problem)
+            if refused.field in STACKED and refused.field not in states.stacks:
+                raise  # all states lack it
+            raise of_state(refused, k) from problem
 
     return result_of
 

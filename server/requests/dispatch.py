@@ -153,7 +153,10 @@ class Dispatcher:
         """Have the worker compute; its reply is passed on as it comes."""
 
         def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
-            pending.send(reply, OK if head["ok"] else head["code"])
+            if head.get("delivered"):
+                pending.settle()
+            else:
+                pending.send(reply, OK if head["ok"] else head["code"])
 
         inner = fields.get("operation")  # of a batch
         title = f"{operation.name} of {inner}" if inner else operation.name
@@ -168,10 +171,11 @@ class Dispatcher:
     def _pending(self, arrival: Arrival, identity: Identity, name: str) -> PendingReply:
         outbox, route = self.outboxes[arrival.socket], arrival.route
 
-        def deliver(reply: bytes | zmq.Frame, outcome: str) -> None:
+        def deliver(reply: bytes | zmq.Frame | None, outcome: str) -> None:
             def send() -> None:
                 self.outcomes.count(name, outcome)
-                outbox.send(route, reply)
+                if reply is not None:
+                    outbox.send(route, reply)
 
             self.events.do(send)
 

@@ -150,8 +150,8 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
 
 def batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """Any operation on a state, for many states."""
-    with with_states(fields) as given:
-        return run_batch(robot, *batch_of(given), report, fields.get("memory", False))
+    given = batch_of(with_states(fields))
+    return run_batch(robot, *given, report, fields.get("memory", False))
 
 
 def right_to_batch(message: Fields) -> str:

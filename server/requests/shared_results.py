@@ -12,7 +12,6 @@ where the last ones were. Nobody else knows the name.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import mmap
 import os
 import secrets
@@ -24,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from torqued.client import shared_states
 from torqued.client.shared_memory import FOLDER, NAME, PREFIX
 from torqued.kernels.model.description import Array
 
@@ -134,28 +132,14 @@ def size_for(shapes: Mapping[str, tuple[int, ...]]) -> int:
 
 
 def clear_away() -> None:
-    """Names that a worker left behind when it was killed, and that no client has opened; and those
-    of clients that were killed."""
+    """Names that a worker left behind when it was killed, and that no client has opened."""
     for path in Path(FOLDER).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # another process clears away too
             info = path.lstat()
             if info.st_uid != os.geteuid() or time.time() - info.st_mtime < LIFETIME:
                 continue
-            states = shared_states.NAME.fullmatch(path.name)
-            if NAME.fullmatch(path.name) or (states and not is_locked(path)):
+            if NAME.fullmatch(path.name):
                 path.unlink()
-
-
-def is_locked(path: Path) -> bool:
-    """Whether a client has its states in this file."""
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False
 
 
 def forget(path: Path) -> None:

@@ -1,35 +1,145 @@
 """States that a client on this machine has left in shared memory: client/shared_states.py.
 
-They are copied from the file before anything looks at them: whatever the client does to its file
-meanwhile, a batch computes with numbers that stay, and memory that stays.
+Its file is opened as what it is, a descriptor of the client's process, and mapped to be read. Since
+it cannot shrink, whatever the client does to it meanwhile changes numbers and nothing else: kernels
+take a chunk of states to memory of their own before they look at it, and compute with what they
+have looked at. Operations that go state by state get a copy.
+
+Mappings are kept from one batch to the next, with the pipe that a reply may be put in.
 """
 
 from __future__ import annotations
 
+import fcntl
+import mmap
 import os
-import stat
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import select
+import threading
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torqued.client.operations import STACKED
-from torqued.client.shared_memory import FOLDER
 from torqued.client.shared_states import NAME
 from torqued.common.errors import InputError
 from torqued.kernels.input_checks import Fields
 from torqued.kernels.model.description import Array
 from torqued.server.requests.shared_results import LARGEST
 
-#: Copies whose memory is kept for the next ones, and bytes of each: new memory takes longer to get
-#: than the numbers.
+#: Files that are kept open, and bytes of each.
 MOST_KEPT, MOST_BYTES = 4, 64 * 1024 * 1024
 
-Bytes = NDArray[np.uint8]
 
-_spare: list[Bytes] = []
+class StatesMemory:
+    """A client's file as it is seen here. Closed with the last reference to it."""
+
+    def __init__(self, name: str, process: int, descriptor: int, reply: int | None) -> None:
+        """Raises InputError where it is not such a file."""
+        self.name = name
+        self._process = process
+        self._file = self.pipe = -1
+        self._file = self._opened(descriptor, os.O_RDONLY, f"/memfd:{name} (deleted)")
+        seals = fcntl.fcntl(self._file, fcntl.F_GET_SEALS)
+        if not seals & fcntl.F_SEAL_SHRINK:
+            raise _wrong(f"file {name} can shrink", "a file sealed against that")
+        if os.fstat(self._file).st_uid != os.geteuid():
+            raise _wrong(f"file {name} is not the daemon's user's", "a file of the same user")
+        if reply is not None:
+            # Of the process that knows the file's name, so nobody else's.
+            self.pipe = self._opened(reply, os.O_WRONLY, "pipe:")
+        self._memory: mmap.mmap | None = None
+
+    def __del__(self) -> None:
+        for file in (self._file, self.pipe):
+            if file >= 0:
+                os.close(file)
+
+    def _opened(self, descriptor: int, how: int, name: str) -> int:
+        path = f"/proc/{self._process}/fd/{descriptor}"
+        try:
+            # Looked at before it is opened, which may do something to what it is not.
+            if not os.readlink(path).startswith(name):
+                raise _wrong(f"descriptor {descriptor} is another file", "that of the states")
+            file = os.open(path, how | os.O_CLOEXEC | os.O_NONBLOCK)
+        except OSError as error:
+            raise _wrong(f"{path}: {error.strerror}", "a file that can be opened") from None
+        if not os.readlink(f"/proc/self/fd/{file}").startswith(name):
+            os.close(file)
+            raise _wrong(f"descriptor {descriptor} is another file", "that of the states")
+        return file
+
+    @property
+    def is_left(self) -> bool:
+        """Whether its client has gone."""
+        if self.pipe < 0:
+            return True  # nobody would tell
+        poll = select.poll()
+        poll.register(self.pipe, 0)
+        return bool(poll.poll(0))  # of what is always told: that nobody reads
+
+    def mapped(self) -> mmap.mmap:
+        """All of the file. It may have grown."""
+        size = os.fstat(self._file).st_size
+        if not 0 < size <= LARGEST:
+            raise _wrong(f"file {self.name}: {size} bytes", f"1 … {LARGEST} bytes")
+        memory = self._memory
+        if memory is None or len(memory) < size:
+            flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
+            memory = mmap.mmap(self._file, size, flags=flags, prot=mmap.PROT_READ)
+            self._memory = memory if size <= MOST_BYTES else None
+        return memory
+
+    def arrays(self, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Array]:
+        memory = self.mapped()
+        return {name: _array(name, place, memory) for name, place in places.items()}
+
+    def takes(self, reply: bytes) -> bool:
+        """Whether a reply can be put into the pipe: in one piece, and somebody reads."""
+        if self.pipe < 0 or len(reply) > select.PIPE_BUF:
+            return False
+        poll = select.poll()
+        poll.register(self.pipe, select.POLLOUT)
+        return poll.poll(0) == [(self.pipe, select.POLLOUT)]
+
+    def put(self, reply: bytes) -> None:
+        """Give a reply to the client, without waiting for it."""
+        os.write(self.pipe, reply)
+
+
+class StatesMemories:
+    """Those of the newest batches, the last used at the end."""
+
+    def __init__(self) -> None:
+        self._kept: list[StatesMemory] = []
+        self._lock = threading.Lock()  # batches are computed beside each other
+
+    def of(self, states: Mapping[str, Any]) -> StatesMemory:
+        """The file that the field `states` of a batch tells of."""
+        name, reply = states.get("name"), states.get("reply")
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise _wrong(f"name {name!r} is none of a client's", "the name of a client's file")
+        if reply is not None:
+            reply = _number(states, "reply")
+        process, descriptor = _number(states, "process"), _number(states, "descriptor")
+        with self._lock:
+            found = next((file for file in self._kept if file.name == name), None)
+            if found is None:
+                found = StatesMemory(name, process, descriptor, reply)
+            self._kept = [file for file in self._kept if file is not found and not file.is_left]
+            if not found.is_left:
+                self._kept = [*self._kept, found][-MOST_KEPT:]
+        return found
+
+
+MEMORIES = StatesMemories()
+
+
+def _number(states: Mapping[str, Any], key: str) -> int:
+    number = states.get(key)
+    if type(number) is not int:
+        raise _wrong(f"{key}: {number!r}", "a whole number")
+    return number
 
 
 def names_in(fields: Fields) -> tuple[str, ...]:
@@ -45,50 +155,23 @@ def names_in(fields: Fields) -> tuple[str, ...]:
     return tuple(arrays)
 
 
-@contextmanager
-def with_states(fields: Fields) -> Iterator[Fields]:
-    """The fields of a batch, with the arrays that it has left in memory."""
-    names = names_in(fields)
-    if not names:
-        yield fields
-        return
-    memory = _copied(fields["states"].get("file"))
-    try:
-        arrays = {name: _array(name, fields["states"]["arrays"][name], memory) for name in names}
-        yield {**fields, **arrays}
-    finally:
-        if len(_spare) < MOST_KEPT and len(memory) <= MOST_BYTES:
-            _spare.append(memory)
+def reply_memory(message: Fields) -> StatesMemory | None:
+    """Where a reply to this batch may go, beside the way through the daemon."""
+    states = message.get("states")
+    if not isinstance(states, Mapping) or states.get("reply") is None:
+        return None
+    return MEMORIES.of(states)
 
 
-def _copied(name: Any) -> Bytes:
-    """What is in the file of that name, at the beginning of an array of bytes."""
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise _wrong(f"file {name!r} is none of a client's", "the name of a client's file")
-    try:
-        file = os.open(f"{FOLDER}/{name}", os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError as error:
-        raise _wrong(f"file {name}: {error.strerror}", "a file that can be opened") from None
-    try:
-        info = os.fstat(file)
-        if not stat.S_ISREG(info.st_mode) or info.st_uid != os.geteuid():
-            raise _wrong(f"file {name} is not the daemon's user's", "a file of the same user")
-        if info.st_size > LARGEST:
-            raise _wrong(f"file {name}: {info.st_size} bytes", f"at most {LARGEST} bytes")
-        try:
-            memory = _spare.pop()
-        except IndexError:
-            memory = np.empty(0, np.uint8)
-        if len(memory) < info.st_size:
-            memory = np.empty(info.st_size, np.uint8)
-        if os.preadv(file, [memory[: info.st_size].data], 0) != info.st_size:
-            raise _wrong(f"file {name} became shorter", "a file that stays as it is")
-        return memory
-    finally:
-        os.close(file)
+def with_states(fields: Fields) -> Fields:
+    """The fields of a batch, with the arrays that it has left in memory, where they are."""
+    if not names_in(fields):
+        return fields
+    states = fields["states"]
+    return {**fields, **MEMORIES.of(states).arrays(states["arrays"])}
 
 
-def _array(name: str, place: Mapping[str, Any], memory: Bytes) -> Array:
+def _array(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> Array:
     """The array at its place; numpy refuses what lies outside."""
     offset, shape = place.get("offset"), place.get("shape")
     try:
@@ -97,7 +180,6 @@ def _array(name: str, place: Mapping[str, Any], memory: Bytes) -> Array:
         array: Array = np.ndarray(shape, np.float64, memory, offset)
     except (TypeError, ValueError) as error:
         raise _wrong(f"{name}: {error}", "an offset and a shape within the file") from None
-    array.flags.writeable = False
     return array
 
 

@@ -9,7 +9,7 @@ A job is two frames, a head that says what to `do` and a body; so is its answer,
     do       body              event       body
                                ready                          once, at first
     model    packed model                                     from now on the robot to compute with
-    compute  the request       done        the reply
+    compute  the request       done        the reply; none where it is `delivered`
     load     a source          done        packed model, or an error reply
 """
 
@@ -31,6 +31,7 @@ from torqued.server.logs import set_up_log
 from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
+from torqued.server.requests.shared_states import reply_memory
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 
@@ -85,11 +86,21 @@ class Serving:
 
     def _compute(self, head: Mapping[str, Any], body: bytes) -> None:
         try:
-            reply = success(head["id"], self._result(codec.decode(body)))
+            message = codec.decode(body)
+            reply = success(head["id"], self._result(message))
+            memory = reply_memory(message)
         except Exception as error:
             self._refuse(head, error)
-        else:
+            return
+        if memory is None or not memory.takes(reply):
             self._tell({"event": "done", "ok": True}, reply)
+            return
+        # The daemon first: it knows of the end before the client can ask for more.
+        self._tell({"event": "done", "ok": True, "delivered": True})
+        try:
+            memory.put(reply)
+        except OSError as error:  # the client has gone, or has had others write to its pipe
+            log.info("a reply was not taken: %s", error.strerror)
 
     def _result(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self.robot is not None  # the daemon sends the model before any job
