@@ -134,11 +134,6 @@ class Endpoints:
         """Where sessions' pages in shared memory are handed out."""
         return memory_endpoint(self.request)
 
-    @property
-    def worker(self) -> str:
-        """Between the daemon and its worker process alone."""
-        return self.request.removesuffix(".sock") + ".worker.sock"
-
     def session(self, number: int) -> str:
         """Of one session. Numbers do not repeat, so that no client meets another's session."""
         return f"ipc://{self._session_file(f'{number:08x}')}"
@@ -181,7 +176,7 @@ class Endpoints:
 
     def remove_sockets(self) -> None:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
-        for endpoint in (self.request, self.control, self.telemetry, self.memory, self.worker):
+        for endpoint in (self.request, self.control, self.telemetry, self.memory):
             remove_socket(Path(endpoint.removeprefix("ipc://")))
         for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
             for path in self.folder.glob(f"{self.name}.{pattern}"):

@@ -1,8 +1,7 @@
 """The worker process: stands back from the daemon's loop, and ends with the daemon.
 
-Started by worker.py as a program of its own; arguments are the endpoint to connect to, the name to
-go by, the file descriptor of the lifeline, a processor to keep off, -1 for none, how many jobs to
-do at a time, and the log's format.
+Started by worker.py as a program of its own; arguments are the log's format, a processor to keep
+off, -1 for none, and file descriptors: of the lifeline, and of each lane's channel.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
-    endpoint, name, lifeline, cpu, lanes, log_format = arguments
+    log_format, cpu, lifeline, *channels = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
     from torqued.server.worker.serving import serve  # takes its time: only now, standing back
 
-    serve(endpoint, name, int(lanes), log_format)
+    serve([socket.socket(fileno=int(end)) for end in channels], log_format)
 
 
 def stand_back(cpu: int) -> None:

@@ -1,10 +1,10 @@
 """The worker's work: in each lane one job after the other, each answered whatever it holds.
 
-A lane is a thread with a socket, a robot and memory of its own. Kernels release the interpreter's
+A lane is a thread with a channel, a robot and memory of its own. Kernels release the interpreter's
 lock, so that lanes compute beside each other.
 
-A job is two frames, a head that says what to `do` and a body; so is its answer, whose head has
-`event` and, when it is done, whether it is `ok`.
+A job is a head that says what to `do`, and a body; so is its answer, whose head has `event` and,
+when it is done, whether it is `ok`.
 
     do       body              event       body
                                ready                          once, at first
@@ -17,13 +17,12 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-import zmq
 
 from torqued.client import codec
 from torqued.kernels import Robot
@@ -32,6 +31,7 @@ from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.requests.shared_states import reply_memory
+from torqued.server.worker.channel import Channel
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 
@@ -44,23 +44,19 @@ SWITCH = 5e-4
 log = logging.getLogger("torqued")
 
 
-def serve(endpoint: str, name: str, lanes: int, log_format: str) -> None:
-    """Connect to the daemon and work until this process is ended."""
+def serve(channels: Sequence[socket.socket], log_format: str) -> None:
+    """Work until this process is ended, in a lane for each channel."""
     set_up_log("INFO", log_format, "torqued.worker")
     sys.setswitchinterval(SWITCH)
-    context: zmq.Context[Any] = zmq.Context()
 
     def work(lane: int) -> None:
-        socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
-        socket.identity = f"{name}-{lane}".encode()
-        socket.connect(endpoint)
         try:
-            Serving(socket).run()
+            Serving(Channel(channels[lane])).run()
         except BaseException:
             log.exception("lane %d failed", lane)
             os._exit(1)  # the daemon answers for all jobs, and starts another process
 
-    for lane in range(1, lanes):
+    for lane in range(1, len(channels)):
         threading.Thread(target=work, args=(lane,), name=f"lane_{lane}", daemon=True).start()
     work(0)
 
@@ -68,18 +64,17 @@ def serve(endpoint: str, name: str, lanes: int, log_format: str) -> None:
 class Serving:
     """The robot and the way back to the daemon."""
 
-    def __init__(self, socket: zmq.Socket[bytes]) -> None:
-        self.socket = socket
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
         self.robot: Robot | None = None
         self._reported = 0.0
 
     def run(self) -> None:
         self._tell({"event": "ready"})
         jobs = {"model": self._model, "compute": self._compute, "load": self._load}
-        while True:
-            head, body = self.socket.recv_multipart()
-            fields = codec.decode(head)
-            jobs[fields["do"]](fields, body)
+        while (message := self.channel.receive()) is not None:
+            head, body = message
+            jobs[head["do"]](head, body.bytes)
 
     def _model(self, head: Mapping[str, Any], body: bytes) -> None:
         self.robot = Robot(unpack(body))
@@ -129,4 +124,4 @@ class Serving:
             self._tell({"event": "progress", "done": done, "total": total})
 
     def _tell(self, head: Mapping[str, Any], body: bytes = b"") -> None:
-        self.socket.send_multipart([codec.encode(head), body])
+        self.channel.send(head, body)

@@ -4,7 +4,7 @@
        ▴                │                 ╰─────job─────▸╯
        ╰─────died───────┴──────────(died: starts anew)
 
-The process has a lane for each job that may be under way: a thread with a socket of its own. Lanes
+The process has a lane for each job that may be under way: a thread with a channel of its own. Lanes
 compute on the same cores, among which the system shares its time equally: a short batch does not
 wait for the end of a long one, nor two long ones for each other. Clients take turns (jobs.py).
 
@@ -14,23 +14,18 @@ Everything here runs in the daemon's main thread.
 from __future__ import annotations
 
 import logging
-import secrets
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import zmq
-
-from torqued.client import codec
-from torqued.client.codec import LARGEST_MESSAGE
 from torqued.common import errors
 from torqued.kernels.model.model import Model
 from torqued.server.logs import written_as
 from torqued.server.transport.event_loop import EventLoop
+from torqued.server.worker.channel import Channel, pair
 from torqued.server.worker.jobs import Job, Jobs
 from torqued.server.worker.models import pack
 
@@ -49,9 +44,11 @@ ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
 class Lane:
     """One thread of the process."""
 
-    name: bytes  # by which its socket is known
+    channel: Channel
+    model: Model | None = None  # that it computes with; None until it is ready
     job: Job | None = None
     progress: tuple[int, int] = (0, 0)
+    is_heard: bool = True  # its channel is among what the event loop waits for
 
     def statistics(self) -> dict[str, Any] | None:
         job, (done, total) = self.job, self.progress
@@ -65,31 +62,20 @@ class Worker:
 
     def __init__(
         self,
-        context: zmq.Context[Any],
-        endpoint: str,
         events: EventLoop,
         model: Model,
         avoid_cpu: int | None = None,
     ) -> None:
-        self.endpoint = endpoint
         self.avoid_cpu = avoid_cpu
         self.state = ABSENT
         self._closed = False
         self.deaths = self.done = self.failed = 0
-        self._name = ""
-        self._names: set[bytes] = set()  # of its lanes
         self._model = model
         self._queue = Jobs()
-        self._lanes: dict[bytes, Lane] = {}  # those that are ready
+        self._lanes: list[Lane] = []
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline: socket.socket | None = None
         self._events = events
-        self._socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
-        self._socket.linger = 0
-        self._socket.maxmsgsize = LARGEST_MESSAGE
-        self._socket.bind(endpoint)
-        Path(endpoint.removeprefix("ipc://")).chmod(0o600)  # no group's business
-        events.add(self._socket, self._hear)
 
     def submit(self, job: Job) -> None:
         """Put a job into the queue; refused where that is full."""
@@ -103,19 +89,17 @@ class Worker:
     def use(self, model: Model) -> None:
         """Compute with another robot from the next job on."""
         self._model = model
-        packed = pack(model)
-        for lane in self._lanes.values():
-            self._tell(lane, {"do": "model"}, packed)
 
     def statistics(self) -> dict[str, Any]:
         """What it is doing; safe to call from another thread."""
         process = self._process
-        found = [lane.statistics() for lane in list(self._lanes.values())]
+        lanes = [lane for lane in list(self._lanes) if lane.model is not None]
+        found = [lane.statistics() for lane in lanes]
         jobs = [job for job in found if job is not None]
         return {
             "state": self.state,
             "pid": process and process.pid,
-            "lanes": len(self._lanes),
+            "lanes": len(lanes),
             "deaths": self.deaths,
             "queued": len(self._queue),
             "done": self.done,
@@ -127,96 +111,113 @@ class Worker:
     def close(self) -> None:
         """End the process; jobs under way are refused."""
         self._closed = True
-        self._drop_process()
         self._fail_all(stopping())
-        self._events.remove(self._socket)
-        self._socket.close(linger=0)
+        self._drop_process()
 
     def _start(self) -> None:
-        # Nothing that an earlier process or a stranger says is taken for this one's words.
-        self._name = secrets.token_hex(8)
-        self._names = {f"{self._name}-{k}".encode() for k in range(LANES)}
         try:
-            self._process, self._lifeline = self._spawn()
+            self._process, self._lifeline, channels = self._spawn()
         except OSError as error:
             message = f"the worker cannot be started: {error.strerror}"
             log.error(message)
             self._fail_all(errors.error("internal", message))
             return
         self._events.add(self._lifeline.fileno(), self._on_death)
+        self._lanes = [Lane(Channel(end)) for end in channels]
+        for lane in self._lanes:
+            self._events.add(lane.channel.fileno(), partial(self._hear, lane))
         self.state = STARTING
 
-    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        """The process, and this end of its lifeline."""
-        mine, theirs = socket.socketpair()
+    def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket, list[socket.socket]]:
+        """The process, and this end of its lifeline and of its lanes' channels."""
+        lifeline = socket.socketpair()
+        channels = [pair() for _ in range(LANES)]
+        mine, theirs = zip(lifeline, *channels, strict=True)
+        for end in mine[1:]:
+            end.setblocking(False)
         cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
-        numbers = str(theirs.fileno()), str(cpu), str(LANES)
-        arguments = (self.endpoint, self._name, *numbers, written_as())
+        numbers = [end.fileno() for end in theirs]
+        arguments = [written_as(), *map(str, (cpu, *numbers))]
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[theirs.fileno()],
+                pass_fds=numbers,
             )
         except OSError:
-            mine.close()
+            for end in mine:
+                end.close()
             raise
         finally:
-            theirs.close()
-        return process, mine
+            for end in theirs:
+                end.close()
+        return process, mine[0], list(mine[1:])
 
     def _next(self) -> None:
         """Hand over the next jobs, as far as there are some and lanes are free."""
         if self._process is None or self._process.poll() is not None:
             return  # they wait for its successor
-        for lane in self._lanes.values():
-            if lane.job is None and self._queue:
+        for lane in self._lanes:
+            if lane.model is not None and lane.job is None and self._queue:
                 job = self._queue.take(self._jobs())
                 lane.job, lane.progress = job, (0, 0)
-                self._tell(lane, {"do": job.do, "id": job.identity}, job.body)
+                try:
+                    if lane.model is not self._model:
+                        self._use_model(lane)
+                    lane.channel.send({"do": job.do, "id": job.identity}, job.body)
+                except ConnectionError:
+                    log.debug("the worker ends; the job fails with it")
+                except OSError as error:  # no memory to put it in
+                    lane.job = None
+                    self.failed += 1
+                    message = f"the worker cannot be told: {error.strerror}"
+                    job.fail(errors.error("internal", message))
         self._settle()
 
     def _settle(self) -> None:
-        if self._lanes:
+        if any(lane.model is not None for lane in self._lanes):
             self.state = BUSY if self._jobs() else IDLE
 
-    def _tell(self, lane: Lane, head: Mapping[str, Any], body: bytes) -> None:
-        self._socket.send_multipart([lane.name, codec.encode(head), body], copy=False)
+    def _use_model(self, lane: Lane) -> None:
+        lane.channel.send({"do": "model"}, pack(self._model))
+        lane.model = self._model
 
-    def _hear(self) -> None:
-        self._take_message()
+    def _hear(self, lane: Lane) -> None:
+        self._take_messages(lane)
+        if lane.channel.closed:  # the process ends, and the lifeline will tell
+            self._ignore(lane)
+            return
         self._next()
 
-    def _take_message(self) -> None:
-        frame, *message = self._socket.recv_multipart(copy=False)
-        name = frame.bytes
-        if name not in self._names:
-            return
-        head, body = message
-        fields = codec.decode(head.bytes)
-        if fields["event"] == "ready":
-            lane = self._lanes[name] = Lane(name)
-            self._tell(lane, {"do": "model"}, pack(self._model))
-        elif fields["event"] == "progress":
-            self._lanes[name].progress = (fields["done"], fields["total"])
-        else:
-            lane = self._lanes[name]
-            job, lane.job = lane.job, None
-            self._settle()
-            if fields["ok"]:
-                self.done += 1
+    def _ignore(self, lane: Lane) -> None:
+        """Listen to a lane no longer."""
+        if lane.is_heard:
+            self._events.remove(lane.channel.fileno())
+            lane.is_heard = False
+
+    def _take_messages(self, lane: Lane) -> None:
+        while (message := lane.channel.receive()) is not None:
+            fields, body = message
+            if fields["event"] == "ready":
+                self._use_model(lane)
+            elif fields["event"] == "progress":
+                lane.progress = (fields["done"], fields["total"])
             else:
-                self.failed += 1
-            if job is not None:
-                job.finish(fields, body)
+                job, lane.job = lane.job, None
+                self._settle()
+                if fields["ok"]:
+                    self.done += 1
+                else:
+                    self.failed += 1
+                if job is not None:
+                    job.finish(fields, body)
 
     def _on_death(self) -> None:
         """The process has died: its jobs cannot be answered, the others go to a new process."""
-        while self._socket.poll(0):  # what it said before
-            self._take_message()
-        was_ready = bool(self._lanes)
+        for lane in self._lanes:
+            self._take_messages(lane)  # what it said before
+        was_ready = any(lane.model is not None for lane in self._lanes)
         jobs = self._jobs()
-        self._lanes.clear()
         doing = ", ".join(job.operation for job in jobs) or "nothing"
         code = self._drop_process()
         self.deaths += 1
@@ -243,6 +244,10 @@ class Worker:
             self._events.remove(self._lifeline.fileno())
             self._lifeline.close()
             self._lifeline = None
+        for lane in self._lanes:
+            self._ignore(lane)
+            lane.channel.close()
+        self._lanes = []
         if self._process is None:
             return 0
         try:
@@ -255,11 +260,10 @@ class Worker:
 
     def _jobs(self) -> list[Job]:
         """Those under way."""
-        return [lane.job for lane in self._lanes.values() if lane.job is not None]
+        return [lane.job for lane in self._lanes if lane.job is not None]
 
     def _fail_all(self, error: errors.RequestError) -> None:
         jobs = [*self._jobs(), *self._queue.take_all()]
-        self._lanes.clear()
         self.failed += len(jobs)
         for job in jobs:
             job.fail(error)

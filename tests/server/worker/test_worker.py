@@ -1,7 +1,6 @@
 """The worker of a daemon in a process of its own: batches beside everything else, and its death."""
 
 import asyncio
-import fcntl
 import os
 import re
 import signal
@@ -11,17 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zmq
 from agreement import assert_agree
 from daemons import DaemonProcess
 from eventually import PATIENCE, eventually
 from in_thread import InThread
 from standstill import standing_still
 
-from torqued.client import AsyncClient, Client, codec, errors, shared_memory, shared_states
+from torqued.client import AsyncClient, Client, errors, shared_memory
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.server.requests import shared_results
 from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
@@ -213,7 +210,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         worker = client.stats().worker
         assert worker["deaths"] == before["deaths"] + 1
         assert worker["failed"] == before["failed"] + LANES
-        assert worker["done"] == before["done"] + 1
+        eventually(lambda: client.stats().worker["done"] == before["done"] + 1)
         assert worker["pid"] != pid
 
 
@@ -331,19 +328,6 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
         assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
 
 
-def test_strangers_at_the_workers_socket_are_not_heard(daemon, states):
-    with daemon.client() as client, zmq.Context() as context:
-        idle_worker(client, states)
-        deaths = client.stats().worker["deaths"]
-        with context.socket(zmq.DEALER) as socket:
-            socket.linger = 1000
-            socket.connect(f"ipc://{daemon.folder}/chain20.worker.sock")
-            for parts in ([b""], [b"x", b"y", b"z"], [codec.encode({"event": "ready"}), b""]):
-                socket.send_multipart(parts)
-        assert client.batch("dynamics", q=states[0], v=states[1]).M.shape == (200, NV, NV)
-        assert client.stats().worker["deaths"] == deaths
-
-
 @pytest.mark.parametrize(
     "program, words",
     [("/bin/false", "ended by exit code 1 while starting"), ("/no/such/program", "No such file")],
@@ -411,81 +395,6 @@ def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
         assert not client._batches.results.wanted
         monkeypatch.undo()
         assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
-
-
-def test_states_go_through_memory_that_is_used_again(daemon, robot, states):
-    q, v = states
-    assert q.nbytes + v.nbytes > shared_states.SMALLEST
-    with daemon.client() as client:
-        asked = []
-        ask = client._ask
-        client._ask = lambda *args: asked.append(args[3]) or ask(*args)
-        for sign in (1.0, -1.0):
-            g = client.batch("dynamics", q=sign * q, v=v, want=["g"]).g
-            assert_agree(g, [robot.gravity(sign * row) for row in q], ROUNDING)
-        batches = [fields for fields in asked if "operation" in fields]
-        assert all("q" not in fields and "v" not in fields for fields in batches)
-        (name,) = {fields["states"]["file"] for fields in batches}
-        path = Path(shared_states.FOLDER, name)
-        assert path.stat().st_mode & 0o777 == 0o600
-        wrong = q.copy()
-        wrong[7, 1] = np.nan
-        with pytest.raises(errors.FieldError, match=r"^state 7: q\[1\] is nan"):
-            client.batch("dynamics", q=wrong, v=v)
-        client.batch("dynamics", q=q[:2], v=v[:2])
-        assert "states" not in asked[-1]  # not worth a file
-    assert not path.exists()
-
-
-def test_states_go_through_the_sockets_where_the_daemon_cannot_read_them(
-    daemon, robot, states, monkeypatch
-):
-    q, v = states
-    with daemon.client() as client:
-        monkeypatch.setattr(shared_states, "PREFIX", "torqued-hidden-")  # a name that it refuses
-        g = client.batch("dynamics", q=q, v=v, want=["g"]).g
-        assert_agree(g, [robot.gravity(row) for row in q], ROUNDING)
-        assert not client._batches.results.wanted
-
-
-@pytest.mark.parametrize(
-    "change, words",
-    [
-        ({"file": "/etc/passwd"}, "none of a client's"),
-        ({"file": shared_states.PREFIX + "0" * 32}, "No such file"),
-        ({"file": 5}, "none of a client's"),
-        ({"arrays": {"q": {"offset": 0, "shape": [10**6, NV]}}}, "within the file"),
-        ({"arrays": {"q": {"offset": -8, "shape": [1, NV]}}}, "within the file"),
-        ({"arrays": {"q": {"offset": 4, "shape": [1, NV]}}}, "within the file"),
-        ({"arrays": {"q": {"offset": 0, "shape": [-1, NV]}}}, "within the file"),
-        ({"arrays": {"q": {"offset": 0, "shape": "x"}}}, "within the file"),
-        ({"arrays": {"want": {"offset": 0, "shape": [1]}}}, "where each lies"),
-        ({"arrays": 5}, "where each lies"),
-    ],
-)
-def test_states_that_are_not_there_are_refused(daemon, states, change, words):
-    file = shared_states.StatesFile()
-    told = file.write({"q": states[0]})
-    with daemon.client() as client:
-        deaths = client.stats().worker["deaths"]
-        good = client.call("batch", operation="dynamics", want=["g"], states=told)
-        assert good.g.shape == (len(states[0]), NV)
-        with pytest.raises(errors.FieldError, match=words) as caught:
-            client.call("batch", operation="dynamics", want=["g"], states={**told, **change})
-        assert caught.value.field == "states"
-        assert client.stats().worker["deaths"] == deaths
-
-
-def test_files_of_clients_that_were_killed_are_cleared_away():
-    left, held = shared_states.StatesFile(), shared_states.StatesFile()
-    paths = [Path(shared_states.FOLDER, file.name) for file in (left, held)]
-    fcntl.flock(left._file, fcntl.LOCK_UN)  # as the end of its process does
-    for path in paths:
-        os.utime(path, (0, 0))
-    shared_results.clear_away()
-    assert [path.exists() for path in paths] == [False, True]
-    held.close()
-    assert not paths[1].exists()
 
 
 @pytest.mark.parametrize("memory", ["/etc/passwd", "torqued-" + "0" * 32, ""])
