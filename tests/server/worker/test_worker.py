@@ -95,9 +95,8 @@ def idle_worker(client, states):
     """The process id of the worker, which has done something before."""
     client.batch("dynamics", q=states[0][:2], want=["g"])
     eventually(lambda: client.stats().worker["lanes"] == LANES)  # the others come by themselves
-    worker = client.stats().worker
-    assert worker["state"] == "idle"
-    return worker["pid"]
+    eventually(lambda: client.stats().worker["state"] == "idle")
+    return client.stats().worker["pid"]
 
 
 def test_batch_equals_single_requests_but_for_rounding(fresh, states):
@@ -111,8 +110,9 @@ def test_batch_equals_single_requests_but_for_rounding(fresh, states):
             for name in ("M", "C", "g"):
                 assert_agree(many[name][k], single[name], ROUNDING)
             assert_agree(torques.tau[k], client.inverse_dynamics(q[k], v[k], v[k]), ROUNDING)
+        eventually(lambda: client.stats().worker["done"] == 2)  # a client may know before
         worker = client.stats().worker
-        assert (worker["state"], worker["done"], worker["failed"]) == ("idle", 2, 0)
+        assert (worker["state"], worker["failed"]) == ("idle", 0)
         assert (worker["deaths"], worker["queued"], worker["job"]) == (0, 0, None)
 
 
