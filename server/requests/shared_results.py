@@ -12,6 +12,7 @@ where the last ones were. Nobody else knows the name.
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
 import os
 import secrets
@@ -68,8 +69,7 @@ class SharedFile:
         """For results of these shapes, from the beginning on."""
         found, start = {}, 0
         for name, shape in shapes.items():
-            count = int(np.prod(shape))
-            found[name] = np.frombuffer(self._memory, np.float64, count, start).reshape(shape)
+            found[name] = np.ndarray(shape, np.float64, self._memory, start)
             start += lines_of(shape)
         return found
 
@@ -79,7 +79,7 @@ class SharedFile:
             key: self.described(value)
             if isinstance(value, Mapping)
             else {
-                "offset": value.ctypes.data - self._start,
+                "offset": value.__array_interface__["data"][0] - self._start,
                 "shape": list(value.shape),
                 "strides": list(value.strides),
             }
@@ -123,7 +123,7 @@ class SharedFiles:
 
 def lines_of(shape: tuple[int, ...]) -> int:
     """Bytes of an array in whole lines."""
-    return -(-int(np.prod(shape)) * 8 // LINE) * LINE
+    return -(-math.prod(shape) * 8 // LINE) * LINE
 
 
 def size_for(shapes: Mapping[str, tuple[int, ...]]) -> int:

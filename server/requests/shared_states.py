@@ -108,7 +108,7 @@ class StatesMemory:
 
 
 class StatesMemories:
-    """Those of the newest batches, the last used at the end."""
+    """Those that batches may come from again; the oldest is let go of where there are many."""
 
     def __init__(self) -> None:
         self._kept: list[StatesMemory] = []
@@ -117,19 +117,20 @@ class StatesMemories:
     def of(self, states: Mapping[str, Any]) -> StatesMemory:
         """The file that the field `states` of a batch tells of."""
         name, reply = states.get("name"), states.get("reply")
+        for file in self._kept:
+            if file.name == name:
+                return file
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise _wrong(f"name {name!r} is none of a client's", "the name of a client's file")
         if reply is not None:
             reply = _number(states, "reply")
         process, descriptor = _number(states, "process"), _number(states, "descriptor")
+        opened = StatesMemory(name, process, descriptor, reply)
         with self._lock:
-            found = next((file for file in self._kept if file.name == name), None)
-            if found is None:
-                found = StatesMemory(name, process, descriptor, reply)
-            self._kept = [file for file in self._kept if file is not found and not file.is_left]
-            if not found.is_left:
-                self._kept = [*self._kept, found][-MOST_KEPT:]
-        return found
+            kept = [file for file in self._kept if not file.is_left]
+            if not opened.is_left:
+                self._kept = [*kept, opened][-MOST_KEPT:]
+        return opened
 
 
 MEMORIES = StatesMemories()
