@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import TorquedError
-from torqued.kernels.batch.sharing import end_of_grain
+from torqued.kernels.batch.sharing import end_with
 from torqued.kernels.batch.slices import Desk, Shared, Slices
 from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded, result_array
 from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
@@ -73,7 +73,7 @@ class WideComputation(StateByState):
                 if given_up < 0:
                     return
                 one_by_one(desk, given_up, given_up + WIDTH)
-                first, last = given_up + WIDTH, end_of_grain(given_up, count)
+                first, last = given_up + WIDTH, end_with(given_up, count)
 
         self.slices.run(Shared(count, SLICE, several))
         if few:

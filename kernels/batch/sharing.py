@@ -15,8 +15,33 @@ from torqued.kernels.primitives.wide import WIDTH
 
 #: What entries take to know their states: first, last, the address of a count and where that stops.
 SHARE = (INTEGER, INTEGER, INTEGER, INTEGER)
-#: States that a thread takes at a time: a few chunks, so that threads end at about the same time.
-GRAIN = 4 * WIDTH
+#: States that a thread takes at a time, and how many from the end on it takes less, so that threads
+#: end at about the same time. What lies together is best written by one of them.
+COARSE, FINE, TAIL = 16 * WIDTH, 4 * WIDTH, 64 * WIDTH
+#: States that are taken before a look at what the interpreter has to say.
+WINDOW = 32 * COARSE
+
+
+def end_of_grain(first: int, stop: int) -> int:
+    """Where the states end that are taken together, from `first` on."""
+    return min(first + (COARSE if first + TAIL <= stop else FINE), stop)
+
+
+grain_end = kernel(end_of_grain)
+
+
+def end_of_window(state: int, count: int) -> int:
+    """Where the states end between two such looks."""
+    return min((state // WINDOW + 1) * WINDOW, count)
+
+
+def end_with(state: int, count: int) -> int:
+    """Where the states end that were taken together with this one."""
+    stop = end_of_window(state, count)
+    end = state // WINDOW * WINDOW
+    while end <= state:
+        end = end_of_grain(end, stop)
+    return end
 
 
 @kernel
@@ -31,14 +56,9 @@ def next_chunk(first, last, counter, stop):
         while True:
             if first >= stop:
                 return -1, -1
-            last = min(first + GRAIN, stop)
+            last = grain_end(first, stop)
             found = np.int64(swap_long(counter, np.uint64(first), np.uint64(last)))
             if found == first:
                 break
             first = found
     return max(0, min(first, last - WIDTH)), last
-
-
-def end_of_grain(state: int, count: int) -> int:
-    """Where the states end that were taken together with this one."""
-    return min((state // GRAIN + 1) * GRAIN, count)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torqued.common.errors import TorquedError
+from torqued.kernels.batch.sharing import end_of_window
 from torqued.kernels.batch.wide_work import WideWorkspace
 
 if TYPE_CHECKING:
@@ -203,10 +204,6 @@ class InSlices(Task):
                 progress(min(self._done, self.count - 1), self.count)
 
 
-#: States that are counted between two looks at what the interpreter has to say.
-WINDOW = 4096
-
-
 class Shared(Task):
     """States that compiled code takes from a count (sharing.py): `work(desk, counter, stop)`
     computes until those before `stop` are taken, and raises errors of states."""
@@ -224,7 +221,7 @@ class Shared(Task):
         taken = 0
         while taken < self.count and not self.ended:
             try:
-                self._work(desk, self._taken.ctypes.data, min(taken + WINDOW, self.count))
+                self._work(desk, self._taken.ctypes.data, end_of_window(taken, self.count))
             except TorquedError as error:
                 self.errors.append((self.count if error.state is None else error.state, error))
                 self.end()
