@@ -95,16 +95,14 @@ class StatesMemory:
         return {name: _array(name, place, memory) for name, place in places.items()}
 
     def takes(self, reply: bytes) -> bool:
-        """Whether a reply can be put into the pipe: in one piece, and somebody reads."""
+        """Put a reply into the pipe, and whether it is there: all of it or nothing, being short."""
         if self.pipe < 0 or len(reply) > select.PIPE_BUF:
             return False
-        poll = select.poll()
-        poll.register(self.pipe, select.POLLOUT)
-        return poll.poll(0) == [(self.pipe, select.POLLOUT)]
-
-    def put(self, reply: bytes) -> None:
-        """Give a reply to the client, without waiting for it."""
-        os.write(self.pipe, reply)
+        try:
+            os.write(self.pipe, reply)
+        except OSError:  # it is full, or nobody reads
+            return False
+        return True
 
 
 class StatesMemories:

@@ -81,21 +81,16 @@ class Serving:
 
     def _compute(self, head: Mapping[str, Any], body: bytes) -> None:
         try:
-            message = codec.decode(body)
+            message = codec.decode_reply(body)  # the daemon has looked for what is not allowed
             reply = success(head["id"], self._result(message))
             memory = reply_memory(message)
         except Exception as error:
             self._refuse(head, error)
             return
-        if memory is None or not memory.takes(reply):
+        if memory is not None and memory.takes(reply):
+            self._tell({"event": "done", "ok": True, "delivered": True})
+        else:
             self._tell({"event": "done", "ok": True}, reply)
-            return
-        # The daemon first: it knows of the end before the client can ask for more.
-        self._tell({"event": "done", "ok": True, "delivered": True})
-        try:
-            memory.put(reply)
-        except OSError as error:  # the client has gone, or has had others write to its pipe
-            log.info("a reply was not taken: %s", error.strerror)
 
     def _result(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self.robot is not None  # the daemon sends the model before any job
