@@ -322,9 +322,18 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
         with pytest.raises(errors.FieldError, match=r"^state 17: q\[3\] is inf") as caught:
             client.batch("dynamics", q=wrong, v=v)
         assert caught.value.state == 17
+        for operation, fields in [
+            ("dynamics", {"q": q}),  # v is missing
+            ("dynamics", {"q": q[:, :3], "want": ["g"]}),
+            ("derivatives", {"q": q, "of": "inverse_dynamics"}),
+        ]:
+            with pytest.raises(errors.FieldError, match=r"^(?!state)") as caught:
+                client.call("batch", operation=operation, **fields)
+            assert caught.value.field in ("q", "v")
+            assert caught.value.state is None  # all of them are wrong
         worker = client.stats().worker
         assert worker["deaths"] == deaths
-        assert worker["failed"] == failed + 3  # the others never came to the worker
+        assert worker["failed"] == failed + 5  # the others never came to the worker
         assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
 
 
