@@ -42,11 +42,12 @@ def run_batch(
     report: Report,
     memory: str | bool = False,
     limited: bool = True,
+    shared: bool = False,
 ) -> dict[str, Any]:
     """The stacked results of an operation for many states; an error names the wrong state.
 
     `memory` asks for results in shared memory, in a file of that name where it is still there;
-    `limited` results fit into a reply.
+    `limited` results fit into a reply; `shared` states are where their client may change them.
     """
     states = States(fields)
     result_of = _each(robot, operation.run, states)
@@ -54,8 +55,11 @@ def run_batch(
         try:
             return run_at_once(robot, operation.name, fields, states, report, memory, limited)
         except Exception as problem:
-            if getattr(problem, "state", None) is None:  # it is not one of them that is wrong
+            if shared:  # they may have changed between two looks: what is told is said of copies
                 states.keep()
+                kept = {**fields, **states.stacks}
+                return run_batch(robot, operation, kept, report, memory, limited)
+            if getattr(problem, "state", None) is None:  # it is not one of them that is wrong
                 operation.run(robot, states.fields(0))  # says what is, as to a single request
             raise
     states.keep()

@@ -151,7 +151,8 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
 def batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """Any operation on a state, for many states."""
     given = batch_of(with_states(fields))
-    return run_batch(robot, *given, report, fields.get("memory", False))
+    shared = bool(names_in(fields))
+    return run_batch(robot, *given, report, fields.get("memory", False), shared=shared)
 
 
 def right_to_batch(message: Fields) -> str:

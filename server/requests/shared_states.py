@@ -3,7 +3,8 @@
 Its file is opened as what it is, a descriptor of the client's process, and mapped to be read. Since
 it cannot shrink, whatever the client does to it meanwhile changes numbers and nothing else: kernels
 take a chunk of states to memory of their own before they look at it, and compute with what they
-have looked at. Operations that go state by state get a copy.
+have looked at. Operations that go state by state, and batches with something wrong, get a copy
+(batch.py).
 
 Mappings are kept from one batch to the next, with the pipe that a reply may be put in.
 """

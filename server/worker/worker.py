@@ -214,6 +214,8 @@ class Worker:
 
     def _on_death(self) -> None:
         """The process has died: its jobs cannot be answered, the others go to a new process."""
+        if not self._has_ended():
+            return  # the number of the lifeline had been another file's, of which this was told
         for lane in self._lanes:
             self._take_messages(lane)  # what it said before
         was_ready = any(lane.model is not None for lane in self._lanes)
@@ -236,6 +238,15 @@ class Worker:
                 )
             )
         self._start()
+
+    def _has_ended(self) -> bool:
+        assert self._lifeline is not None  # it is what told
+        try:
+            return not self._lifeline.recv(1, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return False
+        except ConnectionError:
+            return True
 
     def _drop_process(self) -> int:
         """Let go of the process and wait for its end; its exit code."""
