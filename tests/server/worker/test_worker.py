@@ -353,6 +353,16 @@ def test_worker_that_cannot_start_is_reported(tmp_path, robot, states, monkeypat
         assert client.batch("dynamics", q=states[0], want=["g"]).g.shape == (200, NV)
 
 
+def test_worker_that_lives_is_not_given_up(tmp_path, robot, states):
+    """As where its lifeline has the number that a file of the worker before it had."""
+    tmp_path.chmod(0o700)
+    with InThread(robot, tmp_path) as daemon, daemon.client() as client:
+        pid = idle_worker(client, states)
+        daemon.daemon.events.hand_over(daemon.daemon.worker._on_death)
+        assert idle_worker(client, states) == pid
+        assert client.stats().worker["deaths"] == 0
+
+
 @pytest.mark.parametrize(
     "load", [lambda: Robot.from_urdf(find_urdf("panda")), lambda: Robot.family("quadruped", 20)]
 )
