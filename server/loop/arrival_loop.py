@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.primitives.layout import WORK
+from torqued.server.loop.expected_states import expect_next
 from torqued.server.loop.memory_frames import states_written, wait_for_state
 from torqued.server.loop.records import LOOP, SHARED
+from torqued.server.loop.rehearsal import StandIn, rehearse_in_time, unused_stand_in
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import OPEN
 from torqued.server.loop.syscalls import now, processor_time, sleep_until
@@ -29,8 +31,6 @@ MOST_PER_PERIOD = 8
 LOOK = 20_000_000
 #: A step of time is at least such a part of a period, and at most so many periods.
 SHORTEST_STEP, LONGEST_STEP = 10, 4
-#: Intervals between states that their average is taken over.
-SMOOTHING = 8
 
 
 class Arrivals(NamedTuple):
@@ -38,16 +38,17 @@ class Arrivals(NamedTuple):
 
     loop: NDArray[np.void]  # (1,) LOOP: its own clock, scratch and histograms
     slot: NDArray[np.int64]  # (1,) of the session
+    stand_in: StandIn  # for rehearsals
 
 
-def arrivals(slot: int) -> Arrivals:
+def arrivals(slot: int, stand_in: StandIn) -> Arrivals:
     """For the session in a slot."""
     loop = np.zeros(1, LOOP).view(np.recarray)
     loop.on_arrival = 1
-    return Arrivals(loop, np.array([slot]))
+    return Arrivals(loop, np.array([slot]), stand_in)
 
 
-ARRIVALS = typeof(arrivals(0))
+ARRIVALS = typeof(arrivals(0, unused_stand_in()))
 
 
 @kernel
@@ -59,28 +60,23 @@ def set_clock(mine, main, session, time):
     mine.stopped = main.stopped
 
 
-@kernel
-def learn_interval(main, session, time):
-    """How far apart states come, for who watches for the next; after a pause it begins anew."""
-    last = time - session.arrived
-    if last > main.period * LONGEST_STEP:
-        session.interval = 0
-    elif session.interval == 0:
-        session.interval = last
-    else:
-        session.interval += (last - session.interval) // SMOOTHING
-
-
 @entry(WORK, SHARED, ARRIVALS)
 def answer_arrivals(handle, shared, own):
     """Answer the states of one session until it ends."""
     main, mine = shared.loop[0], own.loop[0]
     session = shared.sessions[own.slot[0]]
     begin, answers = now(mine.clock), 0
+    answered = False  # a state, since the last rehearsal
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
-            wait_for_state(session, LOOK, mine.clock)
-            if session.spin > 0:  # the budget is not for the time that was spent watching
+            if answered:
+                answered = False
+                rehearse_in_time(handle, main.serve, mine, session, own.stand_in, LOOK)
+            else:
+                wait_for_state(session, LOOK, mine.clock)
+            # The budget is for answers, not for rehearsals or the time that was spent watching. To
+            # ask takes half a microsecond, for which no state has to wait.
+            if states_written(session) == session.page_taken or session.spin > 0:
                 mine.processor = processor_time(mine.clock)
             continue
         time = now(mine.clock)
@@ -94,6 +90,7 @@ def answer_arrivals(handle, shared, own):
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, session, now(mine.clock))
             call_session(main.serve, handle, mine, session)
-            learn_interval(main, session, mine.time)
+            expect_next(session, mine.time, main.period * LONGEST_STEP)
             session.served = session.arrived = mine.time
+            answered = True
         end_turn(session)

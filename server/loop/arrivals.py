@@ -15,6 +15,7 @@ from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop.arrival_loop import arrivals
 from torqued.server.loop.records import Shared
+from torqued.server.loop.stand_in import StandInMemory
 from torqued.server.transport.memory_pages import Page
 
 #: s between two tries to wake a thread that is to end: it may have been about to sleep.
@@ -31,9 +32,10 @@ class ArrivalThread:
         slot: int,
         page: Page,
         settings: Callable[[], object],
+        stand_in: StandInMemory,
     ) -> None:
-        self._page = page
-        self._own = arrivals(slot)
+        self._page, self._stand_in = page, stand_in
+        self._own = arrivals(slot, stand_in.stand_in)
         #: Whose turn it is; turns.py. The record has its address.
         self.turn: NDArray[np.uint64] = np.zeros(1, np.uint64)
         workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies

@@ -34,6 +34,7 @@ def fill_link(record: Any, session: Session) -> None:
     if session.arrivals is not None:
         record.on_arrival, record.turn = 1, session.arrivals.turn.ctypes.data
         record.spin = round(session.link.spin * 1e9)
+        record.rehearses = session.link.rehearse
         record.served = record.arrived = session.opened
 
 

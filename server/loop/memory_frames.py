@@ -105,7 +105,7 @@ def wait_for_state(session, longest, clock):
     as long as it says, before it sleeps again.
     """
     if session.spin > 0:
-        early = session.arrived + session.interval - session.spin // 2 - now(clock)
+        early = session.due - session.spin // 2 - now(clock) if session.interval > 0 else 0
         if early > 0:
             sleep_for_state(session, min(early, longest), clock)
         if early > longest:

@@ -81,7 +81,16 @@ SESSION = np.dtype(
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
-        ("interval", "i8"),  # ns between states that are answered on arrival, on average
+        # when the next state is due; expected_states.py
+        ("interval", "i8"),  # ns between states that are answered on arrival; 0: not known
+        ("due", "i8"),  # ns, when the next is expected, where the interval is known
+        ("spread", "i8"),  # ns from when states were due to when they came, on average
+        ("strays", "i8"),  # states one after the other that came nowhere near
+        # rehearsals; rehearsal.py
+        ("rehearses", "i8"),  # 1: there are some
+        ("lag", "i8"),  # ns from when one was to begin until it was over, on average
+        ("rehearsals", "i8"),  # held so far
+        ("rehearsed", "i8"),  # ns that they have taken
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
         ("seen", "i8"),  # the largest that came, used or refused

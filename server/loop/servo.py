@@ -45,6 +45,7 @@ from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
+from torqued.server.loop.stand_in import StandInMemory
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
 from torqued.server.observation.observation import Observation
 
@@ -168,16 +169,20 @@ class Servo:
         check_frame("output", len(send))
         slot = self._free_slot(caller)
         transfer = PER_BYTE * (len(receive) + len(send))
-        compute = self._checked_cost(Controller(self.robot, law, **settings), transfer)
+        trial = Controller(self.robot, law, **settings)
+        compute = self._checked_cost(trial, transfer)
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
         self.last_frames.flush(at_once=True)  # gives back the ports of clients that have left
         socket = page = arrivals = None
+        ring = 0
         if link.transport == MEMORY:
             page, reached_by = memory_link(owner, len(receive), len(send), caller)
             if link.clock == STATE:
+                ring = self.observation.arrival_address(slot)
+                stand_in = StandInMemory(controller, trial, page.layout, rings=ring != 0)
                 model, realtime = self.robot.model, self.arrival_settings
-                arrivals = ArrivalThread(model, self.shared, slot, page, realtime)
+                arrivals = ArrivalThread(model, self.shared, slot, page, realtime, stand_in)
         else:
             socket = session_socket(self.context, len(receive))
             reached_by = caller.transport.bind_session(socket, number, caller)
@@ -201,7 +206,6 @@ class Servo:
             send=send,
         )
         self.sessions[number] = session
-        ring = 0 if arrivals is None else self.observation.arrival_address(slot)
         self.observation.opened(number, described(session, settings))
         self._hand_over(session, ring)
         return {

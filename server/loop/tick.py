@@ -262,7 +262,8 @@ def serve_session(handle, loop_address, session_address):
     spent = now(loop.clock) - begin
     send_output(loop, session, data, status, age, spent)
     write_tick(loop, session, control, data, status, usable, age, spent)
-    loop.processor = processor_time(loop.clock)
+    if loop.on_arrival == 0:  # else it is noted once nobody waits; arrival_loop.py
+        loop.processor = processor_time(loop.clock)
     return status
 
 
