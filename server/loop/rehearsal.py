@@ -36,11 +36,12 @@ from torqued.server.loop.syscalls import now, processor_time
 #: ns from the end of a rehearsal to the time when the state is due, and how many times its usual
 #: distance from then on top of it: most states come after the rehearsal, and not long after.
 MARGIN, SPREADS = 20_000, 3
-#: Part of the interval between states that a rehearsal may take, with the time that it takes to
-#: wake up for it. A law that takes longer gains little by it.
+#: Part of the interval between states that rehearsals may take, with the time that it takes to wake
+#: up for them. A law that takes longer gains little by them. And the most that is added to MARGIN:
+#: what was fetched so long before is gone again.
 LONGEST = 8
-#: Rehearsals that their duration is averaged over; states after which one that took too long is
-#: half forgotten.
+#: Rehearsals that their duration is averaged over; and how slowly it is forgotten while they take
+#: too long to be held.
 SMOOTHING, FORGETTING = 8, 64
 
 
@@ -80,7 +81,8 @@ def rehearse_in_time(handle, serve, mine, session, stand_in, longest):
         return
     rehearse(handle, serve, mine, session, stand_in)
     end = now(mine.clock)
-    session.lag += (end - begin - session.lag) // SMOOTHING
+    lag = min(end - begin, 2 * session.interval // LONGEST)  # the machine may have been elsewhere
+    session.lag += (lag - session.lag) // SMOOTHING
     session.rehearsals += 1
     session.rehearsed += end - awake
 
@@ -88,7 +90,8 @@ def rehearse_in_time(handle, serve, mine, session, stand_in, longest):
 @kernel
 def beginning(session):
     """ns, when a rehearsal has to begin to be over before the next state."""
-    return session.due - SPREADS * session.spread - MARGIN - session.lag
+    earlier = min(SPREADS * session.spread, session.interval // LONGEST)
+    return session.due - earlier - MARGIN - session.lag
 
 
 @kernel
