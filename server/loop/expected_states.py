@@ -17,8 +17,9 @@ OF_PHASE, OF_INTERVAL = 4, 64
 SMOOTHING, FARTHEST = 8, 2
 #: Distance at first, as a part of the interval.
 FIRST_SPREAD = 16
-#: States one after the other that come nowhere near their time: from then on it is another time.
-MOST_STRAYS = 3
+#: A state strays that comes further from its time than this part of an interval. Strays count
+#: double, others against them: where there are so many, states come at another rate.
+NEAR, MOST_STRAYS = 3, 5
 
 
 @kernel
@@ -28,18 +29,18 @@ def expect_next(session, time, longest):
     last = time - session.arrived
     if last > longest:
         session.interval = 0
-    elif session.interval == 0 or session.strays == MOST_STRAYS:
+    elif session.interval == 0 or session.strays >= MOST_STRAYS:
         session.interval, session.strays = max(1, last), 0
         session.spread = session.interval // FIRST_SPREAD
         session.due = time + session.interval
     else:
         late = time - session.due
-        if 2 * abs(late) > session.interval:  # one too many, or some were lost
-            session.strays += 1
+        if NEAR * abs(late) > session.interval:  # one too many, or some were lost
+            session.strays += 2
             periods = (late + session.interval // 2) // session.interval
             session.due += (periods + 1) * session.interval
         else:
-            session.strays = 0
+            session.strays = max(0, session.strays - 1)
             session.spread += (abs(late) - session.spread) // SMOOTHING
             farthest = FARTHEST * session.spread
             late = min(max(late, -farthest), farthest)

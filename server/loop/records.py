@@ -85,7 +85,7 @@ SESSION = np.dtype(
         ("interval", "i8"),  # ns between states that are answered on arrival; 0: not known
         ("due", "i8"),  # ns, when the next is expected, where the interval is known
         ("spread", "i8"),  # ns from when states were due to when they came, on average
-        ("strays", "i8"),  # states one after the other that came nowhere near
+        ("strays", "i8"),  # how many of late came nowhere near
         # rehearsals; rehearsal.py
         ("rehearses", "i8"),  # 1: there are some
         ("lag", "i8"),  # ns from when one was to begin until it was over, on average

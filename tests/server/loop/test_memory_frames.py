@@ -11,7 +11,6 @@ from numba import njit
 from torqued.client import futex
 from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
-from torqued.server.loop.arrival_loop import LONGEST_STEP, learn_interval
 from torqued.server.loop.memory_frames import (
     NOTHING,
     TORN,
@@ -20,7 +19,7 @@ from torqued.server.loop.memory_frames import (
     take_from_page,
     wait_for_state,
 )
-from torqued.server.loop.records import LOOP, SESSION
+from torqued.server.loop.records import SESSION
 from torqued.server.loop.syscalls import wake_sleeper
 from torqued.server.loop.turns import OF_ARRIVALS, OF_LOOP, end_turn, has_turn
 
@@ -59,11 +58,6 @@ def try_turn(sessions, whose):
 @njit(nogil=True)
 def wait(sessions, longest, clock):
     wait_for_state(sessions[0], longest, clock)
-
-
-@njit
-def learn(loops, sessions, time):
-    learn_interval(loops[0], sessions[0], time)
 
 
 @njit(nogil=True)
@@ -224,31 +218,19 @@ SPIN, SHORT, HOUR = 2_000_000, 1_000_000, 3_600_000_000_000  # ns
 
 def test_state_is_watched_for_once_it_is_due_and_slept_for_before(side):
     record, clock = side.records[0], np.zeros(2, np.int64)
-    record.spin, record.arrived = SPIN, time.monotonic_ns()
+    record.spin = SPIN
     wait(side.records, SHORT, clock)
     assert record.spun >= SPIN  # nothing is known of when it is due
-    record.spun, record.interval = 0, HOUR
+    record.spun, record.interval, record.due = 0, HOUR, time.monotonic_ns() + HOUR
     wait(side.records, SHORT, clock)
     assert record.spun == 0
-    record.interval = 3 * SPIN
-    record.arrived = time.monotonic_ns()
+    record.due = time.monotonic_ns() + 3 * SPIN
     wait(side.records, HOUR // 3600, clock)
     assert record.spun >= SPIN
-    assert time.monotonic_ns() >= record.arrived + record.interval - SPIN // 2
+    assert time.monotonic_ns() >= record.due - SPIN // 2
 
 
 def test_who_does_not_spin_never_watches(side):
     record = side.records[0]
     wait(side.records, SHORT, np.zeros(2, np.int64))
     assert record.spun == 0
-
-
-def test_interval_of_states_is_their_average_and_begins_anew_after_a_pause(side):
-    record, loops = side.records[0], np.zeros(1, LOOP).view(np.recarray)
-    period = loops[0].period = 1_000_000
-    for interval in 50 * [900_000, 1_100_000]:
-        learn(loops, side.records, record.arrived + interval)
-        record.arrived += interval
-    assert abs(record.interval - period) < 50_000
-    learn(loops, side.records, record.arrived + (LONGEST_STEP + 1) * period)
-    assert record.interval == 0
