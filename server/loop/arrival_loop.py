@@ -67,6 +67,7 @@ def answer_arrivals(handle, shared, own):
     session = shared.sessions[own.slot[0]]
     begin, answers = now(mine.clock), 0
     answered = False  # a state, since the last rehearsal
+    noted = False  # this thread's processor time, since the last answer
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
             if answered:
@@ -75,9 +76,9 @@ def answer_arrivals(handle, shared, own):
             else:
                 wait_for_state(session, LOOK, mine.clock)
             # The budget is for answers, not for rehearsals or the time that was spent watching. To
-            # ask takes half a microsecond, for which no state has to wait.
+            # ask takes half a microsecond, for which a state should not have to wait.
             if states_written(session) == session.page_taken or session.spin > 0:
-                mine.processor = processor_time(mine.clock)
+                mine.processor, noted = processor_time(mine.clock), True
             continue
         time = now(mine.clock)
         if time - begin >= main.period:
@@ -89,8 +90,10 @@ def answer_arrivals(handle, shared, own):
         wait_for_turn(session, OF_ARRIVALS, mine.clock)
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, session, now(mine.clock))
+            if not noted:
+                mine.processor = processor_time(mine.clock)
             call_session(main.serve, handle, mine, session)
             expect_next(session, mine.time, main.period * LONGEST_STEP)
             session.served = session.arrived = mine.time
-            answered = True
+            answered, noted = True, False
         end_turn(session)
