@@ -21,14 +21,14 @@ from torqued.server.loop.records import LOOP, SHARED
 from torqued.server.loop.rehearsal import StandIn, rehearse_in_time, unused_stand_in
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import OPEN
-from torqued.server.loop.syscalls import now, processor_time, sleep_until
+from torqued.server.loop.syscalls import FOREVER, now, processor_time, sleep_until
 from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
 #: and the newest wins.
 MOST_PER_PERIOD = 8
-#: ns between looks whether the session has ended.
-LOOK = 20_000_000
+#: ns before a rehearsal that a thread sleeps at the most. States that are further apart have none.
+LONGEST_SLEEP = 20_000_000
 #: A step of time is at least such a part of a period, and at most so many periods.
 SHORTEST_STEP, LONGEST_STEP = 10, 4
 
@@ -72,9 +72,9 @@ def answer_arrivals(handle, shared, own):
         if states_written(session) == session.page_taken:
             if answered:
                 answered = False
-                rehearse_in_time(handle, main.serve, mine, session, own.stand_in, LOOK)
+                rehearse_in_time(handle, main.serve, mine, session, own.stand_in, LONGEST_SLEEP)
             else:
-                wait_for_state(session, LOOK, mine.clock)
+                wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
             # The budget is for answers, not for rehearsals or the time that was spent watching. To
             # ask takes half a microsecond, for which a state should not have to wait.
             if states_written(session) == session.page_taken or session.spin > 0:

@@ -27,7 +27,7 @@ from torqued.kernels.primitives.atomics import (
     store_word,
 )
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.syscalls import give_way, now, sleep_on, wake_sleeper
+from torqued.server.loop.syscalls import FOREVER, give_way, now, sleep_on, wake_sleeper
 
 #: What became of a look for a state: there is none, it is in the buffer, or it is no whole frame.
 NOTHING, WHOLE, TORN = 0, 1, 2
@@ -99,16 +99,18 @@ def put_into_page(session):
 
 @kernel
 def wait_for_state(session, longest, clock):
-    """Until the client has written another state, or `longest` ns are over; may return early.
+    """Until the client has written another state, or `longest` ns are over (FOREVER: until then);
+    may return early.
 
     A session that spins sleeps until shortly before its next state is due and then watches for it,
     as long as it says, before it sleeps again.
     """
     if session.spin > 0:
         early = session.due - session.spin // 2 - now(clock) if session.interval > 0 else 0
+        too_long = longest != FOREVER and early > longest
         if early > 0:
-            sleep_for_state(session, min(early, longest), clock)
-        if early > longest:
+            sleep_for_state(session, longest if too_long else early, clock)
+        if too_long:
             return
         watch_for_state(session, clock)
     if states_written(session) == session.page_taken:
@@ -128,7 +130,7 @@ def watch_for_state(session, clock):
 
 @kernel
 def sleep_for_state(session, longest, clock):
-    """Sleep until the client wakes us, `longest` ns at the most."""
+    """Sleep until the client wakes us, `longest` ns at the most, or FOREVER."""
     sleeps = session.page + np.uint64(DAEMON_SLEEPS)
     store_word(sleeps, np.uint32(1))
     fence()  # either the client sees this, or we see its state

@@ -66,6 +66,8 @@ CLOCK_THREAD_CPUTIME = 3
 TIMER_ABSTIME = 1
 DONTWAIT, SNDMORE, RCVMORE = 1, 2, 13
 SECOND = 1_000_000_000
+#: For `sleep_on`.
+FOREVER = 0
 #: On a machine without such a number there are no sessions in shared memory.
 FUTEX_CALL = SYSTEM_CALLS.get(os.uname().machine, -1)
 
@@ -139,8 +141,12 @@ def wake_sleeper(address):
 
 @kernel
 def sleep_on(address, expected, nanoseconds, clock):
-    """Sleep while the word at an address is `expected`, so long at most; may return early."""
+    """Sleep while the word at an address is `expected`, so long at most; may return early.
+
+    FOREVER: without a timer, which takes up to a microsecond to set and to take back.
+    """
     clock[0] = nanoseconds // SECOND
     clock[1] = nanoseconds % SECOND
-    limit, nobody = pointer(clock.ctypes.data), pointer(np.uint64(0))
+    limited = np.uint64(clock.ctypes.data) if nanoseconds != FOREVER else np.uint64(0)
+    limit, nobody = pointer(limited), pointer(np.uint64(0))
     _syscall(FUTEX_CALL, pointer(address), FUTEX_WAIT, np.int64(expected), limit, nobody, 0)

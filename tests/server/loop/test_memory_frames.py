@@ -9,7 +9,7 @@ from eventually import eventually
 from numba import njit
 
 from torqued.client import futex
-from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
+from torqued.client.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
 from torqued.server.loop.memory_frames import (
     NOTHING,
@@ -20,7 +20,7 @@ from torqued.server.loop.memory_frames import (
     wait_for_state,
 )
 from torqued.server.loop.records import SESSION
-from torqued.server.loop.syscalls import wake_sleeper
+from torqued.server.loop.syscalls import FOREVER, wake_sleeper
 from torqued.server.loop.turns import OF_ARRIVALS, OF_LOOP, end_turn, has_turn
 
 WORDS = 200
@@ -228,6 +228,26 @@ def test_state_is_watched_for_once_it_is_due_and_slept_for_before(side):
     wait(side.records, HOUR // 3600, clock)
     assert record.spun >= SPIN
     assert time.monotonic_ns() >= record.due - SPIN // 2
+
+
+def test_sleep_without_an_end_ends_with_a_state_or_a_wake_up(side):
+    def sleeper():
+        return threading.Thread(
+            target=wait, args=(side.records, FOREVER, np.zeros(2, np.int64)), daemon=True
+        )
+
+    wait(side.records, SHORT, np.zeros(2, np.int64))  # compiled
+    for spin in (0, SPIN):
+        side.records[0].spin = spin
+        thread = sleeper()
+        thread.start()
+        eventually(lambda: side.words[DAEMON_SLEEPS // 4])
+        assert thread.is_alive()
+        eventually(lambda: wake(np.uint64(side.page.ctypes.data + STATES)))
+        thread.join(60.0)
+        assert not thread.is_alive()
+    side.write_state(1, 7)
+    sleeper().run()  # returns at once
 
 
 def test_who_does_not_spin_never_watches(side):
