@@ -93,7 +93,10 @@ def put_into_page(session):
     store_word(session.page + np.uint64(OUTPUTS), np.uint32(count))
     session.page_sent = count
     fence()  # either we see that the client sleeps, or it sees this frame before it does
-    if load_word(session.page + np.uint64(CLIENT_SLEEPS)) != 0:
+    if load_word(session.page + np.uint64(CLIENT_SLEEPS)) == 0:
+        session.page_woken = 0
+    else:
+        session.page_woken += 1
         wake_sleeper(session.page + np.uint64(OUTPUTS))
 
 

@@ -73,6 +73,7 @@ SESSION = np.dtype(
         ("page_output_slot", "i8"),
         ("page_taken", "i8"),  # count of states when they were last looked at
         ("page_sent", "i8"),  # outputs written so far
+        ("page_woken", "i8"),  # of these, one after the other, for which the client had to be woken
         # states that are answered as they arrive, by a thread of the session's own; arrivals.py
         ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
         ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody

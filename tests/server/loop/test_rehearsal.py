@@ -245,6 +245,23 @@ def test_rehearsal_is_omitted_where_its_time_is_over_or_too_far_away(arm):
     assert session.rehearse_in_time(due=HOUR, longest=MINUTE) == 0
 
 
+def test_one_rehearsal_in_four_is_left_out_for_a_client_on_another_processor(arm):
+    session = Timed(arm)
+    record, sleeps = session.record, session.page.view(np.uint32)
+    held = []
+    for number in range(2, 12):
+        sleeps[CLIENT_SLEEPS // 4] = number < 10  # then they are together again
+        session.step(number)
+        assert record.page_woken == (number - 1 if number < 10 else 0)
+        before = int(record.rehearsals)
+        if record.page_woken in (3, 7):
+            assert session.rehearse_in_time() == before
+            held.append(number)
+        else:
+            eventually(lambda before=before: session.rehearse_in_time() == before + 1)
+    assert held == [4, 8]
+
+
 def test_rehearsals_that_take_too_long_are_tried_again_much_later(arm):
     session = Timed(arm)
     record = session.record
