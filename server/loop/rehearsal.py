@@ -41,7 +41,7 @@ MARGIN, SPREADS = 20_000, 3
 #: what was fetched so long before is gone again.
 LONGEST = 8
 #: A client that sleeps when it is answered runs on another processor. Then one rehearsal in so many
-#: is left out: from a virtual processor that has been idle for long, which a rehearsal prevents, the
+#: is left out: from a virtual processor that was idle for long, which a rehearsal prevents, the
 #: system moves this thread to the client's own, where neither waits for a processor to wake up.
 LEFT_OUT = 4
 #: Rehearsals that their duration is averaged over; and how slowly it is forgotten while they take
