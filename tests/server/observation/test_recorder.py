@@ -154,9 +154,9 @@ def test_full_disk_stops_the_recording_with_an_alarm_and_not_the_loop(client, re
     def small():
         resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, 150_000))
 
-    process = recorder(preexec_fn=small)
     neutral = client.hello().neutral
-    with client.session("gravity") as session:
+    with client.session("gravity") as session:  # open before ticks of the loop fill the disk
+        process = recorder(preexec_fn=small)
         eventually(
             lambda: (session.step(neutral, np.zeros(N)), process.poll() is not None)[1], pause=0
         )
