@@ -114,7 +114,9 @@ def test_record_tells_losses_by_the_numbers_of_ticks(short):
     figure = short("record").json["record"]
     assert figure["lost"] == figure["gaps"]  # none, where the machine gives the recorder time
     assert figure["recorded"] >= MOST_SESSIONS * figure["ticks"] - figure["lost"] > 0
-    assert figure["sent"] > 0 and figure["share"] > 0.0 and figure["megabytes"] > 0.0
+    assert figure["sent"] > 0 and figure["megabytes"] > 0.0
+    # Processor time comes in hundredths of a second, of which a busy machine may give none.
+    assert figure["share"] >= 0.0
     assert figure["compute_us"][0] <= figure["compute_us"][1]
 
 
