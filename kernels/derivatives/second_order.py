@@ -40,7 +40,7 @@ from torqued.kernels.primitives.spatial import (
     linear,
     scale,
 )
-from torqued.kernels.primitives.tuples import load6, load10, load12
+from torqued.kernels.primitives.tuples import add12, load6, load10, load12
 from torqued.kernels.primitives.workspace import block_of, lane_of, open_work
 
 
@@ -66,24 +66,6 @@ def carried_factor(B, S):
         moved[0],
         moved[1],
         moved[2],
-    )
-
-
-@kernel
-def add12(a, b):
-    return (
-        a[0] + b[0],
-        a[1] + b[1],
-        a[2] + b[2],
-        a[3] + b[3],
-        a[4] + b[4],
-        a[5] + b[5],
-        a[6] + b[6],
-        a[7] + b[7],
-        a[8] + b[8],
-        a[9] + b[9],
-        a[10] + b[10],
-        a[11] + b[11],
     )
 
 

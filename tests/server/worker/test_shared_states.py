@@ -15,7 +15,6 @@ from eventually import PATIENCE, eventually
 
 from torqued.client import codec, errors, shared_states
 from torqued.client.shared_states import PREFIX, StatesFile
-from torqued.kernels import Robot
 
 pytestmark = pytest.mark.slow
 
@@ -32,18 +31,6 @@ def daemon(tmp_path_factory):
     yield process
     process.stop()
     assert process.files() == []
-
-
-@pytest.fixture(scope="module")
-def robot():
-    return Robot.family("chain", NV)
-
-
-@pytest.fixture(scope="module")
-def states(robot):
-    rng = np.random.default_rng(5)
-    pairs = [robot.random_state(rng) for _ in range(200)]
-    return np.array([q for q, _ in pairs]), np.array([v for _, v in pairs])
 
 
 @contextlib.contextmanager

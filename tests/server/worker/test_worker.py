@@ -50,18 +50,6 @@ def fresh(tmp_path_factory):
     yield from started(tmp_path_factory.mktemp("sockets"))
 
 
-@pytest.fixture(scope="module")
-def robot():
-    return Robot.family("chain", NV)
-
-
-@pytest.fixture(scope="module")
-def states(robot):
-    rng = np.random.default_rng(5)
-    pairs = [robot.random_state(rng) for _ in range(200)]
-    return np.array([q for q, _ in pairs]), np.array([v for _, v in pairs])
-
-
 class Asking:
     """A batch that is under way in a thread of its own."""
 
