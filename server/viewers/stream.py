@@ -19,6 +19,10 @@ from torqued.server.viewers.following import since_1970
 
 #: Messages that wait for a subscriber; those after them are dropped.
 QUEUE = 1000
+#: ms that messages have to leave at the end. Not 0: libzmq 4.3.5 aborts the process where it is
+#: told to drop the rest of a message of several frames and its subscriber leaves in that moment
+#: (errno_assert in `clean_pipes` of its session_base.cpp).
+LINGER = 200
 #: Times of a tick, ns, that are sent as µs.
 TIMES = ("age", "compute")
 
@@ -35,7 +39,7 @@ class Stream:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.XPUB)  # a PUB that tells what is asked for
         self._socket.sndhwm = QUEUE
-        self._socket.linger = 0
+        self._socket.linger = LINGER  # before `bind`: listeners keep what they begin with
         self._socket.bind(endpoint)
         self.endpoint = bytes(self._socket.getsockopt(zmq.LAST_ENDPOINT)).rstrip(b"\0").decode()
 

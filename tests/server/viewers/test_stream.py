@@ -1,5 +1,9 @@
 """`torqued stream` packs what somebody listens to, and nothing else."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import msgpack
@@ -13,6 +17,30 @@ from torqued.server.observation.reader import Batch
 from torqued.server.observation.records import session_info
 from torqued.server.viewers.stream import Stream
 
+#: Ends a stream while its subscribers leave, with messages under way to each.
+ENDS_AS_ALL_LEAVE = """
+import zmq
+from test_stream import Ticks, reader_of_two_sessions
+from torqued.server.viewers.stream import Stream
+
+for _ in range(50):
+    reader = reader_of_two_sessions()
+    stream, ticks = Stream(reader, "tcp://127.0.0.1:*", 1000.0), Ticks(reader)
+    with zmq.Context() as context:
+        subscribers = [context.socket(zmq.SUB) for _ in range(10)]
+        for socket in subscribers:
+            socket.linger = 0
+            socket.connect(stream.endpoint)
+            socket.subscribe(b"")
+        while not all(socket.poll(0) for socket in subscribers):
+            stream.publish(ticks())
+        for _ in range(500):
+            stream.publish(ticks())
+        for socket in subscribers:
+            socket.close()
+        stream.close()
+"""
+
 
 def info(number, law):
     part = {"name": "tau", "shape": [2], "offset": TICK_HEAD.itemsize, "unit": "N m"}
@@ -25,11 +53,15 @@ def info(number, law):
     )
 
 
-@pytest.fixture
-def reader():
+def reader_of_two_sessions():
     sessions = {1: info(1, "pd"), 2: info(2, "gravity")}
     robot = {"joints": ["a", "b"], "base": "fixed", "nq": 2, "nv": 2}
     return SimpleNamespace(name="arm", sessions=sessions, robot=robot)
+
+
+@pytest.fixture
+def reader():
+    return reader_of_two_sessions()
 
 
 @pytest.fixture
@@ -83,3 +115,15 @@ def test_only_topics_that_were_asked_for_are_packed_and_only_while_they_are(stre
             socket.unsubscribe(b"")
             eventually(lambda: publish() == 1)
         eventually(lambda: publish() == 0)
+
+
+def test_stream_ends_in_order_while_its_subscribers_leave():
+    """libzmq aborted the process where it was to drop the rest of a message just then."""
+    ended = subprocess.run(
+        [sys.executable, "-c", ENDS_AS_ALL_LEAVE],
+        cwd=Path(__file__).parent,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
