@@ -16,6 +16,9 @@ import termios
 from collections.abc import Container
 from contextlib import suppress
 
+#: SO_LINGER: what is closed ends at once.
+RESET = struct.pack("ii", 1, 0)
+
 #: Where a socket listens: a file, or a port.
 Address = str | int
 
@@ -48,8 +51,13 @@ class Connection:
         self.busy += waiting > 0
 
     def cut(self) -> None:
-        """End it: libzmq reads an end of file, and drops what is unfinished."""
+        """End it: libzmq reads an end of file, and drops what is unfinished.
+
+        Over TCP a peer that waits to send more would hear of it after a minute: a window that is
+        shut is not opened for who reads no more. So its end is a reset.
+        """
         with suppress(OSError):  # its peer was faster
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:

@@ -3,6 +3,7 @@
 import socket as plain
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -151,6 +152,25 @@ def test_connections_are_found_by_where_they_were_accepted_and_end_when_cut(fami
         accepted.close()
 
 
+def test_peer_that_waits_to_send_hears_at_once_that_it_was_cut():
+    with plain.create_server(("127.0.0.1", 0)) as listening:
+        peer = plain.create_connection(listening.getsockname())
+        accepted, _ = listening.accept()
+        with peer:
+            peer.setblocking(False)
+            with suppress(BlockingIOError):
+                while True:
+                    peer.send(bytes(MIB))
+            (found,) = connections({address_of(listening)})
+            found.cut()
+            found.close()
+            with accepted:
+                while accepted.recv(MIB):
+                    pass
+            # By itself it would hear of it when the system forgets the connection, after a minute.
+            eventually(lambda: peer.getsockopt(plain.SOL_SOCKET, plain.SO_ERROR), patience=20.0)
+
+
 #: MiB that connections may make the daemon hold, and that a client sends without an end.
 BOUND, SENT = 64, 300
 #: MiB beyond the bound that may come in until the watch has looked, and the daemon's own.
@@ -172,22 +192,20 @@ def flood(daemon, address, size, beside):
     `beside` is called in between; how many connections were cut.
     """
     part = zmtp.frame(bytes(size), zmtp.MORE)
-    sent = since = cut = 0
-    peer = zmtp.connect(address)
+    sent = cut = 0
     while sent < SENT * MIB:
-        try:
-            peer.sendall(part)
-        except (BrokenPipeError, ConnectionResetError):
-            cut += 1
-            peer.close()
-            peer = zmtp.connect(address)
-        sent += len(part)
-        since += len(part)
-        if since >= STEP:
-            since = 0
-            beside()
-            time.sleep(2 * memory_watch.LOOK)
-    peer.close()
+        since = 0
+        with zmtp.connect(address) as peer, suppress(BrokenPipeError, ConnectionResetError):
+            while sent < SENT * MIB:
+                sent += len(part)
+                since += len(part)
+                peer.sendall(part)
+                if since >= STEP:
+                    since = 0
+                    beside()
+                    time.sleep(2 * memory_watch.LOOK)
+            return cut
+        cut += 1
     return cut
 
 
