@@ -6,8 +6,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from torqued.kernels.primitives.system_calls import now, sleep_until
 from torqued.server.loop.records import BINS, BINS_PER_OCTAVE
-from torqued.server.loop.syscalls import now, sleep_until
 
 
 @njit(nogil=True)

@@ -21,7 +21,7 @@ from torqued.benchmarks.processes import NotStarted
 from torqued.client import futex
 from torqued.client.memory_page import address_of
 from torqued.kernels.primitives.atomics import load_word, store_word
-from torqued.server.loop.syscalls import sleep_on, wake_sleeper
+from torqued.kernels.primitives.system_calls import sleep_on, wake_sleeper
 
 ASKED, ANSWERED = 64, 128  # bytes
 SIZE = 4096

@@ -12,8 +12,8 @@ import functools
 import os
 import threading
 
-from torqued.client.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.common.errors import TorquedError
+from torqued.common.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 
 EVERYBODY = 0x7FFFFFFF
 

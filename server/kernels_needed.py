@@ -36,7 +36,13 @@ NEEDED = (
 )
 
 #: What follows first.
-SOON = ("answer_arrivals", "evaluate_once", "observe", *(law.entry for law in LAWS.values()))
+SOON = (
+    "answer_arrivals",
+    "prompt_rehearsals",
+    "evaluate_once",
+    "observe",
+    *(law.entry for law in LAWS.values()),
+)
 
 
 def needed(laws: Iterable[str] = ()) -> list[str]:

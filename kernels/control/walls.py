@@ -247,13 +247,14 @@ def hold_walls(work, control, sizes, data, dt):
     count = near = near_joints(control, sizes, data, v, dt)
     if count == 0 and len(data.planes) == 0:
         return 0
-    expand_state(sizes, data)
-    place(work, data.q_free)
+    # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
+    exact = sizes.springs > 0 or (sizes.unactuated == 0 and sizes.nv == sizes.nv_free)
+    if exact or len(data.planes) > 0:
+        expand_state(sizes, data)
+        place(work, data.q_free)
     count = near_planes(work, control, sizes, data, count)
     if count == 0:
         return 0
-    # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
-    exact = sizes.springs > 0 or (sizes.unactuated == 0 and sizes.nv == sizes.nv_free)
     a = data.rows[7]
     a[:] = 0.0
     if exact:

@@ -30,6 +30,7 @@ from torqued.kernels.primitives.spatial import (
     linear,
     rotate,
     rotate_back,
+    subtract6,
 )
 from torqued.kernels.primitives.tuples import accumulate6, load3, load6, load9, store6
 from torqued.kernels.primitives.workspace import open_work
@@ -57,14 +58,28 @@ def carry_reference(work, w, a):
 
 @kernel
 def tracking_forces(work):
-    """f_i of every body; needs carry_reference."""
+    """f_i of every body; needs carry_reference. Returns sᵀ M s of s = v − w, rotors left out."""
+    total = 0.0
     for i in range(len(work.bodies)):
         state = work.states[i]
         inertia = world_inertia(work.bodies[i], state)
-        store6(
-            state.f,
-            tracking_force(inertia, load6(state.v), load6(work.auxiliary[i].w), load6(state.a)),
-        )
+        v, W = load6(state.v), load6(work.auxiliary[i].w)
+        store6(state.f, tracking_force(inertia, v, W, load6(state.a)))
+        s = subtract6(v, W)
+        total += dot6(s, inertia_times(inertia, s))
+    return total
+
+
+@kernel
+def rotors_motion(work, v, w):
+    """What rotors add to sᵀ M s of s = v − w."""
+    total = 0.0
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        for k in range(body.columns):
+            s = v[body.column + k] - w[body.column + k]
+            total += body.armature[k] * s * s
+    return total
 
 
 @kernel

@@ -52,19 +52,24 @@ class Declared:
     """One line of a declaration."""
 
     dtype: np.dtype[Any]
-    dims: tuple[int | str, ...]  # lengths, or names of sizes
+    dims: tuple[int | str | None, ...]  # lengths, or names of sizes, or ANY
     optional: bool = False
 
-    def is_constant(self, dim: int | str) -> bool:
+    def is_constant(self, dim: int | str | None) -> bool:
         """Whether compiled code may take a length for known."""
         return isinstance(dim, int) and not self.optional
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
-        return tuple(sizes[dim] if isinstance(dim, str) else dim for dim in self.dims)
+        """What there has to be; a length that can be any is 0 until an array is given."""
+        return tuple(sizes[dim] if isinstance(dim, str) else dim or 0 for dim in self.dims)
 
 
-def array(dtype: Any, *dims: int | str, optional: bool = False) -> Any:
-    """Declares an array by the type of its elements and its lengths: numbers or names of sizes.
+#: A length of arrays that exist already (`Layout.lead_to`).
+ANY = None
+
+
+def array(dtype: Any, *dims: int | str | None, optional: bool = False) -> Any:
+    """Declares an array by the type of its elements and its lengths: numbers, names of sizes, ANY.
 
     An optional one may be absent: then all of its lengths are 0.
     """
@@ -101,15 +106,18 @@ class Layout(Generic[ArraysT, SizesT]):
         sizes: type[SizesT],
         element: Callable[[np.dtype[Any]], Any] = from_dtype,
         at_once: bool = False,
+        apart: int = 0,
     ) -> None:
         """`element` tells what compiled code takes the elements of an array for.
 
         `at_once`: compiled code has all arrays in a tuple from the beginning, in registers as far
         as there are some. Else it has a view that opens each where it is named: what takes a tenth
         of a microsecond longer to run, and much less to compile where there are many.
+
+        `apart`: bytes behind the arrays that nothing else is in.
         """
         self._arrays, self._sizes, self._element = arrays, sizes, element
-        self._at_once = at_once
+        self._at_once, self._apart = at_once, apart
         self.declared: dict[str, Declared] = _declarations(arrays, _fields(sizes))
         #: The word that holds an array's address; those after it hold its lengths.
         self._words: dict[str, int] = {}
@@ -158,13 +166,24 @@ class Layout(Generic[ArraysT, SizesT]):
             head[word : word + 1 + value.ndim] = (value.ctypes.data, *value.shape)
         return Memory(head, self._arrays(**found), sizes)
 
+    def lead_to(self, sizes: SizesT, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
+        """The words at whose address compiled code finds arrays that exist already; all others are
+        empty. Whoever calls promises their types, row by row, and keeps them and the words."""
+        head = [*sizes, *(0,) * (self._count - len(sizes))]
+        for name, value in arrays.items():
+            if value.size:
+                word, shape = self._words[name], value.shape
+                head[word] = value.__array_interface__["data"][0]
+                head[word + 1 : word + 1 + len(shape)] = shape
+        return np.array(head, np.int64)
+
     def _zeros(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[Any]]:
         """Zeroed arrays, one after the other, each at the beginning of a line."""
         starts, end = {}, 0
         for name, shape in shapes.items():
             starts[name] = end
             end += -(-_bytes(self.declared[name].dtype, shape) // LINE) * LINE
-        block = np.zeros(end + LINE, np.uint8)
+        block = np.zeros(end + LINE + self._apart, np.uint8)
         first = -block.ctypes.data % LINE
         views = {}
         for name, shape in shapes.items():

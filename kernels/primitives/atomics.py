@@ -59,13 +59,19 @@ def fence(typing: Any) -> Any:
     return types.void(), generate
 
 
-@intrinsic
-def swap_long(typing: Any, address: Any, expected: Any, wanted: Any) -> Any:
-    """Store `wanted` where `expected` is found, in one step; what was found."""
+def _swapper(width: Any, kind: Any) -> Any:
+    @intrinsic
+    def swap(typing: Any, address: Any, expected: Any, wanted: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            place = builder.inttoptr(args[0], width.as_pointer())
+            found = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
+            return builder.extract_value(found, 0)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        place = builder.inttoptr(args[0], _LONG.as_pointer())
-        found = builder.cmpxchg(place, args[1], args[2], "seq_cst", "seq_cst")
-        return builder.extract_value(found, 0)
+        return kind(address, kind, kind), generate
 
-    return types.uint64(address, types.uint64, types.uint64), generate
+    return swap
+
+
+#: swap(address, expected, wanted): store `wanted` where `expected` is found, in one step; gives
+#: what was found.
+swap_word, swap_long = _swapper(_WORD, types.uint32), _swapper(_LONG, types.uint64)

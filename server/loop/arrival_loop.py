@@ -15,20 +15,29 @@ from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.system_calls import (
+    FOREVER,
+    now,
+    processor_here,
+    processor_time,
+    sleep_until,
+)
 from torqued.server.loop.expected_states import expect_next
-from torqued.server.loop.memory_frames import states_written, wait_for_state
+from torqued.server.loop.memory_frames import sleep_for_state, states_written, wait_for_state
 from torqued.server.loop.records import LOOP, SHARED
-from torqued.server.loop.rehearsal import StandIn, rehearse_in_time, unused_stand_in
+from torqued.server.loop.rehearsal import (
+    StandIn,
+    expects_rehearsal,
+    rehearse_if_due,
+    unused_stand_in,
+)
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import OPEN
-from torqued.server.loop.syscalls import FOREVER, now, processor_time, sleep_until
 from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
 #: and the newest wins.
 MOST_PER_PERIOD = 8
-#: ns before a rehearsal that a thread sleeps at the most. States that are further apart have none.
-LONGEST_SLEEP = 20_000_000
 #: A step of time is at least such a part of a period, and at most so many periods.
 SHORTEST_STEP, LONGEST_STEP = 10, 4
 
@@ -70,9 +79,11 @@ def answer_arrivals(handle, shared, own):
     noted = False  # this thread's processor time, since the last answer
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
-            if answered:
-                answered = False
-                rehearse_in_time(handle, main.serve, mine, session, own.stand_in, LONGEST_SLEEP)
+            if answered and expects_rehearsal(session):
+                sleep_for_state(session, FOREVER, mine.clock)  # or until the prompt
+                if states_written(session) != session.page_taken:
+                    continue
+                answered = not rehearse_if_due(handle, main.serve, mine, session, own.stand_in)
             else:
                 wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
             # The budget is for answers, not for rehearsals or the time that was spent watching. To
@@ -95,5 +106,6 @@ def answer_arrivals(handle, shared, own):
             call_session(main.serve, handle, mine, session)
             expect_next(session, mine.time, main.period * LONGEST_STEP)
             session.served = session.arrived = mine.time
+            session.processor = processor_here()
             answered, noted = True, False
         end_turn(session)

@@ -15,7 +15,7 @@ import numpy as np
 import zmq
 
 from torqued.kernels.compilation.numba_internals import ToolchainError
-from torqued.server.loop.syscalls import loaded_libzmq
+from torqued.server.loop.zeromq_calls import loaded_libzmq
 from torqued.server.requests.fast_path_loop import POLL_ITEM
 
 FUNCTIONS = ("zmq_send", "zmq_recv", "zmq_poll", "zmq_getsockopt")

@@ -26,8 +26,8 @@ from torqued.kernels.primitives.atomics import (
     store_long,
     store_word,
 )
+from torqued.kernels.primitives.system_calls import FOREVER, give_way, now, sleep_on, wake_sleeper
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.syscalls import FOREVER, give_way, now, sleep_on, wake_sleeper
 
 #: What became of a look for a state: there is none, it is in the buffer, or it is no whole frame.
 NOTHING, WHOLE, TORN = 0, 1, 2
@@ -93,10 +93,7 @@ def put_into_page(session):
     store_word(session.page + np.uint64(OUTPUTS), np.uint32(count))
     session.page_sent = count
     fence()  # either we see that the client sleeps, or it sees this frame before it does
-    if load_word(session.page + np.uint64(CLIENT_SLEEPS)) == 0:
-        session.page_woken = 0
-    else:
-        session.page_woken += 1
+    if load_word(session.page + np.uint64(CLIENT_SLEEPS)) != 0:
         wake_sleeper(session.page + np.uint64(OUTPUTS))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from torqued.common.status import status_names
 from torqued.kernels import InputError
 from torqued.kernels.input_checks import mapping, number, numbers
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
+from torqued.server.loop.between_ticks import between_ticks
 from torqued.server.loop.move_time import least_seconds
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
 from torqued.server.loop.session import Session
@@ -33,6 +34,15 @@ DEFAULT_LEASE, LEAST_LEASE, LONGEST_LEASE = 1.0, 0.05, 3600.0
 LONGEST_MOVE = 3600.0
 #: By how much longer than the least time a movement is where none is asked for.
 EASE = 1.1
+
+
+class Glimpse(NamedTuple):
+    """What a session has, copied."""
+
+    session: Any  # SESSION
+    control: Any  # CONTROL
+    state: np.ndarray  # q, v and the references in effect
+    command: np.ndarray  # the references that are commanded, NaN where none is
 
 
 class Orders:
@@ -130,32 +140,38 @@ class Orders:
         return {"session": session.number, **self._state(session)}
 
     def mode(self, session: Session) -> str:
-        """What a session is doing, in a word."""
-        record, control = self._record(session), session.controller.record[0]
-        if record.sequence < 0:
+        """What a session is doing, in a word; for statistics, which never wait for a tick."""
+        return self._mode(self._read(session))
+
+    def _mode(self, seen: Glimpse) -> str:
+        if seen.session.sequence < 0:
             return "waiting"
-        if record.fallen:
+        if seen.session.fallen:
             return "stopped" if self.servo.shared.loop["stopped"][0] else "fallback"
-        if control.move_seconds > 0.0:
+        if seen.control.move_seconds > 0.0:
             return "moving"
-        commanded = bool(np.isfinite(session.controller.data.command).any())
-        return "following" if commanded else "holding"
+        return "following" if np.isfinite(seen.command).any() else "holding"
+
+    def _read(self, session: Session) -> Glimpse:
+        control, data = session.controller.record[0], session.controller.data
+        record = self._record(session)
+        return Glimpse(record.copy(), control.copy(), data.state.copy(), data.command.copy())
 
     def _state(self, session: Session) -> dict[str, Any]:
-        controller, record = session.controller, self._record(session)
-        robot, state = controller.robot, controller.data.state.copy()
-        left = float(controller.record[0].move_seconds - controller.record[0].move_time)
-        references, at = {}, controller.first_reference
+        seen = between_ticks(self._record(session), lambda: self._read(session))
+        controller = session.controller
+        robot, references, at = controller.robot, {}, controller.first_reference
         for name, value in controller.references.items():
-            references[name] = state[at : at + value.size].reshape(value.shape)
+            references[name] = seen.state[at : at + value.size].reshape(value.shape)
             at += value.size
+        left = float(seen.control.move_seconds - seen.control.move_time)
         return {
             "law": controller.name,
-            "mode": self.mode(session),
-            "q": state[: robot.nq],
-            "v": state[robot.nq : robot.nq + robot.nv],
+            "mode": self._mode(seen),
+            "q": seen.state[: robot.nq],
+            "v": seen.state[robot.nq : robot.nq + robot.nv],
             "references": references,
-            "status": status_names(int(record.status)),
+            "status": status_names(int(seen.session.status)),
             "remaining": max(0.0, left),
             "commander": session.commander.name if session.commander else "",
         }

@@ -11,9 +11,10 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+import threading
 
 #: prctl(2)
-PR_SET_TIMERSLACK = 29
+PR_SET_NAME, PR_SET_TIMERSLACK = 15, 29
 #: Number of sched_setattr(2), by machine.
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
 #: ns: the shortest slice that there is.
@@ -22,6 +23,11 @@ SLICE = 100_000
 _ATTRIBUTES = struct.Struct("<IIQiIQQQ")
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+def name_thread() -> None:
+    """Show the calling thread in `top -H` by its name, which Python 3.11 keeps to itself."""
+    _libc.prctl(PR_SET_NAME, threading.current_thread().name.encode()[:15], 0, 0, 0)
 
 
 def exact_timers() -> None:

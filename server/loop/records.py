@@ -51,6 +51,7 @@ SESSION = np.dtype(
     [
         ("state", "i8"),  # FREE … CLOSED
         ("number", "i8"),  # how clients name it
+        ("changes", "i8"),  # beginnings and ends of ticks: odd within one; between_ticks.py
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
         # the connection
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
@@ -73,13 +74,13 @@ SESSION = np.dtype(
         ("page_output_slot", "i8"),
         ("page_taken", "i8"),  # count of states when they were last looked at
         ("page_sent", "i8"),  # outputs written so far
-        ("page_woken", "i8"),  # of these, one after the other, for which the client had to be woken
         # states that are answered as they arrive, by a thread of the session's own; arrivals.py
         ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
         ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody
         ("ring", "u8"),  # address of a ring of its own, which belongs to who has the turn; 0: none
         ("served", "i8"),  # ns, when it was last served, by whomever
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
+        ("processor", "i8"),  # where that was
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
         # when the next state is due; expected_states.py

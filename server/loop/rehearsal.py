@@ -2,10 +2,10 @@
 
 A thread that has slept for a millisecond finds none of its code and data in the processor's caches
 and computes two to three times as long as in a loop. States come at a rate, so the thread that
-answers them wakes up a little earlier and does then what it will do: the same compiled function, on
-a copy of all that the session has (stand_in.py), with the newest state once more. That fetches code
-and data, the session's own by copying them. Nothing of it reaches the session, its client or its
-ring: all addresses in the stand-in lead to memory of its own.
+answers them is woken a little earlier (prompts.py) and does then what it will do: the same compiled
+function, on a copy of all that the session has (stand_in.py), with the newest state once more. That
+fetches code and data, the session's own by copying them. Nothing of it reaches the session, its
+client or its ring: all addresses in the stand-in lead to memory of its own.
 """
 
 from __future__ import annotations
@@ -21,32 +21,26 @@ from torqued.client.page_layout import COUNT_MASK, LOCK_BYTES, STATES
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.records import CONTROL
 from torqued.kernels.primitives.atomics import store_long, store_word
+from torqued.kernels.primitives.system_calls import now, processor_time
 from torqued.kernels.primitives.workspace import pointer
-from torqued.server.loop.memory_frames import (
-    copy_frame,
-    sleep_for_state,
-    slot_of,
-    states_written,
-)
+from torqued.server.loop.memory_frames import copy_frame, slot_of
 from torqued.server.loop.records import LOOP, SESSION
 from torqued.server.loop.session_call import call_session
-from torqued.server.loop.session_states import OPEN
-from torqued.server.loop.syscalls import now, processor_time
 
 #: ns from the end of a rehearsal to the time when the state is due, and how many times its usual
-#: distance from then on top of it: most states come after the rehearsal, and not long after.
-MARGIN, SPREADS = 20_000, 3
+#: distance from then on top of it: most states come after the rehearsal, and not long after. Linux
+#: lets ordinary threads sleep for 50 µs longer than they ask for, or until any timer of their
+#: processor expires: a prompt in that time would wake the client as well, into the rehearsal.
+MARGIN, SPREADS = 100_000, 3
 #: Part of the interval between states that rehearsals may take, with the time that it takes to wake
 #: up for them. A law that takes longer gains little by them. And the most that is added to MARGIN:
 #: what was fetched so long before is gone again.
 LONGEST = 8
-#: A client that sleeps when it is answered runs on another processor. Then one rehearsal in so many
-#: is left out: from a virtual processor that was idle for long, which a rehearsal prevents, the
-#: system moves this thread to the client's own, where neither waits for a processor to wake up.
-LEFT_OUT = 4
-#: Rehearsals that their duration is averaged over; and how slowly it is forgotten while they take
-#: too long to be held.
-SMOOTHING, FORGETTING = 8, 64
+#: ns between states for which rehearsals are of use: of those that are closer, each is one for the
+#: next. And by how much one may begin too early.
+SHORTEST_INTERVAL, LONGEST_INTERVAL, EARLY = 3 * MARGIN, 20_000_000, 10_000
+#: Rehearsals that their duration is averaged over.
+SMOOTHING = 8
 
 
 class StandIn(NamedTuple):
@@ -67,30 +61,12 @@ def unused_stand_in() -> StandIn:
 
 
 @kernel
-def rehearse_in_time(handle, serve, mine, session, stand_in, longest):
-    """Sleep until a rehearsal is due, `longest` ns at the most, and hold it.
-
-    It is omitted where a state comes before, or where too little is known of when states come.
-    """
-    begin = beginning(session)
-    early = begin - now(mine.clock)
-    if session.rehearses == 0 or session.interval == 0 or not 0 < early < longest:
-        return
-    if session.page_woken % LEFT_OUT == LEFT_OUT - 1:
-        return
-    if session.lag > session.interval // LONGEST:
-        session.lag -= session.lag // FORGETTING
-        return
-    sleep_for_state(session, early, mine.clock)
-    awake = now(mine.clock)
-    if awake < begin or session.state != OPEN or states_written(session) != session.page_taken:
-        return
-    rehearse(handle, serve, mine, session, stand_in)
-    end = now(mine.clock)
-    lag = min(end - begin, 2 * session.interval // LONGEST)  # the machine may have been elsewhere
-    session.lag += (lag - session.lag) // SMOOTHING
-    session.rehearsals += 1
-    session.rehearsed += end - awake
+def expects_rehearsal(session):
+    """Whether a rehearsal is to be held before the next state: where enough is known of when states
+    come, and it does not take too long."""
+    if session.rehearses == 0 or not SHORTEST_INTERVAL <= session.interval <= LONGEST_INTERVAL:
+        return False
+    return session.lag <= session.interval // LONGEST
 
 
 @kernel
@@ -98,6 +74,23 @@ def beginning(session):
     """ns, when a rehearsal has to begin to be over before the next state."""
     earlier = min(SPREADS * session.spread, session.interval // LONGEST)
     return session.due - earlier - MARGIN - session.lag
+
+
+@kernel
+def rehearse_if_due(handle, serve, mine, session, stand_in):
+    """Hold a rehearsal if it is time for one. Returns False where that is still to come."""
+    begin, awake = beginning(session), now(mine.clock)
+    if awake < begin - EARLY:
+        return False
+    end = awake
+    if awake < session.due - MARGIN // 2:  # else the state would find it going on
+        rehearse(handle, serve, mine, session, stand_in)
+        end = now(mine.clock)
+        session.rehearsals += 1
+        session.rehearsed += end - awake
+    lag = min(end - begin, 2 * session.interval // LONGEST)  # the machine may have been elsewhere
+    session.lag += (lag - session.lag) // SMOOTHING
+    return True
 
 
 @kernel

@@ -26,7 +26,7 @@ from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
-from torqued.server.loop.arrivals import ArrivalThread
+from torqued.server.loop.arrivals import ArrivalThreads
 from torqued.server.loop.budget import (
     PER_BYTE,
     check_budget,
@@ -40,6 +40,7 @@ from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen
 from torqued.server.loop.links import end_memory_link, fill_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
+from torqued.server.loop.promptness import name_thread
 from torqued.server.loop.records import MOST_SESSIONS
 from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
@@ -103,6 +104,7 @@ class Servo:
         workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
 
         def enter() -> None:
+            name_thread()
             self.granted = self.settings()
             self._asked.set()
             if first:  # from here on deadlines are a period apart
@@ -182,7 +184,9 @@ class Servo:
                 ring = self.observation.arrival_address(slot)
                 stand_in = StandInMemory(controller, trial, page.layout, rings=ring != 0)
                 model, realtime = self.robot.model, self.arrival_settings
-                arrivals = ArrivalThread(model, self.shared, slot, page, realtime, stand_in)
+                arrivals = ArrivalThreads(
+                    model, self.shared, slot, page, realtime, stand_in, link.rehearse
+                )
         else:
             socket = session_socket(self.context, len(receive))
             reached_by = caller.transport.bind_session(socket, number, caller)

@@ -17,9 +17,10 @@ from torqued.common.status import INVALID, NONFINITE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_STATES
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
+from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
-from torqued.server.loop.syscalls import has_more, now, receive
+from torqued.server.loop.zeromq_calls import has_more, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
 MOST_FRAMES = 64
@@ -154,14 +155,17 @@ def fault_of(values, data):
     A reference may be NaN as a whole: it is not given.
     """
     first = len(values) - len(data.command)
+    # Without a way out of the loops they are computed for several numbers at a time.
+    nothing, wrong = 0.0, False
     for k in range(first):
-        if not math.isfinite(values[k]):
-            return NONFINITE
+        nothing += 0.0 * values[k]  # NaN where one of them is infinite or NaN
     for k in range(len(data.command)):
-        x = values[first + k]
-        same = k > 0 and data.reference[k] == data.reference[k - 1]
-        if math.isinf(x) or (same and math.isnan(x) != math.isnan(values[first + k - 1])):
-            return NONFINITE
+        wrong |= math.isinf(values[first + k])
+    for k in range(1, len(data.command)):
+        differs = math.isnan(values[first + k]) != math.isnan(values[first + k - 1])
+        wrong |= differs & (data.reference[k] == data.reference[k - 1])
+    if wrong or nothing != 0.0:
+        return NONFINITE
     for k in range(len(data.quaternions)):
         i = HEAD - 1 + data.quaternions[k]
         size = values[i] ** 2 + values[i + 1] ** 2 + values[i + 2] ** 2 + values[i + 3] ** 2

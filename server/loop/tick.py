@@ -49,7 +49,9 @@ from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_
 from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.system_calls import now, processor_time, sleep_until
 from torqued.kernels.primitives.workspace import open_work, pointer
+from torqued.server.loop.between_ticks import begin_changes, end_changes
 from torqued.server.loop.memory_frames import put_into_page
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
 from torqued.server.loop.records import (
@@ -64,8 +66,8 @@ from torqued.server.loop.ring_writer import write_gains, write_load, write_loop,
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
 from torqued.server.loop.state_frames import age_of, newest_state
-from torqued.server.loop.syscalls import now, processor_time, send_to, sleep_until
 from torqued.server.loop.turns import OF_LOOP, end_turn, has_turn, wait_for_turn
+from torqued.server.loop.zeromq_calls import send_to
 
 #: Where the values of an output frame begin.
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
@@ -207,6 +209,7 @@ def serve_session(handle, loop_address, session_address):
     """One tick of one session; see session_call.py. Returns its status bits."""
     loop = carray(pointer(loop_address), 1, LOOP)[0]
     session = carray(pointer(session_address), 1, SESSION)[0]
+    begin_changes(session)
     control = control_of(session)
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = loop.period * 1e-9
@@ -264,6 +267,7 @@ def serve_session(handle, loop_address, session_address):
     write_tick(loop, session, control, data, status, usable, age, spent)
     if loop.on_arrival == 0:  # else it is noted once nobody waits; arrival_loop.py
         loop.processor = processor_time(loop.clock)
+    end_changes(session, session_address)
     return status
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.atomics import store_long, swap_long
-from torqued.server.loop.syscalls import now, sleep_until
+from torqued.kernels.primitives.system_calls import now, sleep_until
 
 NOBODYS, OF_LOOP, OF_ARRIVALS = 0, 1, 2
 #: ns between two tries of who has waited for a turn in vain: its owner has no processor just now.

@@ -24,9 +24,10 @@ from torqued.kernels.dynamics.quantity_arrays import quantities_at
 from torqued.kernels.dynamics.selected_quantities import fill_quantities
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.layout import FRAME, WORK
+from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.access.rate_limits import BUCKETS, client_number, take_token
-from torqued.server.loop.syscalls import now, receive
+from torqued.server.loop.zeromq_calls import receive
 from torqued.server.transport.framing import MOST_AT_ONCE
 
 _zmq_poll: Any = types.ExternalFunction(

@@ -29,9 +29,9 @@ from torqued.kernels.primitives.atomics import (
     store_word,
 )
 from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.system_calls import give_way, now, sleep_on, wake_sleeper
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.memory_frames import copy_frame
-from torqued.server.loop.syscalls import give_way, now, sleep_on, wake_sleeper
 from torqued.server.requests.fast_path_loop import (
     INBOXES,
     MESSAGE,

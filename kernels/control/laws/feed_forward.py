@@ -11,7 +11,7 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import expand_v, project
 from torqued.kernels.dynamics.kinematics import move, place
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
-from torqued.kernels.dynamics.tracking import carry_reference, tracking_forces
+from torqued.kernels.dynamics.tracking import carry_reference, rotors_motion, tracking_forces
 
 #: What is not bias is not scaled down further than this. Joints that are too weak even so are cut
 #: one by one: a joint that hardly holds its weight must not stop all others from braking.
@@ -20,7 +20,8 @@ LEAST_SHARE = 0.2
 
 @kernel
 def feed_forward(work, data, w, a, tau):
-    """τ for a reference velocity w and acceleration a; needs expand_state.
+    """τ for a reference velocity w and acceleration a; needs expand_state. Returns sᵀ M s of the
+    velocity error s = v − w.
 
     Damping D(q) = r M(q) is an acceleration −r ė and costs nothing: it goes into a.
     """
@@ -29,10 +30,11 @@ def feed_forward(work, data, w, a, tau):
     place(work, data.q_free)
     move(work, data.v_free)
     carry_reference(work, data.w_free, data.a_free)
-    tracking_forces(work)
+    motion = tracking_forces(work) + rotors_motion(work, data.v_free, data.w_free)
     collect_forces(work, data.tau_free)
     add_armature(work, data.a_free, data.tau_free)
     project(data, data.tau_free, tau)
+    return motion
 
 
 @kernel

@@ -35,7 +35,6 @@ from torqued.kernels.control.law import (
 )
 from torqued.kernels.control.laws.feed_forward import feed_forward
 from torqued.kernels.control.poses import Poses, poses_of
-from torqued.kernels.dynamics.tracking import carry_error
 from torqued.kernels.input_checks import numbers
 
 if TYPE_CHECKING:
@@ -109,11 +108,10 @@ def gravity_torque(handle, address):
     expand_state(sizes, data)
     for k in range(sizes.nv):
         slowing[k], still[k] = -rate * v[k], 0.0
-    feed_forward(work, data, still, slowing, tau)  # g − r M v
+    energy = feed_forward(work, data, still, slowing, tau)  # g − r M v, and vᵀ M v
     times(data.gains, 0, v, braking)
     copy(v, port(sizes, data))
     for k in range(sizes.nv):
         tau[k] -= braking[k]
-    energy = carry_error(work, data.v_free)  # vᵀ M v
     put_power(sizes, data, 0.5 * energy, inner(v, braking) + rate * energy, 0.0)
     return 0

@@ -24,7 +24,6 @@ from torqued.kernels.control.law import (
     Prepared,
     a_ref,
     expand_state,
-    expand_v,
     fixed_base,
     inner,
     joint_error,
@@ -44,7 +43,6 @@ from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import error_limit, whole_damping
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import saturated, slope
-from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -145,11 +143,9 @@ def passivity_torque(handle, address):
     sliding_references(work, sizes, data, s, v_r, a_r)
     for k in range(n):
         a_r[k] -= r * s[k]  # the damping r M(q) is an acceleration like the others
-    feed_forward(work, data, v_r, a_r, tau)
+    motion = feed_forward(work, data, v_r, a_r, tau)
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
-    expand_v(data, s, data.s_free)
-    motion = carry_error(work, data.s_free)
     put_power(sizes, data, 0.5 * motion, inner(s, braking) + r * motion, 0.0)
     return fit(work, data, v_r, tau, a_r, braking)

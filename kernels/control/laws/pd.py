@@ -183,9 +183,7 @@ def pd_torque(handle, address):
         braking[k] = s[k] - wanted[k]
         a[k] = -a[k] * (v[k] - wanted[k]) - r * braking[k]
         w[k] = -w[k]
-    feed_forward(work, data, w, a, tau)  # g − M dw/dt − C w − r M (s − v_ref)
-    expand_v(data, s, data.s_free)
-    motion = carry_error(work, data.s_free)
+    motion = feed_forward(work, data, w, a, tau)  # g − M dw/dt − C w − r M (s − v_ref)
     # dV/dt = −sᵀ D(q) (s − v_ref) − wᵀ K σ − v_refᵀ K σ: what is neither sᵀ D s nor wᵀ K σ is the
     # moving reference's work.
     driven = r * product(work, data, motion, wanted, braking) - inner(wanted, spring)

@@ -17,7 +17,6 @@ from torqued.kernels.control.law import (
     Prepared,
     a_ref,
     expand_state,
-    expand_v,
     fixed_base,
     inner,
     joint_error,
@@ -36,7 +35,6 @@ from torqued.kernels.control.law import (
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import REPLACES, SCALING, gains, linearization
 from torqued.kernels.control.saturation import bounded_spring, fill_approach
-from torqued.kernels.dynamics.tracking import carry_error
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -78,12 +76,10 @@ def pd_plus_torque(handle, address):
         v_r[k] = wanted[k] - v_r[k]
         s[k] = v[k] - v_r[k]
         a[k] = given[k] - a[k] * (v[k] - wanted[k]) - r * s[k]
-    feed_forward(work, data, v_r, a, tau)
+    motion = feed_forward(work, data, v_r, a, tau)
     times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    expand_v(data, s, data.s_free)
-    motion = carry_error(work, data.s_free)
     dissipation = inner(s, braking) + r * motion + taken
     put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
     return fit(work, data, v_r, tau, e, free)

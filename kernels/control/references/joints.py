@@ -47,6 +47,7 @@ def wrapped(x):
 @kernel
 def latch_joints(motion, sizes, data):
     """Hold the present position of the joints, from rest."""
+    motion.resting = 0
     at, m = parts_of(motion, sizes), data.motion
     for i in range(sizes.nq):
         m[at.p + i] = data.latched[motion.position + i] = data.state[i]
@@ -58,6 +59,7 @@ def latch_joints(motion, sizes, data):
 @kernel
 def brake_joints(motion, sizes, data):
     """Hold where the reference can come to rest."""
+    motion.resting = 0
     at, m = parts_of(motion, sizes), data.motion
     for i in range(sizes.nq):
         data.latched[motion.position + i] = m[at.p + i]
@@ -72,6 +74,7 @@ def brake_joints(motion, sizes, data):
 @kernel
 def plan_joints(motion, sizes, data):
     """Begin a movement to the ordered position."""
+    motion.resting = 0
     at, m = parts_of(motion, sizes), data.motion
     for i in range(sizes.nq):
         m[at.start + i] = m[at.p + i]
@@ -100,6 +103,7 @@ def copy_joints(motion, sizes, data, given):
 @kernel
 def jump_joints(motion, sizes, data):
     """Take what is in effect for where the reference is."""
+    motion.resting = 0
     at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     for i in range(sizes.nq):
         m[at.p + i] = data.state[start + motion.position + i]
@@ -195,17 +199,21 @@ def wanted_speed(data, k, e, v_c):
 @kernel
 def follow_joints(work, motion, sizes, data, given, t, T, dt):
     """One tick of the way to what is commanded, planned or held. Returns status bits."""
+    if motion.resting != 0 and not given:
+        return 0
     copy_joints(motion, sizes, data, given)
     at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     status = aim(motion, sizes, data, given, t, T)
     pace, share, goes_on = find_pace(work, motion, sizes, data, given, dt)
     asked = given or motion.planned != 0
+    rests = not asked
     for k in range(sizes.nv):
         i = data.coordinate[k]
         if i < 0:
             continue
         p, w, a = m[at.p + i], m[at.w + k], m[at.a + k]
         e, v_c, a_c = data.rows[0, k], data.rows[1, k], data.rows[2, k]
+        rests = rests and e == 0.0 and w == 0.0 and a == 0.0 and m[at.j + k] == 0.0
         j, s = data.rows[8, k], data.rows[9, k]
         v_most, a_most, j_most = data.speed[k], data.acceleration[k], data.jerk[k]
         bearable = given or (goes_on and abs(v_c) <= pace * v_most)
@@ -234,4 +242,5 @@ def follow_joints(work, motion, sizes, data, given, t, T, dt):
             data.state[start + motion.jerk + k] = j
         if motion.snap >= 0:
             data.state[start + motion.snap + k] = s
+    motion.resting = 1 if rests else 0
     return status

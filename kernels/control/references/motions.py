@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 #: What moves: joints, a frame, or the centre of mass.
 JOINTS, FRAME_MOTION, COM = 0, 1, 2
 
-#: All but `frame` and the last three are places among the references, -1 for none.
+#: All but `frame` and the last four are places among the references, -1 for none.
 MOTION = np.dtype(
     [
         ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
@@ -37,6 +37,7 @@ MOTION = np.dtype(
         ("memory", "i8"),  # where its numbers begin in the memory of motions
         ("locked", "i8"),  # 1: what was commanded is followed as it is
         ("planned", "i8"),  # 1: a planned movement has a target for it
+        ("resting", "i8"),  # 1: it stands where it is held, until something else is wanted of it
     ],
     align=True,
 )

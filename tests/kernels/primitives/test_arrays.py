@@ -218,3 +218,12 @@ def test_without_compiler_the_same_names_lead_to_the_same_arrays():
         env={**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": folder},
         check=True,
     )
+
+
+def test_nothing_else_is_near_arrays_that_are_to_be_apart():
+    arrays = Layout(Example, ExampleSizes, apart=4096).allocate(SIZES).arrays
+    ends = [value.ctypes.data + value.nbytes for value in arrays]
+    block = arrays.left
+    while block.base is not None:
+        block = block.base
+    assert block.ctypes.data + block.nbytes >= max(ends) + 4096

@@ -175,10 +175,10 @@ def test_threads_and_pages_end_with_their_sessions(daemon, client, state):
     with client.session("gravity", **ON_ARRIVAL) as session:
         session.step(*state, timeout=PATIENCE)
     before = count()
-    for _ in range(3):
-        with client.session("gravity", **ON_ARRIVAL) as session:
+    for rehearse, threads in ((True, 2), (False, 1), (True, 2)):
+        with client.session("gravity", rehearse=rehearse, **ON_ARRIVAL) as session:
             session.step(*state, timeout=PATIENCE)
-            assert count()[1] == before[1] + 1
+            assert count()[1] == before[1] + threads
     assert count() == before
 
 

@@ -7,7 +7,7 @@ import pytest
 import zmq
 
 from torqued.kernels.compilation.numba_internals import ToolchainError
-from torqued.server.loop import libzmq_check, syscalls
+from torqued.server.loop import libzmq_check, zeromq_calls
 from torqued.server.requests.fast_path_loop import POLL_ITEM
 
 
@@ -44,6 +44,6 @@ def test_functions_of_another_library_are_noticed(monkeypatch):
 
 def test_library_that_is_not_to_be_found_is_told_with_the_version(monkeypatch):
     maps = "7f00-7f01 r-xp 0 0 0 /lib/libc.so"
-    monkeypatch.setattr(syscalls.Path, "read_text", lambda path: maps)
+    monkeypatch.setattr(zeromq_calls.Path, "read_text", lambda path: maps)
     with pytest.raises(ToolchainError, match=rf"^pyzmq {zmq.__version__} has libzmq built in"):
-        syscalls.loaded_libzmq()
+        zeromq_calls.loaded_libzmq()

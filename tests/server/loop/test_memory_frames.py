@@ -11,6 +11,7 @@ from numba import njit
 from torqued.client import futex
 from torqued.client.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
+from torqued.kernels.primitives.system_calls import FOREVER, wake_sleeper
 from torqued.server.loop.memory_frames import (
     NOTHING,
     TORN,
@@ -20,7 +21,6 @@ from torqued.server.loop.memory_frames import (
     wait_for_state,
 )
 from torqued.server.loop.records import SESSION
-from torqued.server.loop.syscalls import FOREVER, wake_sleeper
 from torqued.server.loop.turns import OF_ARRIVALS, OF_LOOP, end_turn, has_turn
 
 WORDS = 200

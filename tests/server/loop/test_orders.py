@@ -38,6 +38,7 @@ class Driver:
         self.q, self.v = robot.neutral() + 0.1, np.zeros(robot.nv)
         self.references = {}
         self.statuses = set()
+        self.pause = threading.Lock()  # whoever has it keeps states, and so time, from going on
         self._stop = threading.Event()
         self._daemon = daemon
         self.newest = self.session.step(self.q, self.v, timeout=PATIENCE)
@@ -46,7 +47,8 @@ class Driver:
 
     def _drive(self):
         while not self._stop.is_set():
-            output = self.session.step(self.q, self.v, timeout=PATIENCE, **self.references)
+            with self.pause:
+                output = self.session.step(self.q, self.v, timeout=PATIENCE, **self.references)
             self.statuses.add(output.status)
             self.newest = output
             if output.is_last:
@@ -86,9 +88,26 @@ def test_session_holds_until_it_is_moved_and_then_holds_there(driver, commander)
     eventually(lambda: seen.append(reference(commander, number)) or seen[-1][0] == goal[0])
     seen = np.array(seen)[:, 0]
     assert (np.diff(seen) >= -1e-12).all()  # on its way, and no other
-    assert ((seen > driver.q[0] + 0.01) & (seen < goal[0] - 0.01)).any()
     eventually(lambda: commander.look(number).mode == "holding")
     assert np.allclose(reference(commander, number), goal)
+
+
+def test_looks_in_the_middle_of_a_tick_see_one_tick_whole(driver, commander):
+    """Time, way and velocity of a movement belong together in every look."""
+    number = driver.session.number
+    commander.take(number, lease=60.0)
+    with driver.pause:
+        commander.move(number, {"q_ref": driver.q + 0.3}, seconds=2.0)
+        looks = [commander.look(number)]
+    eventually(lambda: looks.append(commander.look(number)) or looks[-1].mode == "holding", pause=0)
+    moving = [look for look in looks if look.mode == "moving"]
+    s = 1.0 - np.array([look.remaining for look in moving]) / 2.0
+    way = np.array([look.references["q_ref"] for look in moving]) - driver.q
+    velocity = np.array([look.references["v_ref"] for look in moving])
+    assert moving[0].remaining == 2.0
+    for k in range(NV):
+        assert np.allclose(way[:, k], 0.3 * s**3 * (10.0 - 15.0 * s + 6.0 * s**2), atol=1e-9)
+        assert np.allclose(velocity[:, k], 0.15 * 30.0 * s**2 * (1.0 - s) ** 2, atol=1e-9)
 
 
 def test_movement_shorter_than_limits_allow_is_refused_with_the_least(driver, commander):

@@ -17,10 +17,18 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop import tick  # noqa: F401  (registers `serve_session`)
 from torqued.server.loop.records import LOOP, SESSION
-from torqued.server.loop.rehearsal import LONGEST, MARGIN, rehearse, rehearse_in_time
+from torqued.server.loop.rehearsal import (
+    LONGEST,
+    LONGEST_INTERVAL,
+    MARGIN,
+    SHORTEST_INTERVAL,
+    expects_rehearsal,
+    rehearse,
+    rehearse_if_due,
+)
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_frames import frame_buffer
-from torqued.server.loop.session_states import CLOSING, OPEN
+from torqued.server.loop.session_states import OPEN
 from torqued.server.loop.stand_in import StandInMemory, _small_ring
 
 PERIOD = 1_000_000  # ns
@@ -50,8 +58,13 @@ def hold(function, handle, loops, sessions, stand_in):
 
 
 @njit
-def hold_in_time(function, handle, loops, sessions, stand_in, longest):
-    rehearse_in_time(handle, function, loops[0], sessions[0], stand_in, longest)
+def hold_if_due(function, handle, loops, sessions, stand_in):
+    return rehearse_if_due(handle, function, loops[0], sessions[0], stand_in)
+
+
+@njit
+def expects(sessions):
+    return expects_rehearsal(sessions[0])
 
 
 class OnArrival:
@@ -201,71 +214,56 @@ class Timed(OnArrival):
     def __init__(self, robot):
         super().__init__("gravity", robot)
         self.step(1)
-        self.record.interval = 100 * PERIOD
+        self.record.interval = 15 * PERIOD
 
-    def rehearse_in_time(self, due=20 * PERIOD, longest=HOUR):
-        """With the next state due so many ns from now."""
+    def rehearse_if_due(self, due):
+        """With the next state due so many ns from now: whether nothing of it is still to come."""
         self.record.due = time.monotonic_ns() + due
-        hold_in_time(*self.call, self.loops, self.sessions, self.stand_in, longest)
-        return int(self.record.rehearsals)
+        return hold_if_due(*self.call, self.loops, self.sessions, self.stand_in)
 
 
 def test_rehearsal_is_held_before_a_state_is_due_and_counted(arm):
     session = Timed(arm)
+    record = session.record
     outputs = session.page.view(np.uint32)[OUTPUTS // 4]
-    session.record.spread = session.record.interval
-    # On a busy machine it may be too late already when it is asked for.
-    assert eventually(session.rehearse_in_time) == 1
-    assert time.monotonic_ns() >= session.record.due - session.record.interval // LONGEST - MARGIN
-    assert session.record.rehearsed > 0
-    assert 0 < session.record.lag <= 2 * session.record.interval // LONGEST
+    record.spread = record.interval
+    early = record.interval // LONGEST  # so much before the state, and MARGIN
+
+    def is_held():  # on a busy machine it may be too late already when it is asked for
+        return session.rehearse_if_due(early) and int(record.rehearsals)
+
+    assert eventually(is_held) == 1
+    assert record.rehearsed > 0
+    assert 0 < record.lag <= 2 * record.interval // LONGEST
     assert session.page.view(np.uint32)[OUTPUTS // 4] == outputs
-    assert session.stand_in.session[0].outputs == session.record.outputs + 1
+    assert session.stand_in.session[0].outputs == record.outputs + 1
 
 
-def test_rehearsal_is_omitted_where_a_state_comes_first(arm):
+def test_rehearsal_waits_for_its_time(arm):
     session = Timed(arm)
-    session.write_state(2)
-    assert session.rehearse_in_time(HOUR, 2 * HOUR) == 0  # and nobody has slept for an hour
+    assert not session.rehearse_if_due(HOUR)
+    assert session.record.rehearsals == session.record.lag == 0
+
+
+def test_rehearsal_whose_time_is_over_is_left_out_and_the_next_begins_earlier(arm):
+    session = Timed(arm)
+    assert session.rehearse_if_due(MARGIN // 2)
+    assert session.record.rehearsals == 0
+    assert session.record.lag > 0
 
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("rehearses", 0), ("interval", 0), ("state", CLOSING)],
+    [
+        ("rehearses", 0),
+        ("interval", 0),
+        ("interval", LONGEST_INTERVAL + 1),
+        ("interval", SHORTEST_INTERVAL - 1),
+        ("lag", 2 * PERIOD),
+    ],
 )
-def test_rehearsal_is_omitted_without_a_reason_for_it(arm, field, value):
+def test_rehearsal_is_not_expected_without_a_reason_for_it(arm, field, value):
     session = Timed(arm)
+    assert expects(session.sessions)
     session.record[field] = value
-    assert session.rehearse_in_time() == 0
-
-
-def test_rehearsal_is_omitted_where_its_time_is_over_or_too_far_away(arm):
-    session = Timed(arm)
-    assert session.rehearse_in_time(due=0) == 0
-    assert session.rehearse_in_time(due=HOUR, longest=MINUTE) == 0
-
-
-def test_one_rehearsal_in_four_is_left_out_for_a_client_on_another_processor(arm):
-    session = Timed(arm)
-    record, sleeps = session.record, session.page.view(np.uint32)
-    held = []
-    for number in range(2, 12):
-        sleeps[CLIENT_SLEEPS // 4] = number < 10  # then they are together again
-        session.step(number)
-        assert record.page_woken == (number - 1 if number < 10 else 0)
-        before = int(record.rehearsals)
-        if record.page_woken in (3, 7):
-            assert session.rehearse_in_time() == before
-            held.append(number)
-        else:
-            eventually(lambda before=before: session.rehearse_in_time() == before + 1)
-    assert held == [4, 8]
-
-
-def test_rehearsals_that_take_too_long_are_tried_again_much_later(arm):
-    session = Timed(arm)
-    record = session.record
-    record.lag = record.interval // LONGEST + record.interval // 100
-    for _ in range(3):
-        assert session.rehearse_in_time() == 0
-    assert eventually(session.rehearse_in_time, pause=0.0) == 1
+    assert not expects(session.sessions)

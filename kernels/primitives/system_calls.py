@@ -1,40 +1,19 @@
-"""C functions for compiled code: clock, sleep and ZeroMQ, called without the interpreter.
+"""Clock, sleep and futex for compiled code: the system's own functions, without the interpreter.
 
-ZeroMQ's library is the one that pyzmq has loaded. Functions declared this way can be kept in
-numba's cache, which addresses taken with ctypes cannot.
+Functions declared this way can be kept in numba's cache, which addresses taken with ctypes cannot.
 """
 
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
 from typing import Any
 
-import llvmlite.binding
 import numpy as np
-import zmq  # loads libzmq
 from numba import types
 
-from torqued.client.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
+from torqued.common.system_calls import FUTEX_WAIT, FUTEX_WAKE, SYSTEM_CALLS
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.compilation.numba_internals import ToolchainError
 from torqued.kernels.primitives.workspace import pointer
-
-
-def loaded_libzmq() -> str:
-    """Path of the libzmq that this process has loaded."""
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        path = line.split(maxsplit=5)[-1]
-        if re.search(r"/libzmq[^/]*\.so", path):
-            return path
-    raise ToolchainError(
-        f"pyzmq {zmq.__version__} has libzmq built in: its functions cannot be called directly; "
-        "the wheels from PyPI have it beside them"
-    )
-
-
-llvmlite.binding.load_library_permanently(loaded_libzmq())
 
 _clock_gettime: Any = types.ExternalFunction(
     "clock_gettime", types.int32(types.int32, types.voidptr)
@@ -42,17 +21,11 @@ _clock_gettime: Any = types.ExternalFunction(
 _clock_nanosleep: Any = types.ExternalFunction(
     "clock_nanosleep", types.int32(types.int32, types.int32, types.voidptr, types.voidptr)
 )
-_zmq_recv: Any = types.ExternalFunction(
-    "zmq_recv", types.int32(types.voidptr, types.voidptr, types.uint64, types.int32)
-)
-_zmq_send: Any = types.ExternalFunction(
-    "zmq_send", types.int32(types.voidptr, types.voidptr, types.uint64, types.int32)
-)
-_zmq_getsockopt: Any = types.ExternalFunction(
-    "zmq_getsockopt", types.int32(types.voidptr, types.int32, types.voidptr, types.voidptr)
-)
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
-
+_sched_getcpu: Any = types.ExternalFunction("sched_getcpu", types.int32())
+_sched_setaffinity: Any = types.ExternalFunction(
+    "sched_setaffinity", types.int32(types.int32, types.uint64, types.voidptr)
+)
 _syscall: Any = types.ExternalFunction(
     "syscall",
     types.int64(
@@ -64,11 +37,10 @@ _syscall: Any = types.ExternalFunction(
 CLOCK_MONOTONIC = 1
 CLOCK_THREAD_CPUTIME = 3
 TIMER_ABSTIME = 1
-DONTWAIT, SNDMORE, RCVMORE = 1, 2, 13
 SECOND = 1_000_000_000
 #: For `sleep_on`.
 FOREVER = 0
-#: On a machine without such a number there are no sessions in shared memory.
+#: -1 on a machine whose number is not known: there nobody may sleep on a word.
 FUTEX_CALL = SYSTEM_CALLS.get(os.uname().machine, -1)
 
 
@@ -106,26 +78,18 @@ def give_way():
 
 
 @kernel
-def receive(socket, address, size):
-    """One part of a message, without waiting; its whole length, or -1 where there is none."""
-    return _zmq_recv(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)
+def processor_here():
+    """The number of the processor that this thread has just now."""
+    return np.int64(_sched_getcpu())
 
 
 @kernel
-def has_more(socket, more):
-    """Whether the message goes on; `more` is an int64 array of two for the answer."""
-    more[0], more[1] = 0, 4
-    answer = more.ctypes.data
-    _zmq_getsockopt(pointer(socket), RCVMORE, pointer(answer), pointer(answer + 8))
-    return more[0] & 0xFFFFFFFF != 0  # an int of 4 bytes
-
-
-@kernel
-def send_to(socket, route, route_size, address, size):
-    """One message to a peer of a ROUTER; -1 where that is too slow or gone."""
-    if _zmq_send(pointer(socket), pointer(route), np.uint64(route_size), DONTWAIT | SNDMORE) < 0:
-        return np.int32(-1)
-    return _zmq_send(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)
+def move_to_processor(number, mask):
+    """Run on one processor from now on; `mask` is a uint64 array that has a bit for each."""
+    mask[:] = 0
+    if 0 <= number < 64 * len(mask):
+        mask[number // 64] = np.uint64(1) << np.uint64(number % 64)
+        _sched_setaffinity(0, np.uint64(8 * len(mask)), pointer(mask.ctypes.data))
 
 
 @kernel
