@@ -1,7 +1,8 @@
 """`torqued bench batch`: many states at once, beside Pinocchio called state by state.
 
-M, Ṁ and C, RNEA and ABA on one core with results written; the same on two cores; a batch of one
-state beside the single call; and a batch through a daemon beside the same batch in this process.
+M, Ṁ and C, RNEA, ABA and their derivatives on one core with results written; M, Ṁ and C on two
+cores; a batch of one state beside the single call; and a batch through a daemon beside the same
+batch in this process.
 All take turns, a block each, and results are compared before anything is timed.
 """
 
@@ -28,6 +29,8 @@ from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.sheet import Sheet
 
 ROBOTS = ("chain20", "talos")
+#: Times that all is measured anew, and blocks of each way each time.
+ROUNDS, BLOCKS = 5, 5
 #: Share of Pinocchio's time, or of the other way's, that a row may take.
 CEILINGS = {
     "coriolis": 0.22,
@@ -48,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from torqued.benchmarks.batch_contenders import (
+        bare_arithmetic,
         in_turns_on_cores,
         mujoco_rollout,
         of_one_state,
@@ -59,27 +63,41 @@ def run(args: argparse.Namespace) -> int:
     console = make_console()
     require_places(args)
     machine = this_machine(WIRE_PACKAGES)
-    states, blocks = max(8, args.states), 3 if args.quick else 25
-    figures: dict[str, Any] = {}
-    with progress(console, (len(ROBOTS) * 3 + 3) * blocks) as report:
-        for name in ROBOTS:
-            figures[name] = {
-                kernel: compared(ways, blocks, partial(report, f"{name}, {kernel}"))
-                for kernel, ways in of_robot(name, states).items()
-            }
-        ways = in_turns_on_cores(states)
-        figures["two_cores"] = compared(ways, blocks, partial(report, "two cores"))
-        figures["one_state"] = compared(of_one_state(), blocks, partial(report, "one state"))
+    states, rounds = max(8, args.states), 1 if args.quick else ROUNDS
+    figures: dict[str, Any] = {name: {} for name in ROBOTS}
+    in_process: dict[tuple[str, ...], Comparison] = {
+        (name, kernel): Comparison(ways, BLOCKS)
+        for name in ROBOTS
+        for kernel, ways in of_robot(name, states).items()
+    }
+    # Two processors of a shared machine are each other's neighbours at times: where both are needed
+    # at once, it takes more blocks to meet both alone.
+    in_process[("two_cores",)] = Comparison(in_turns_on_cores(states), 4 * BLOCKS)
+    in_process[("two_cores_bare",)] = Comparison(bare_arithmetic(), 4 * BLOCKS)
+    in_process[("one_state",)] = Comparison(of_one_state(), 4 * BLOCKS)
+    with progress(console, rounds * (len(in_process) + 1)) as report:
+        for _ in range(rounds):  # what disturbs the machine for seconds spoils no figure
+            for names, comparison in in_process.items():
+                comparison.go_on(partial(report, ", ".join(names)))
+        for names, comparison in in_process.items():
+            place = figures[names[0]] if len(names) > 1 else figures
+            place[names[-1]] = comparison.figures()
         with tempfile.TemporaryDirectory() as folder, through_daemon(Path(folder), states) as ways:
-            figures["daemon"] = compared(ways, blocks, partial(report, "daemon"))
+            comparison = Comparison(ways, 4 * BLOCKS)
+            for _ in range(rounds):
+                comparison.go_on(partial(report, "daemon"))
+            figures["daemon"] = comparison.figures()
         word, ways = mujoco_rollout(states)
         if ways:
-            figures["chain20"]["aba_mujoco_rollout"] = compared(ways, blocks, lambda detail: None)
-        words = [word]
+            figures["chain20"]["aba_mujoco_rollout"] = compared(ways, rounds)
+        words = [
+            "two_cores_bare: sines in two threads beside one, what this machine's processors give",
+            word,
+        ]
         for name, word, ways in peers(states):
             words.append(word)
             if ways:
-                figures["chain20"][f"rnea_{name}"] = compared(ways, blocks, lambda detail: None)
+                figures["chain20"][f"rnea_{name}"] = compared(ways, rounds)
     console.print(f"{machine}\n", markup=False)
     Sheet(
         f"Many states at once, µs per state; {states} states in a batch",
@@ -98,28 +116,46 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def compared(
-    ways: Mapping[str, Callable[[], int]], blocks: int, report: Callable[[str], None]
-) -> dict[str, float]:
-    """The first way beside the second: µs per state, the 10th percentile of blocks in turns."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    for block in ways.values():
-        block()  # threads, and a daemon's worker, start with their first work
-    for k in range(blocks):
-        report(f"{k + 1} of {blocks}")
-        for name, block in ways.items():
-            start = time.perf_counter_ns()
-            states = block()
-            times[name].append((time.perf_counter_ns() - start) / states / 1e3)
-    ours, beside = (float(np.percentile(values, 10)) for values in times.values())
-    median, other = (float(np.median(values)) for values in times.values())
-    return {
-        "us": ours,
-        "beside_us": beside,
-        "ratio": ours / beside,
-        "median_us": median,
-        "median_ratio": median / other,
-    }
+class Comparison:
+    """The first of two ways to do the same, beside the second: some blocks of each at a time."""
+
+    def __init__(self, ways: Mapping[str, Callable[[], int]], blocks: int) -> None:
+        self._ways, self._blocks = ways, blocks
+        self._times: dict[str, list[float]] = {name: [] for name in ways}  # µs per state
+
+    def go_on(self, report: Callable[[str], None] = lambda detail: None) -> None:
+        """Measure some blocks in turns; who is first changes."""
+        order = list(self._ways.items())
+        for _, block in order:
+            block()  # threads, and a daemon's worker, start with their first work
+        for _ in range(self._blocks):
+            for name, block in order:
+                start = time.perf_counter_ns()
+                states = block()
+                self._times[name].append((time.perf_counter_ns() - start) / states / 1e3)
+            order.reverse()
+        report(f"{len(self._times[order[0][0]])} blocks")
+
+    def figures(self) -> dict[str, float]:
+        """µs per state: the 10th percentile of all blocks, and their median."""
+        times = self._times.values()
+        ours, beside = (float(np.percentile(values, 10)) for values in times)
+        median, other = (float(np.median(values)) for values in times)
+        return {
+            "us": ours,
+            "beside_us": beside,
+            "ratio": ours / beside,
+            "median_us": median,
+            "median_ratio": median / other,
+        }
+
+
+def compared(ways: Mapping[str, Callable[[], int]], rounds: int) -> dict[str, float]:
+    """One comparison at a stretch."""
+    comparison = Comparison(ways, BLOCKS)
+    for _ in range(rounds):
+        comparison.go_on()
+    return comparison.figures()
 
 
 def rows_of(figures: Mapping[str, Any]) -> list[tuple[str, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ def of_robot(name: str, states: int) -> dict[str, dict[str, Block]]:
     batch = case.robot.batch(threads=1)
     matrices = {key: np.empty((states, n, n)) for key in ("M", "Mdot", "C")}
     vectors = np.empty((states, n))
+    slopes = np.empty((states, n, n)), np.empty((states, n, n)), np.empty((states, n, n))
 
     def coriolis() -> int:
         batch.dynamics(stack.q, stack.v, tuple(matrices), out=matrices)
@@ -55,12 +57,21 @@ def of_robot(name: str, states: int) -> dict[str, dict[str, Block]]:
         batch.forward_dynamics(stack.q, stack.v, stack.tau, out=vectors)
         return states
 
-    ours = {"coriolis": coriolis, "rnea": rnea, "aba": aba}
+    def rnea_derivatives() -> int:
+        batch.inverse_dynamics_derivatives(stack.q, stack.v, stack.a, out=slopes[:2])
+        return states
+
+    def aba_derivatives() -> int:
+        batch.forward_dynamics_derivatives(stack.q, stack.v, stack.tau, out=slopes)
+        return states
+
+    ours = (coriolis, rnea, aba, rnea_derivatives, aba_derivatives)
+    results = {"coriolis": matrices["C"], "rnea": vectors, "aba": vectors}
     found = {}
-    for kernel, block in ours.items():
+    for block in ours:
         block()
-        result = matrices["C"] if kernel == "coriolis" else vectors
-        verify(case, kernel, result)
+        kernel = block.__name__
+        verify(case, kernel, results.get(kernel, slopes[0]))
         found[kernel] = {"torqued": block, "pinocchio": one_by_one(case, kernel)}
     return found
 
@@ -89,7 +100,8 @@ def verify(case: Case, kernel: str, result: Any) -> None:
     order = case.order
     for k in (0, len(result) // 2, len(result) - 1):
         function, arguments = case.pinocchio(kernel)[k]
-        there = np.array(function(*arguments))
+        there = function(*arguments)
+        there = np.array(there[0] if isinstance(there, tuple) else there)  # by q, of derivatives
         there = there[np.ix_(order, order)] if there.ndim == 2 else there[order]
         difference = np.abs(result[k] - there).max() / np.abs(there).max()
         if not difference <= TOLERANCE:
@@ -106,12 +118,13 @@ def chain(states: int) -> tuple[Robot, Any, Any]:
 
 
 def in_turns_on_cores(states: int) -> dict[str, Block]:
-    """M, Ṁ and C in two threads, and in one."""
+    """M, Ṁ and C in two threads, and in one, each with arrays of its own: what one thread writes
+    past the caches would be gone from them for two."""
     robot, q, v = chain(states)
-    out = {key: np.empty((states, 20, 20)) for key in ("M", "Mdot", "C")}
 
     def of(threads: int) -> Block:
         batch = robot.batch(threads)
+        out = {key: np.empty((states, 20, 20)) for key in ("M", "Mdot", "C")}
 
         def block() -> int:
             batch.dynamics(q, v, tuple(out), out=out)
@@ -120,6 +133,34 @@ def in_turns_on_cores(states: int) -> dict[str, Block]:
         return block
 
     return {"two": of(2), "one": of(1)}
+
+
+#: Numbers of a thread, which its processor has in its caches, and how often it goes over them.
+NUMBERS, TIMES = 4000, 60
+
+
+def bare_arithmetic() -> dict[str, Block]:
+    """Sines in two threads, and as many in one: what two processors of this machine have to give,
+    without memory and without anything of ours."""
+    x = np.linspace(0.0, 100.0, NUMBERS)
+    results = np.empty((2, NUMBERS))
+    pool = ThreadPoolExecutor(1)
+
+    def sines(out: Any, times: int) -> None:
+        for _ in range(times):
+            np.sin(x, out=out)  # without the interpreter
+
+    def two() -> int:
+        other = pool.submit(sines, results[1], TIMES)
+        sines(results[0], TIMES)
+        other.result()
+        return 2 * TIMES
+
+    def one() -> int:
+        sines(results[0], 2 * TIMES)
+        return 2 * TIMES
+
+    return {"two": two, "one": one}
 
 
 #: Calls of a block of single states.
@@ -147,7 +188,11 @@ def of_one_state() -> dict[str, Block]:
 
 @contextlib.contextmanager
 def through_daemon(folder: Path, states: int) -> Iterator[dict[str, Block]]:
-    """M, C and g through a daemon's worker, and in this process; both allocate their results."""
+    """M, C and g through a daemon's worker, and in this process.
+
+    Results go where the last ones were, in both: new memory would take longer than the batch, or
+    not, as the C library has some left or not.
+    """
     robot, q, v = chain(states)
     batch = robot.batch()
     with daemon(folder) as running, Client(running.endpoint, timeout=30.0) as client:
@@ -160,8 +205,10 @@ def through_daemon(folder: Path, states: int) -> Iterator[dict[str, Block]]:
             client.batch("dynamics", q=q, v=v, want=WANT)
             return states
 
+        out = {key: np.empty_like(array) for key, array in here.items()}
+
         def local() -> int:
-            batch.dynamics(q, v, WANT)
+            batch.dynamics(q, v, WANT, out=out)
             return states
 
         yield {"daemon": remote, "in process": local}

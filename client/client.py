@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from torqued.client._native import Calls
     from torqued.client.arm import Arm
     from torqued.client.session import Session
+    from torqued.client.shared_states import Told
     from torqued.client.telemetry import Telemetry
 
 
@@ -148,8 +149,7 @@ class Client(BaseClient, ContextManager):
         memory = self._batches
         try:
             with memory.told(request, direct=True) as told:
-                asked = request.operation, None, request.timeout, told.fields
-                reply = self._ask(*asked, 0, told.replies)
+                reply = self._ask("batch", None, request.timeout, told.fields, 0, told)
             return request.result(memory.taken(reply, told))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
             return self._perform_batch(memory.once_more(request))
@@ -172,10 +172,10 @@ class Client(BaseClient, ContextManager):
         timeout: float | None,
         fields: dict[str, Any],
         spent: int = 0,
-        pipe: int | None = None,
+        told: Told | None = None,
     ) -> dict[str, Any]:
-        """The fields of the reply; `spent` attempts have been made without one. It may come by a
-        pipe of this process."""
+        """The fields of the reply; `spent` attempts have been made without one. `told` is what a
+        batch has beside them."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_lately():
             self._find(operation)
@@ -184,7 +184,7 @@ class Client(BaseClient, ContextManager):
         for _ in range(spent, attempts):
             result = self._memory.exchange(operation, fields, timeout)
             if result is None:
-                result = self._exchange(endpoint, operation, fields, timeout, pipe)
+                result = self._exchange(endpoint, operation, fields, timeout, told)
             if result is not None:
                 self._heard = time.monotonic()
                 return result
@@ -204,7 +204,7 @@ class Client(BaseClient, ContextManager):
         operation: str,
         fields: dict[str, Any],
         timeout: float,
-        pipe: int | None,
+        told: Told | None,
     ) -> dict[str, Any] | None:
         """One request and what its reply holds, or None when time is up."""
         socket = self._connected(endpoint)
@@ -216,6 +216,10 @@ class Client(BaseClient, ContextManager):
                 self.calls.use_socket(send, socket.recv, zmq.Again, timeout)
         identity = next(self._identities)
         socket.send(self._repeated.request(identity, operation, fields))
+        pipe = None
+        if told is not None and told.after is not None:
+            told.after(identity)
+            pipe = told.replies
         deadline = time.monotonic() + timeout
         try:
             # `recv` waits that long; to poll first would take longer.

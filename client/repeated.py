@@ -2,11 +2,13 @@
 
 A controller asks for the same quantities at each of its steps. Of such a request only the id and
 the numbers of its arrays are new, and so it is with its reply: what goes between them is kept, and
-compared. Anything else goes through codec.py, which is also who says what the bytes are.
+compared. Of replies whose arrays are in shared memory only the id is new. Anything else goes
+through codec.py, which is also who says what the bytes are.
 """
 
 from __future__ import annotations
 
+import marshal
 import struct
 from typing import Any
 
@@ -34,7 +36,7 @@ class Repeated:
 
     def __init__(self) -> None:
         self._requests: dict[tuple[Any, ...], KnownRequest] = {}
-        self._replies: dict[tuple[str, int], KnownReply | None] = {}
+        self._replies: dict[tuple[str, int], KnownReply | PlainReply | None] = {}
         self._asked: KnownRequest | None = None
         #: Of the newest exchange, where both were known: then the next may do without Python.
         self.used: tuple[KnownRequest, KnownReply] | None = None
@@ -69,7 +71,8 @@ class Repeated:
         if known is not None:
             fields = known.read(identity, data)
             if fields is not None:
-                self.used = (self._asked, known) if self._asked is not None else None
+                if self._asked is not None and isinstance(known, KnownReply):
+                    self.used = self._asked, known
                 return fields
         reply = codec.decode_reply(data)
         if reply.get("id") not in (identity, None):  # of a request that was given up
@@ -80,7 +83,7 @@ class Repeated:
         elif key not in self._replies and len(data) <= LARGEST:
             if len(self._replies) >= MOST_KNOWN:
                 self._replies.clear()
-            self._replies[key] = KnownReply.of(data, reply)
+            self._replies[key] = KnownReply.of(data, reply) or PlainReply.of(data, reply)
         return fields
 
     def rehearse(self, operation: str, data: bytes | None) -> None:
@@ -162,6 +165,35 @@ class KnownReply:
         return fields
 
 
+class PlainReply:
+    """A reply without arrays of which nothing but the id is new."""
+
+    __slots__ = ("_data", "_fields")
+
+    def __init__(self, data: bytes, fields: bytes) -> None:
+        self._data, self._fields = data, fields
+
+    @classmethod
+    def of(cls, data: bytes, reply: dict[str, Any]) -> PlainReply | None:
+        """What there is to be known; None where it is no such reply."""
+        fields = codec.result_of(reply)
+        is_known = (
+            tuple(reply)[: len(codec.REPLY_HEADER)] == codec.REPLY_HEADER
+            and _has_short_id(reply["id"], len(fields))
+            and _is_plain(fields)
+        )
+        return cls(data, marshal.dumps(fields)) if is_known else None
+
+    def read(self, identity: int, data: bytes) -> dict[str, Any] | None:
+        """The fields, new ones each time; None where the reply is another."""
+        known = self._data
+        if _id.unpack_from(data, ID)[0] != identity:
+            return None
+        if data[:ID] != known[:ID] or data[_REST:] != known[_REST:]:
+            return None
+        return marshal.loads(self._fields)  # type: ignore[no-any-return]
+
+
 def _kind(operation: str, fields: dict[str, Any]) -> tuple[Any, ...]:
     """All of a request but its numbers."""
     kind: list[Any] = [operation]
@@ -169,6 +201,16 @@ def _kind(operation: str, fields: dict[str, Any]) -> tuple[Any, ...]:
         of = type(value)
         kind += (name, None if of is np.ndarray else tuple(value) if of is list else value)
     return tuple(kind)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether it is made of nothing but Python's own numbers, texts, lists and maps."""
+    of = type(value)
+    if of is dict:
+        return all(type(key) is str for key in value) and all(map(_is_plain, value.values()))
+    if of is list:
+        return all(map(_is_plain, value))
+    return of in (str, int, float, bool, type(None))
 
 
 def _is_array(value: Any) -> bool:

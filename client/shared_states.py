@@ -6,6 +6,9 @@ descriptors that is and where they lie. It can grow but not shrink, so that the 
 and compute with the numbers where they are. It has no name that anyone else could open, and is gone
 with the processes that have it. With it comes a pipe, by which the worker's reply need not go
 through the daemon.
+
+The request may go first: then the numbers are written while it wakes up the daemon and its worker,
+and a mark in the file says when they are all there.
 """
 
 from __future__ import annotations
@@ -14,12 +17,14 @@ import contextlib
 import os
 import re
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.client.futex import STAYS_IN_ORDER, barrier
 from torqued.client.operations import STACKED
 from torqued.client.shared_memory import NotSharedError
 from torqued.common.errors import FieldError, RequestError
@@ -31,6 +36,8 @@ NAME = re.compile(rf"{PREFIX}[0-9a-f]{{32}}")
 SMALLEST = 32 * 1024
 #: Files that are kept for the next batches.
 MOST_SPARE = 2
+#: Where the mark is in a file, an unsigned number of 8 bytes, and where numbers begin.
+MARK, NUMBERS = 0, 64
 
 Arrays = Mapping[str, NDArray[np.float64]]
 
@@ -63,25 +70,39 @@ class StatesFile:
             flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
             self._numbers = np.frombuffer(mmap.mmap(self._file, size, flags=flags), np.float64)
 
-    def write(self, arrays: Arrays, *, direct: bool = False) -> dict[str, Any]:
-        """Put arrays there, and tell where; `direct`: whether the reply may come by the pipe.
-        Raises OSError where memory does not suffice."""
+    def place(self, arrays: Arrays) -> dict[str, Any]:
+        """Make room for arrays, and tell where they will be. Raises OSError where memory does not
+        suffice."""
         places: dict[str, dict[str, Any]] = {}
-        end = 0
+        end = NUMBERS
         for key, array in arrays.items():
             places[key] = {"offset": end, "shape": list(array.shape)}
             end += array.nbytes
         self._reserve(end)
-        for key, array in arrays.items():
-            start = places[key]["offset"] // 8
-            np.copyto(self._numbers[start : start + array.size], array.ravel())
-        told = {
+        return {
             "process": os.getpid(),
             "descriptor": self._file,
             "name": self.name,
             "arrays": places,
         }
-        return {**told, "reply": self._reply} if direct else told
+
+    def write(self, arrays: Arrays) -> None:
+        """Put arrays to their places."""
+        start = NUMBERS // 8
+        for array in arrays.values():
+            np.copyto(self._numbers[start : start + array.size], array.ravel())
+            start += array.size
+
+    def write_late(self, arrays: Arrays, identity: int) -> None:
+        """The same after the request of that id has been sent."""
+        self.write(arrays)
+        if not STAYS_IN_ORDER:
+            barrier()
+        self._numbers[:1].view(np.uint64)[0] = identity
+
+    def direct(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """What to tell where numbers come late and the reply may come by the pipe."""
+        return {**told, "reply": self._reply, "mark": MARK}
 
 
 def _close(*files: int) -> None:
@@ -90,9 +111,11 @@ def _close(*files: int) -> None:
 
 
 class Told(NamedTuple):
-    """What a batch says, and by which pipe its reply may come beside the socket."""
+    """What a batch says; what is to be done once it has been sent with an id; and by which pipe its
+    reply may come beside the socket."""
 
     fields: dict[str, Any]
+    after: Callable[[int], None] | None = None
     replies: int | None = None
 
 
@@ -107,24 +130,29 @@ class SharedStates:
     @contextlib.contextmanager
     def told(self, fields: dict[str, Any], direct: bool) -> Iterator[Told]:
         """The fields of a batch, its large arrays in a file that is nobody else's until the reply,
-        which may come by a pipe (`direct`).
+        which may come by a pipe (`direct`: then `after` is to be called).
 
         Raises `NotSharedError` where the daemon cannot read it.
         """
-        arrays = {key: fields[key] for key in STACKED if is_plain(fields.get(key))}
+        arrays = {key: x for key, x in fields.items() if key in STACKED and is_plain(x)}
         size = sum(x.nbytes for x in arrays.values())
         if not self.wanted or not fields.get("memory") or size < SMALLEST:
             yield Told(fields)
             return
         try:
             file = self._spare.pop() if self._spare else StatesFile()
-            states = file.write(arrays, direct=direct)
+            states = file.place(arrays)
         except OSError:  # no such memory, or not enough of it: they go through the sockets
             yield Told(fields)
             return
         rest = {key: value for key, value in fields.items() if key not in arrays}
         try:
-            yield Told({**rest, "states": states}, file.replies if direct else None)
+            if direct:
+                after = partial(file.write_late, arrays)
+                yield Told({**rest, "states": file.direct(states)}, after, file.replies)
+            else:
+                file.write(arrays)
+                yield Told({**rest, "states": states})
         except FieldError as error:
             if error.field == "states":
                 self.wanted = False

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.batch.algorithms import CORIOLIS
+from torqued.kernels.batch.helpers import LEAVING, SEAT, SEAT_BYTES
+from torqued.kernels.batch.jobs import Choices, Job, named
 from torqued.kernels.batch.slices import Desk
-from torqued.kernels.batch.stacked_quantities import EMPTY
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.self_test import SAMPLE, SampleSizes
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
@@ -27,10 +29,42 @@ SAMPLE_MEMORY = SAMPLE.allocate(SampleSizes(rows=3, points=2))
 
 
 class Call(NamedTuple):
-    """`results` are those of `arguments` that the entry writes whatever they held before."""
+    """`results` are what the entry writes, whatever they held before: the last of `arguments`, or
+    arrays of a `job` at an address among them."""
 
     arguments: tuple[Any, ...]
     results: tuple[Array, ...]
+    job: JobCall | None = None
+
+    def writing(self, results: Sequence[Array]) -> tuple[Any, ...]:
+        """Arguments with other arrays for the results."""
+        if self.job is not None:
+            return self.job.arguments(results)
+        return (*self.arguments[: len(self.arguments) - len(results)], *results)
+
+    @property
+    def inputs(self) -> tuple[Any, ...]:
+        """What the entry leaves as it was."""
+        if self.job is not None:
+            return tuple(self.job.given.values())
+        # What a solver works in, tuples of arrays, is its own.
+        given = tuple(x for x in self.arguments if not isinstance(x, tuple))
+        return given[: len(given) - len(self.results)]
+
+
+class JobCall(NamedTuple):
+    """One entry of a batch: what it is told beside where results go."""
+
+    entry: str
+    handle: int
+    given: dict[str, Any]
+    names: tuple[str, ...]  # of the results
+    choices: Choices
+
+    def arguments(self, results: Sequence[Array]) -> tuple[Any, ...]:
+        job = Job(self.entry, self.given | named(self.names, results), self.choices)
+        kept.append(job)
+        return self.handle, job.address, 0, STATES, 0, 0
 
 
 def example_robot() -> Robot:
@@ -190,34 +224,57 @@ STATES = WIDTH + 3
 def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """Those for many states."""
     n, N = robot.nv, STATES
-    desk = Desk(robot)
+    desk = Desk(robot, 0)
     work = desk.wide.handle
-    desks.append(desk)
+    kept.append(desk)
     Q, V = (np.array(x) for x in zip(*(robot.random_state(rng) for _ in range(N)), strict=True))
     A, W = rng.normal(size=(2, N, n))
     frames = robot.frame_table.records(robot.frame_names[:3])
     wrenches = rng.normal(size=(N, 3, 6))
-    names = [name for name in WANTS if name != "Gamma"]
-    sizes = shapes(bits_of(names), n, 3)
-    out = {name: np.full((N, *sizes[name]), np.nan) for name in names}
+    B = rng.normal(size=(N, 2, n))
+    wanted = tuple(name for name in WANTS if name != "Gamma")
+    sizes = shapes(bits_of(wanted), n, 3)
+    calls: dict[str, Call] = {}
 
-    def call(*arguments: Any, results: tuple[Array, ...]) -> Call:
-        return Call((*arguments, 0, N, 0, 0, *results), results)
+    def add(entry: str, given: dict[str, Any], choices: Choices, **sizes: Any) -> None:
+        name = f"batch_{entry}"
+        job = JobCall(name, work, given, tuple(sizes), choices)
+        results = tuple(np.full((N, *size), np.nan) for size in sizes.values())
+        calls[name] = Call(job.arguments(results), results, job)
 
-    def new(*shape: int) -> Array:
-        return np.full((N, *shape), np.nan)
+    forced = {"frames": frames, "wrenches": wrenches}
+    none = Choices()
+    add("inverse_dynamics", {"Q": Q, "V": V, "A": A, **forced}, none, vectors=(n,))
+    add("forward_dynamics", {"Q": Q, "V": V, "tau": A, **forced}, none, vectors=(n,))
+    add("solve_mass", {"Q": Q, "B": B}, none, solutions=(2, n))
+    add("product", {"Q": Q, "V": V, "W": W}, Choices(factor=CORIOLIS), vectors=(n,))
+    slopes = {"dq": (n, n), "dv": (n, n)}
+    add("inverse_dynamics_derivatives", {"Q": Q, "V": V, "A": A}, none, **slopes)
+    slopes["dtau"] = n, n
+    add("forward_dynamics_derivatives", {"Q": Q, "V": V, "tau": A}, none, **slopes)
+    motions = {"velocities": (3, 6), "accelerations": (3, 6)}
+    of_frames = Choices(representation=HYBRID)
+    add("frame_motions", {"Q": Q, "V": V, "A": A, "frames": frames}, of_frames, **motions)
+    all_wanted = Choices(want=bits_of(wanted), representation=HYBRID)
+    given = {"Q": Q, "V": V, "frames": frames}
+    add("quantities", given, all_wanted, **{name: sizes[name] for name in wanted})
+    return calls | helper_calls()
 
+
+def helper_calls() -> dict[str, Call]:
+    """Those of threads that help: of a seat that nobody sits on, each a line of its own."""
+    seats = np.zeros(2, SEAT)
+    seats[1]["state"] = LEAVING
+    kept.append(seats)
+    seat, leaving = (seats.ctypes.data + k * SEAT_BYTES for k in range(2))
     return {
-        "batch_inverse_dynamics": call(work, Q, V, A, frames, wrenches, results=(new(n),)),
-        "batch_forward_dynamics": call(work, Q, V, A, frames, wrenches, results=(new(n),)),
-        "batch_solve_mass": call(work, Q, rng.normal(size=(N, 2, n)), results=(new(2, n),)),
-        "batch_product": call(work, CORIOLIS, Q, V, W, results=(new(n),)),
-        "batch_frame_motions": call(work, Q, V, A, frames, HYBRID, results=(new(3, 6), new(3, 6))),
-        "batch_quantities": Call(
-            (work, Q, V, bits_of(names), frames, HYBRID, 0, N, 0, 0, EMPTY._replace(**out)), ()
-        ),
+        "call_helpers": Call((seat, 1), ()),
+        "post_job": Call((seat, 1, 0, 0, 0, 0), ()),
+        "settle_job": Call((seat, 1), ()),
+        "help_with_batches": Call((leaving,), ()),
+        "dismiss_helpers": Call((leaving, 1), ()),
     }
 
 
 #: Keeps the memory that calls work in.
-desks: list[Desk] = []
+kept: list[Any] = []

@@ -1,14 +1,15 @@
 """The recursive algorithms for many states, `WIDTH` of them in each sweep over the tree.
 
-Each entry computes the states from first to last, and then those that it takes from a count that
-threads share (sharing.py); there are WIDTH or more in all. It ends with the first chunk in which a
-number that was given or a result is not finite, a quaternion is none or a mass matrix singular, and
-returns the first state of that chunk; -1 where all is well.
+Each entry computes the states of a job (jobs.py) from first to last, and then those that it takes
+from a count that threads share (sharing.py); there are WIDTH or more in all. It ends with the first
+chunk in which a number that was given or a result is not finite, a quaternion is none or a mass
+matrix singular, and returns the first state of that chunk; -1 where all is well.
 """
 
 from __future__ import annotations
 
-from torqued.kernels.batch.sharing import SHARE, next_chunk
+from torqued.kernels.batch.jobs import JOB, choices_of, open_job
+from torqued.kernels.batch.sharing import next_chunk
 from torqued.kernels.batch.transposition import (
     gathered,
     give,
@@ -40,7 +41,6 @@ from torqued.kernels.dynamics.rnea import (
     rest_acceleration,
     subtract_external,
 )
-from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, TENSOR, WORK
 from torqued.kernels.primitives.spatial import ZERO6
 from torqued.kernels.primitives.tuples import store6
 from torqued.kernels.primitives.wide import WIDTH
@@ -59,10 +59,11 @@ def subtract_wrenches(work, frames, wrenches, start):
         subtract_external(work, frames[f : f + 1], work.wrench)
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, *SHARE, MATRIX)
-def batch_inverse_dynamics(handle, Q, V, A, frames, wrenches, first, last, counter, stop, tau):
+@entry(*JOB)
+def batch_inverse_dynamics(handle, address, first, last, counter, stop):
     """τ for accelerations a while wrenches (N, k, 6) act on k frames."""
-    work = open_wide(handle)
+    work, job = open_wide(handle), open_job(address)
+    Q, V, A, frames, wrenches = job.Q, job.V, job.A, job.frames, job.wrenches
     rest = rest_acceleration(work)
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
@@ -73,16 +74,17 @@ def batch_inverse_dynamics(handle, Q, V, A, frames, wrenches, first, last, count
         subtract_wrenches(work, frames, wrenches, start)
         collect_forces(work, work.x)
         add_armature(work, work.a, work.x)
-        if not is_finite(doubt + give(work.x, tau, start)):
+        if not is_finite(doubt + give(work.x, job.vectors, start)):
             return start
         start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, TENSOR, *SHARE, MATRIX)
-def batch_forward_dynamics(handle, Q, V, tau, frames, wrenches, first, last, counter, stop, A):
+@entry(*JOB)
+def batch_forward_dynamics(handle, address, first, last, counter, stop):
     """Accelerations a under torques τ, while wrenches (N, k, 6) act on k frames."""
-    work = open_wide(handle)
+    work, job = open_wide(handle), open_job(address)
+    Q, V, tau, frames, wrenches = job.Q, job.V, job.tau, job.frames, job.wrenches
     rest = rest_acceleration(work)
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
@@ -93,16 +95,17 @@ def batch_forward_dynamics(handle, Q, V, tau, frames, wrenches, first, last, cou
         body_forces(work)
         subtract_wrenches(work, frames, wrenches, start)
         status = solve_motion(work, work.a, work.x)
-        if not is_finite(doubt + give(work.x, A, start)) or status != OK:
+        if not is_finite(doubt + give(work.x, job.vectors, start)) or status != OK:
             return start
         start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, TENSOR, *SHARE, TENSOR)
-def batch_solve_mass(handle, Q, B, first, last, counter, stop, X):
-    """X (N, k, nv), each row of it M⁻¹ that of B."""
-    work = open_wide(handle)
+@entry(*JOB)
+def batch_solve_mass(handle, address, first, last, counter, stop):
+    """Solutions (N, k, nv), each row of them M⁻¹ that of B."""
+    work, job = open_wide(handle), open_job(address)
+    Q, B = job.Q, job.B
     k, n = B.shape[1], len(work.x)
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
@@ -114,17 +117,18 @@ def batch_solve_mass(handle, Q, B, first, last, counter, stop, X):
             for c in range(n):
                 work.x[c] = gathered(B, (start * k + r) * n + c, k * n)
             solve_in_place(work, work.x)
-            doubt += give_numbers(work.x, X, (start * k + r) * n, k * n)
+            doubt += give_numbers(work.x, job.solutions, (start * k + r) * n, k * n)
         if not is_finite(doubt):
             return start
         start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, INTEGER, MATRIX, MATRIX, MATRIX, *SHARE, MATRIX)
-def batch_product(handle, factor, Q, V, W, first, last, counter, stop, out):
+@entry(*JOB)
+def batch_product(handle, address, first, last, counter, stop):
     """M w, C(q, v) w or C(q, v)ᵀ w."""
-    work = open_wide(handle)
+    work, job, factor = open_wide(handle), open_job(address), choices_of(address).factor
+    Q, V, W = job.Q, job.V, job.W
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
         doubt = take_positions(Q, start, work)
@@ -137,18 +141,18 @@ def batch_product(handle, factor, Q, V, W, first, last, counter, stop, out):
                 fill_coriolis_product(work, work.q, work.v, work.a, work.x)
             else:
                 fill_coriolis_transposed_product(work, work.q, work.v, work.a, work.x)
-        if not is_finite(doubt + give(work.x, out, start)):
+        if not is_finite(doubt + give(work.x, job.vectors, start)):
             return start
         start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
-@entry(WORK, MATRIX, MATRIX, MATRIX, FRAMES, INTEGER, *SHARE, TENSOR, TENSOR)
-def batch_frame_motions(
-    handle, Q, V, A, frames, representation, first, last, counter, stop, velocity, acceleration
-):
+@entry(*JOB)
+def batch_frame_motions(handle, address, first, last, counter, stop):
     """J v and J a + J̇ v, (N, k, 6) each, of k frames."""
-    work = open_wide(handle)
+    work, job = open_wide(handle), open_job(address)
+    representation = choices_of(address).representation
+    Q, V, A, frames = job.Q, job.V, job.A, job.frames
     n = len(frames)
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
@@ -161,9 +165,9 @@ def batch_frame_motions(
             twist, rate = body_motion(work, frames[k])
             at = (start * n + k) * 6
             store6(work.small, represent(work, representation, R, p, twist))
-            doubt += give_numbers(work.small, velocity, at, n * 6)
+            doubt += give_numbers(work.small, job.velocities, at, n * 6)
             store6(work.small, represent_rate(work, representation, R, p, twist, rate))
-            doubt += give_numbers(work.small, acceleration, at, n * 6)
+            doubt += give_numbers(work.small, job.accelerations, at, n * 6)
         if not is_finite(doubt):
             return start
         start, last = next_chunk(start + WIDTH, last, counter, stop)

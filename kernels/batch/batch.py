@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.kernels.batch.algorithms import CORIOLIS, CORIOLIS_TRANSPOSED, MASS
+from torqued.kernels.batch.jobs import Choices, Job, named
 from torqued.kernels.batch.slices import Progress, Slices, available_cores
+from torqued.kernels.batch.stacked_derivatives import StackedDerivatives
 from torqued.kernels.batch.stacked_quantities import StackedQuantities
 from torqued.kernels.batch.stacks import padded, result_array
 from torqued.kernels.batch.state_by_state import at, filled_with_nan, several_at_once
-from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.input_checks import choice, whole_number
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 MOST_THREADS = 1024
 
 
-class Batch(StackedQuantities):
+class Batch(StackedQuantities, StackedDerivatives):
     """Many states of one robot. For one thread at a time, as the robot itself."""
 
     def __init__(
@@ -69,8 +70,9 @@ class Batch(StackedQuantities):
         q, (v, a), state = self._state(q, v=v, a=a)
         frames, wrenches = self._stacks.wrenches(f_ext, len(q))
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            return COMPILED.batch_inverse_dynamics(handle, *x[:3], frames, w, *part, *y)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            arrays = {**named("QVA", x), "frames": frames, "wrenches": w, "vectors": y[0]}
+            return Job("batch_inverse_dynamics", arrays)
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             return [robot.inverse_dynamics(q[k], v[k], a[k], f_ext and at(f_ext, k))]
@@ -95,8 +97,10 @@ class Batch(StackedQuantities):
         q, (v, tau), state = self._state(q, v=v, tau=tau)
         frames, wrenches = self._stacks.wrenches(f_ext, len(q))
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            return COMPILED.batch_forward_dynamics(handle, *x[:3], frames, w, *part, *y)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            names = "Q", "V", "tau"
+            arrays = {**named(names, x), "frames": frames, "wrenches": w, "vectors": y[0]}
+            return Job("batch_forward_dynamics", arrays)
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             return [robot.forward_dynamics(q[k], v[k], tau[k], f_ext and at(f_ext, k))]
@@ -118,8 +122,8 @@ class Batch(StackedQuantities):
         rows = b[:, None, :] if b.ndim == 2 else b.swapaxes(1, 2)
         found = np.empty(rows.shape) if b.ndim == 3 else result.reshape(rows.shape)
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            return COMPILED.batch_solve_mass(handle, *x, *part, *y)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            return Job("batch_solve_mass", {**named("QB", x), "solutions": y[0]})
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             x = robot.solve_mass(q[k], b[k])
@@ -134,8 +138,9 @@ class Batch(StackedQuantities):
     def _product(self, name: str, factor: int, q: Any, v: Any, w: Any, out: Any) -> Array:
         q, (v, w), state = self._state(q, v=v, w=w)
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            return COMPILED.batch_product(handle, factor, *x, *part, *y)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            arrays = {**named("QVW", x), "vectors": y[0]}
+            return Job("batch_product", arrays, Choices(factor=factor))
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             given = (q[k], w[k]) if factor == MASS else (q[k], v[k], w[k])
@@ -184,8 +189,10 @@ class Batch(StackedQuantities):
         found = [np.empty((n, 1, 6)), np.empty((n, 1, 6))]
         found[which] = result[:, None]
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            return COMPILED.batch_frame_motions(handle, *x, records, kind, *part, *y)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            results = named(("velocities", "accelerations"), y)
+            arrays = {**named("QVA", x), "frames": records, **results}
+            return Job("batch_frame_motions", arrays, Choices(representation=kind))
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             given = frame, representation, point

@@ -6,10 +6,10 @@ there four columns of a path lie side by side in a register, here as many states
 
 from __future__ import annotations
 
-from numba import types
-
+from torqued.kernels.batch.jobs import JOB, choices_of, open_job
+from torqued.kernels.batch.landing import fetch_row, place_of, way_of
 from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, give_matrix
-from torqued.kernels.batch.sharing import SHARE, next_chunk
+from torqued.kernels.batch.sharing import next_chunk
 from torqued.kernels.batch.transposition import (
     give,
     give_numbers,
@@ -40,8 +40,6 @@ from torqued.kernels.dynamics.quantities import (
     NEED_FACTORS,
     NEED_INERTIAS,
     NEED_VELOCITY,
-    TABLE,
-    Quantities,
 )
 from torqued.kernels.dynamics.rnea import (
     body_forces,
@@ -50,7 +48,6 @@ from torqued.kernels.dynamics.rnea import (
     rest_acceleration,
 )
 from torqued.kernels.primitives.atomics import fence
-from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, WORK
 from torqued.kernels.primitives.spatial import (
     add,
     add6,
@@ -64,21 +61,19 @@ from torqued.kernels.primitives.spatial import (
 from torqued.kernels.primitives.tuples import load3, load6, load10, load12, store3, store6
 from torqued.kernels.primitives.wide import WIDTH
 
-#: Arrays for all states, one dimension more than those of one.
-STACKS = types.NamedTuple(
-    [types.Array(types.float64, 1 + len(quantity.whole_shape), "C") for quantity in TABLE],
-    Quantities,
-)
-
 
 @kernel
-def fill_wide_mass_matrix(work):
-    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`."""
+def fill_wide_mass_matrix(work, places):
+    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`.
+
+    The places where it is to go are fetched meanwhile.
+    """
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
         for k in range(body.columns):
             c = body.column + k
+            fetch_row(places, c, len(work.M))
             F = inertia_times(inertia, load6(work.columns[c].S))
             above = b
             while above >= 0:
@@ -90,16 +85,18 @@ def fill_wide_mass_matrix(work):
 
 
 @kernel
-def fill_wide_coriolis(work):
+def fill_wide_coriolis(work, places):
     """The lower triangle of work.M, and work.C; needs place, move and composite_factors.
 
     As `fill_coriolis`: [EW21] Algorithm 1, lines 9-19. Ṁ is C + Cᵀ, taken when it is written out.
+    The places where they are to go are fetched meanwhile.
     """
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia, factor = load10(work.states[b].I), load12(work.states[b].B)
         for k in range(body.columns):
             c = body.column + k
+            fetch_row(places, c, len(work.M))
             S = load6(work.columns[c].S)
             F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
             F2 = inertia_times(inertia, S)
@@ -116,19 +113,24 @@ def fill_wide_coriolis(work):
             work.M[c, c] += body.armature[k]
 
 
-@entry(WORK, MATRIX, MATRIX, INTEGER, FRAMES, INTEGER, *SHARE, STACKS)
-def batch_quantities(handle, Q, V, want, frames, representation, first, last, counter, stop, out):
-    """Fill the wanted members of `out`, as algorithms.py."""
-    work = open_wide(handle)
+@entry(*JOB)
+def batch_quantities(handle, address, first, last, counter, stop):
+    """Fill the arrays of wanted quantities, as algorithms.py."""
+    work, job, choices = open_wide(handle), open_job(address), choices_of(address)
+    want, representation = choices.want, choices.representation
+    Q, V, frames = job.Q, job.V, job.frames
+    M, Mdot, C = job.M, job.Mdot, job.C
+    way = way_of(work, M.size + Mdot.size + C.size)
     start, last = next_chunk(first, last, counter, stop)
     while start >= 0:
         doubt = take_positions(Q, start, work)
         if want & NEED_VELOCITY:
             doubt += take(V, start, work.v)
-        sweep(work, want)
-        doubt += give_quantities(work, want, out, start)
+        places = place_of(way, M, start), place_of(way, Mdot, start), place_of(way, C, start)
+        sweep(work, want, places)
+        doubt += give_quantities(work, want, job, start, way)
         for k in range(len(frames)):
-            doubt += give_frame(work, want, frames, k, representation, out, start)
+            doubt += give_frame(work, want, frames, k, representation, job, start)
         if not is_finite(doubt):
             fence()
             return start
@@ -138,30 +140,30 @@ def batch_quantities(handle, Q, V, want, frames, representation, first, last, co
 
 
 @kernel
-def sweep(work, want):
+def sweep(work, want, places):
     """What has to be known of the bodies, and matrices. As `fill_quantities`."""
     place(work, work.q)
     if want & NEED_VELOCITY:
         drift(work, work.v, rest_acceleration(work))
     if want & NEED_FACTORS:
         composite_factors(work)
-        fill_wide_coriolis(work)
+        fill_wide_coriolis(work, places)
     elif want & NEED_INERTIAS:
         composite_inertias(work)
         if want & BIT.M:
-            fill_wide_mass_matrix(work)
+            fill_wide_mass_matrix(work, places)
 
 
 @kernel
-def give_quantities(work, want, out, start):
+def give_quantities(work, want, out, start, way):
     """Those of the whole robot, for one chunk from state `start` on."""
     doubt = 0.0 * work.q[0]
     if want & BIT.M:
-        doubt += give_matrix(LOWER, work.M, out.M, start)
+        doubt += give_matrix(LOWER, work.M, out.M, start, way)
     if want & BIT.Mdot:
-        doubt += give_matrix(SUM, work.C, out.Mdot, start)
+        doubt += give_matrix(SUM, work.C, out.Mdot, start, way)
     if want & BIT.C:
-        doubt += give_matrix(WHOLE, work.C, out.C, start)
+        doubt += give_matrix(WHOLE, work.C, out.C, start, way)
     if want & BIT.g:
         fill_gravity(work, work.x)
         doubt += give(work.x, out.g, start)

@@ -1,11 +1,9 @@
 """Matrices of a batch on their way out: from wide numbers to arrays (N, n, n).
 
-Arrays that no cache holds are streamed: stores that go to memory past the caches, which need not
-fetch the lines that are written over. Whoever reads them next fetches them from memory, where he
-would have found smaller ones in a cache; so those are written as ever. A processor gathers what is
-streamed in whole lines, so nothing else may touch a line meanwhile: numbers leave in the order in
-which they lie in memory, row after row, and where a state ends within a tile the next one's first
-numbers go with it.
+Arrays that no cache holds are streamed (landing.py): stores that go to memory past the caches,
+which need not fetch the lines that are written over. A processor gathers what is streamed in whole
+lines, so nothing else may touch a line meanwhile: numbers leave in the order in which they lie in
+memory, row after row, and where a state ends within a tile the next one's first numbers go with it.
 """
 
 from __future__ import annotations
@@ -16,6 +14,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from torqued.kernels.batch.landing import NUMBER, STREAMED, address_of
 from torqued.kernels.batch.transposition import (
     TILE,
     TILE_TYPE,
@@ -30,9 +29,7 @@ from torqued.kernels.batch.transposition import (
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.primitives.wide import WIDE, WIDTH, lane
 
-#: Bytes of an array from which on it is streamed.
-STREAMED = 4 * 1024 * 1024
-NUMBER, TILE_BYTES = 8, 8 * TILE
+TILE_BYTES = NUMBER * TILE
 
 #: What is taken of a matrix of wide numbers: itself, the symmetric one whose lower triangle it has,
 #: or its sum with its transpose.
@@ -76,17 +73,6 @@ def of_next_lane(typing: Any, x: Any) -> Any:
     return WIDE(WIDE), generate
 
 
-@intrinsic
-def address_of(typing: Any, array: Any) -> Any:
-    """Where an array's numbers begin."""
-
-    def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        data = data_of(context, builder, sig.args[0], args[0])
-        return builder.ptrtoint(data, ir.IntType(64))
-
-    return types.intp(array), generate
-
-
 @kernel
 def entry_of(what, X, r, k):
     if what == LOWER:
@@ -108,11 +94,11 @@ def entry_after(what, X, r, k):
 
 
 @kernel
-def give_matrix(what, X, out, first):
+def give_matrix(what, X, out, first, way):
     """Matrices of an array (N, n, n), a state each from `first` on; gives their doubt, as all of
     transposition.py."""
     n = out.shape[2]
-    if out.size * NUMBER >= STREAMED and n >= TILE and n * n % TILE == 0:
+    if way == STREAMED:
         return stream_matrix(what, X, out, first)
     if what == WHOLE:
         return give(X.reshape(-1), out.reshape(len(out), -1), first)

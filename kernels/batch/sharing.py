@@ -6,6 +6,8 @@ waits for it sleeps, and to be woken takes longer than several states.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
@@ -33,6 +35,9 @@ grain_end = kernel(end_of_grain)
 def end_of_window(state: int, count: int) -> int:
     """Where the states end between two such looks."""
     return min((state // WINDOW + 1) * WINDOW, count)
+
+
+window_end: Any = kernel(end_of_window)
 
 
 def end_with(state: int, count: int) -> int:

@@ -1,27 +1,24 @@
-"""Many states in slices, shared by threads that run beside each other.
+"""Many states, shared by threads that run beside each other; the caller's thread works too.
 
-Kernels release the interpreter lock, so that threads are all it takes to use several cores. The
-caller's thread works too. Slices are handed out in order: when one fails, those before it are
-finished, and what is told is the first fault of all.
+Where calls go through Python, threads take slices of states in order, each with a robot of its own:
+kernels release the interpreter lock. Where compiled code has many states to do, none needs the
+interpreter (team.py).
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-import threading
 import time
-import weakref
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
-from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from torqued.common.errors import TorquedError
-from torqued.kernels.batch.sharing import end_of_window
+from torqued.kernels.batch.landing import largest_cache
+from torqued.kernels.batch.team import Team
 from torqued.kernels.batch.wide_work import WideWorkspace
 
 if TYPE_CHECKING:
@@ -29,9 +26,6 @@ if TYPE_CHECKING:
 
 #: Told how many states are done, and of how many.
 Progress = Callable[[int, int], None]
-
-#: s that the caller's thread watches for the end of another's last slice before it sleeps.
-LONGEST_WATCH = 1e-4
 
 
 def available_cores() -> int:
@@ -42,8 +36,9 @@ def available_cores() -> int:
 class Desk:
     """What one thread at a time computes with: made when it is first needed."""
 
-    def __init__(self, robot: Robot) -> None:
-        self._original = robot
+    def __init__(self, robot: Robot, cache: int) -> None:
+        """`cache` as a `WideWorkspace` takes it."""
+        self._original, self._cache = robot, cache
 
     @cached_property
     def robot(self) -> Robot:
@@ -53,7 +48,15 @@ class Desk:
     @cached_property
     def wide(self) -> WideWorkspace:
         model = self._original.model
-        return WideWorkspace(model.world, model.bodies, self._original.nq_free)
+        return WideWorkspace(model.world, model.bodies, self._original.nq_free, self._cache)
+
+
+#: Slices that the caller's thread does alone, and then with all others, to see whether they help:
+#: where a state then takes at most such a share of the time.
+ALONE, TOGETHER, PAYS = 2, 3, 0.9
+
+#: (desk, first, last): what is done for the states of a slice.
+Work = Callable[[Desk, int, int], None]
 
 
 class Slices:
@@ -63,168 +66,135 @@ class Slices:
         self.threads = threads
         self.progress = progress
         self._robot = robot
+        self._cache = largest_cache() if threads > 1 else 0
         self._desks: list[Desk] = []
+        self._pool: ThreadPoolExecutor | None = None
+        self._pool_process = 0
 
     @cached_property
-    def _helpers(self) -> SimpleQueue[Part | None]:
-        """Where threads beside the caller's wait for work. An executor does the same with a lock
-        and a condition for each of them, a tenth of a batch of two milliseconds."""
-        parts: SimpleQueue[Part | None] = SimpleQueue()
-        for k in range(self.threads - 1):
-            threading.Thread(target=_help, args=(parts,), name=f"batch_{k}", daemon=True).start()
-        weakref.finalize(self, _dismiss, parts, self.threads - 1)
-        return parts
+    def desk(self) -> Desk:
+        """The caller's."""
+        return Desk(self._robot, self._cache)
 
-    def run(self, task: Task) -> None:
-        """Carry out a task.
+    @cached_property
+    def team(self) -> Team:
+        """Threads beside the caller's, for compiled code."""
+        return Team([Desk(self._robot, self._cache).wide for _ in range(self.threads - 1)])
+
+    def _hire(self, task: Task, desks: Iterable[Desk]) -> Iterator[Future[None]]:
+        """Threads beside the caller's, for Python; none in a program that is about to end."""
+        if self._pool is None or self._pool_process != os.getpid():  # a fork leaves threads behind
+            self._pool = ThreadPoolExecutor(self.threads - 1, "batch_calls")
+            self._pool_process = os.getpid()
+        for desk in desks:
+            try:
+                yield self._pool.submit(task.help_with, desk)
+            except RuntimeError as error:
+                if "shutdown" not in str(error):
+                    raise
+                return
+
+    def run(self, count: int, size: int, work: Work) -> None:
+        """`work(desk, first, last)` for all slices of `size` states, in order.
+
+        Threads share the interpreter: where calls are mostly Python, two take twice as long as one.
+        So the caller's thread begins alone, and the others leave where it was as fast without them.
 
         Raises the error of the first state that has one; an interruption ends all threads' work
-        after the states that they have taken.
+        after the slices that they have taken.
         """
-        helpers: list[Part] = []
-        for _ in range(min(self.threads, task.slices) - 1):
-            helpers.append(Part(self._take_part, task))
-            self._helpers.put(helpers[-1])
+        task = Task(count, bounds(count, size, self.threads), work)
+        others = min(self.threads, available_cores(), task.slices - ALONE) - 1
+        futures: list[Future[None]] = []
         try:
-            self._take_part(task, self.progress)
+            with self._desk() as desk, ExitStack() as desks:
+                if others > 0:
+                    task.take_part(desk, self.progress, ALONE - 1)
+                    alone = task.pace(desk, self.progress, 1)
+                    given = [desks.enter_context(self._desk()) for _ in range(others)]
+                    futures += self._hire(task, given)
+                    together = task.pace(desk, self.progress, TOGETHER)
+                    task.has_helpers = together < PAYS * alone
+                task.take_part(desk, self.progress)
         except BaseException:
-            task.end()
+            task.ended = True
             raise
         finally:
-            for helper in helpers:
-                helper.wait()
+            wait(futures)
+        for future in futures:
+            future.result()
         if task.errors:
             raise min(task.errors, key=lambda found: found[0])[1]
         if self.progress:
-            self.progress(task.count, task.count)
+            self.progress(count, count)
 
-    def _take_part(self, task: Task, progress: Progress | None) -> None:
+    @contextmanager
+    def _desk(self) -> Iterator[Desk]:
+        """One that nobody sits at."""
+        desk = self._desks.pop() if self._desks else Desk(self._robot, self._cache)
         try:
-            desk = self._desks.pop()
-        except IndexError:
-            desk = Desk(self._robot)
-        try:
-            task.take_part(desk, progress)
+            yield desk
         finally:
             self._desks.append(desk)
 
 
-class Part:
-    """One thread's part of a batch."""
-
-    def __init__(self, take_part: Callable[[Task, None], None], task: Task) -> None:
-        self._take_part, self._task = take_part, task
-        self._over = threading.Event()
-        self._error: BaseException | None = None
-
-    def do(self) -> None:
-        try:
-            self._take_part(self._task, None)
-        except BaseException as error:
-            self._error = error
-            self._task.end()
-        finally:
-            self._over.set()
-
-    def wait(self) -> None:
-        """Until it is over; raises what went wrong beside the errors of states."""
-        # All end at about the same time: to fall asleep and be woken would take longer.
-        until = time.perf_counter() + LONGEST_WATCH
-        while not self._over.is_set() and time.perf_counter() < until:
-            time.sleep(0)  # the other thread needs the interpreter to end
-        self._over.wait()
-        if self._error is not None:
-            raise self._error
-
-
-def _help(parts: SimpleQueue[Part | None]) -> None:
-    """What a thread beside the caller's does."""
-    while (part := parts.get()) is not None:
-        part.do()
-        del part  # it holds the batch, which may have been given up meanwhile
-
-
-def _dismiss(parts: SimpleQueue[Part | None], threads: int) -> None:
-    for _ in range(threads):
-        parts.put(None)
-
-
 def bounds(count: int, size: int, threads: int) -> list[int]:
-    """Where slices begin and the last one ends: of `size` states each, towards the end of a quarter
-    of that, so that threads end at about the same time."""
+    """Where slices begin and the last one ends: of `size` states each, at first and towards the end
+    of a quarter of that, so that threads are soon tried and end at about the same time."""
     if threads == 1 or count <= size:  # no more than one is at work
         return [*range(0, count, size), count]
-    tail = max(0, count - threads * size) // size * size
-    return [*range(0, tail, size), *range(tail, count, max(1, size // 4)), count]
+    short = max(1, size // 4)
+    head = min(count, (ALONE + TOGETHER * threads) * short)
+    tail = head + max(0, count - head - threads * size) // size * size
+    starts = *range(0, head, short), *range(head, tail, size), *range(tail, count, short)
+    return [*starts, count]
 
 
-class Task(ABC):
-    """One batch, of whose states threads take some at a time, in order: when one fails, those
-    before it are finished, and what is told is the first fault of all."""
+class Task:
+    """One batch, of whose slices threads take one at a time, in order: when one fails, those before
+    it are finished, and what is told is the first fault of all."""
 
-    def __init__(self, count: int, slices: int) -> None:
-        self.count = count
-        self.slices = slices  # as many threads may be of use
-        self.ended = False
+    def __init__(self, count: int, bounds: Sequence[int], work: Work) -> None:
+        self._count, self._bounds, self._work = count, bounds, work
+        self.slices = len(bounds) - 1
+        self.ended = False  # nothing more is taken
+        self.has_helpers = True  # other threads than the caller's are wanted
         self.errors: list[tuple[int, TorquedError]] = []  # in the order of states
-
-    def end(self) -> None:
-        """Nothing more is taken."""
-        self.ended = True
-
-    @abstractmethod
-    def take_part(self, desk: Desk, progress: Progress | None) -> None:
-        """One thread's part."""
-
-
-class InSlices(Task):
-    """`work(desk, first, last)` for all slices of `size` states."""
-
-    def __init__(
-        self, count: int, size: int, threads: int, work: Callable[[Desk, int, int], None]
-    ) -> None:
-        self._bounds = bounds(count, size, threads)
-        self._work = work
         self._next = itertools.count()  # taken in one step of the interpreter: no lock
         self._done = 0
-        super().__init__(count, len(self._bounds) - 1)
 
-    def take_part(self, desk: Desk, progress: Progress | None) -> None:
-        for k in self._next:
-            if k >= self.slices or self.ended:
+    def take_part(self, desk: Desk, progress: Progress | None, most: int | None = None) -> None:
+        """The part of the caller's thread: at most so many slices."""
+        for _ in itertools.count() if most is None else range(most):
+            if not self._take(desk):
                 return
-            first, last = self._bounds[k], self._bounds[k + 1]
-            try:
-                self._work(desk, first, last)
-            except TorquedError as error:
-                self.errors.append((k, error))
-                self.end()
-            self._done += last - first
             if progress:
-                progress(min(self._done, self.count - 1), self.count)
+                progress(min(self._done, self._count - 1), self._count)
 
+    def help_with(self, desk: Desk) -> None:
+        """Another thread's part."""
+        while self.has_helpers and self._take(desk):
+            pass
 
-class Shared(Task):
-    """States that compiled code takes from a count (sharing.py): `work(desk, counter, stop)`
-    computes until those before `stop` are taken, and raises errors of states."""
+    def pace(self, desk: Desk, progress: Progress | None, slices: int) -> float:
+        """Take so many; how many seconds passed for each state that was done by anybody."""
+        start, done = time.perf_counter(), self._done
+        self.take_part(desk, progress, slices)
+        return (time.perf_counter() - start) / max(self._done - done, 1)
 
-    def __init__(self, count: int, size: int, work: Callable[[Desk, int, int], None]) -> None:
-        super().__init__(count, -(-count // size))
-        self._work = work
-        self._taken = np.zeros(1, np.int64)
-
-    def end(self) -> None:
-        super().end()
-        self._taken[0] = self.count
-
-    def take_part(self, desk: Desk, progress: Progress | None) -> None:
-        taken = 0
-        while taken < self.count and not self.ended:
-            try:
-                self._work(desk, self._taken.ctypes.data, end_of_window(taken, self.count))
-            except TorquedError as error:
-                self.errors.append((self.count if error.state is None else error.state, error))
-                self.end()
-            taken = int(self._taken[0])
-            if progress and not self.ended:
-                progress(min(taken, self.count - 1), self.count)
+    def _take(self, desk: Desk) -> bool:
+        """Do the next slice; whether there was one."""
+        k = next(self._next)
+        if k >= self.slices or self.ended:
+            return False
+        first, last = self._bounds[k], self._bounds[k + 1]
+        try:
+            self._work(desk, first, last)
+        except TorquedError as error:
+            self.errors.append((k, error))
+            self.ended = True
+        except BaseException:
+            self.ended = True
+            raise
+        self._done += last - first
+        return True

@@ -9,6 +9,7 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.batch.computation import WideComputation
+from torqued.kernels.batch.jobs import Choices, Job, named
 from torqued.kernels.batch.stacks import result_array
 from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, several_at_once
 from torqued.kernels.compilation.entries import COMPILED
@@ -17,9 +18,7 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import (
     NEED_VELOCITY,
     QUANTITIES,
-    TABLE,
     WANTS,
-    Quantities,
     sized,
 )
 from torqued.kernels.input_checks import choice, names_of
@@ -28,9 +27,6 @@ from torqued.kernels.result_checks import checked
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
-
-#: Arrays of what is not wanted.
-EMPTY = Quantities(*(np.empty((0,) * (1 + len(quantity.whole_shape))) for quantity in TABLE))
 
 
 class StackedQuantities(WideComputation):
@@ -59,6 +55,7 @@ class StackedQuantities(WideComputation):
                 raise InputError("out: expected nothing in other coordinates", "out")
             given = {"want": want, "frames": frames, "representation": representation}
             return self.each("dynamics", q, v, coordinates=coordinates, **given)  # type: ignore[no-any-return]
+        self.expect(len_of(q))
         return self._by_name(self._quantities(q, v, want, frames, representation, out), frames)
 
     @staticmethod
@@ -89,13 +86,14 @@ class StackedQuantities(WideComputation):
         q, rest, state = self._state(q, **given)
         n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
-        if rest and not flags & NEED_VELOCITY:  # kernels do not look at it
+        unseen = bool(rest) and not flags & NEED_VELOCITY  # v, which kernels do not look at
+        if unseen:
             stacks.require_right(state, 0, n)
-        own = {x: (n, *sized(QUANTITIES[x], tree.nv, len(records))) for x in want}
-        results = {
-            name: result_array(f"out[{name!r}]", (out or {}).get(name), shape, [q, v])
-            for name, shape in own.items()
-        }
+        results: dict[str, Array] = {}
+        for name in dict.fromkeys(want):
+            shape = n, *sized(QUANTITIES[name], tree.nv, len(records))
+            given_array, others = (out or {}).get(name), (q, v, *results.values())
+            results[name] = result_array(f"out[{name!r}]", given_array, shape, others)
         free = {
             name: np.empty((n, *sized(QUANTITIES[name], tree.nv_free, len(records))))
             if tree.follows and QUANTITIES[name].projection != "none"
@@ -106,9 +104,9 @@ class StackedQuantities(WideComputation):
         several = [name for name in free if name != "Gamma"]
         flags &= ~WANTS["Gamma"]
 
-        def wide(handle: int, x: Sequence[Array], y: Sequence[Array], *part: int) -> Any:
-            stack = EMPTY._replace(**dict(zip(several, y, strict=True)))
-            return COMPILED.batch_quantities(handle, *x, flags, records, kind, *part, stack)
+        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
+            arrays = {**named("QV", x), "frames": records, **named(several, y)}
+            return Job("batch_quantities", arrays, Choices(want=flags, representation=kind))
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
             plan = robot.plan(want, tuple(frames), representation)
@@ -123,7 +121,8 @@ class StackedQuantities(WideComputation):
             q_free, v_free = stacks.q(q), stacks.v(v)
             if several:
                 outs = [free[name] for name in several]
-                self._compute(state, wide, [q_free, v_free], outs, one)
+                whole = not tree.follows and len(several) == len(free) and not unseen
+                self._compute(state, wide, [q_free, v_free], outs, one, whole)
             if "Gamma" in results:
                 self.each("christoffel", q, out=results["Gamma"])
             for name, array in free.items():

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
-from torqued.kernels.batch.slices import Desk, InSlices, Slices
+from torqued.kernels.batch.slices import Desk, Slices
 from torqued.kernels.batch.stacks import of_state, result_array
+from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
 
 if TYPE_CHECKING:
@@ -43,20 +44,22 @@ def several_at_once(method: Method) -> Method:
     own = tuple(key in STACKED for key in list(inspect.signature(method).parameters)[2:])
 
     @functools.wraps(method)
-    def call(
-        self: StateByState, q: Any, *args: Any, coordinates: Any = "native", **options: Any
-    ) -> Any:
-        if coordinates is NATIVE and not options and type(q) is ndarray and len(q) == 1:
+    def call(self: StateByState, q: Any, *args: Any, **options: Any) -> Any:
+        if not options and type(q) is ndarray and len(q) == 1:
             # One state: little more than its call, in as few steps as there can be.
-            row = alone(q, args, own) if args else (q[0],)
+            row = alone(q, args, own) if args else ()
             if row is not None:
+                single = getattr(self.robot, name)
                 try:
-                    found = getattr(self.robot, name)(*row)
+                    found = single(*row) if row else single(q[0])
                 except TorquedError as error:
                     raise of_state(error, 0) from error
                 return found[None] if type(found) is ndarray else with_first(found)
-        if self.narrow or len_of(q) == 1 or (coordinates is not NATIVE and coordinates != NATIVE):
+        coordinates = options.pop("coordinates", NATIVE)
+        native = isinstance(coordinates, str) and coordinates == NATIVE
+        if self.narrow or len_of(q) == 1 or not native:
             return self.each(name, q, *args, coordinates=coordinates, **options)
+        self.expect(len_of(q))
         return method(self, q, *args, **options)
 
     return call  # type: ignore[return-value]
@@ -116,6 +119,9 @@ class StateByState:
             self._names[name] = tuple(names) if names and names[0] in STACKED else ()
         return self._names[name]
 
+    def expect(self, count: int) -> None:
+        """So many states will come, for a method that computes several at a time."""
+
     def each(self, name: str, *args: Any, out: Any = None, **options: Any) -> Any:
         """`Robot.<name>` of every state; results are stacked."""
         names = self._parameters(name)
@@ -133,38 +139,37 @@ class StateByState:
                     **common, **{key: at(x, k) for key, x in stacked.items()}
                 )
             except TorquedError as error:
-                raise of_state(error, k) from error
+                raise (of_state(error, k) if is_of_a_state(error) else error) from error
 
-        first = one(self.robot, 0)
-        result = empty_stack(first, count) if out is None else given_stack(first, count, out)
-        arrays = [x for x in (out if isinstance(out, tuple) else (out,)) if x is not None]
+        arrays = writeable_arrays(out)
+        with filled_with_nan(*arrays):
+            first = one(self.robot, 0)
+        others = [x for x in stacked.values() if isinstance(x, ndarray)]
+        result = (
+            empty_stack(first, count) if out is None else given_stack(first, count, out, others)
+        )
 
         def slice_of(desk: Desk, start: int, last: int) -> None:
             for k in range(start, last):
                 put(result, k, one(desk.robot, k))
 
         with filled_with_nan(*arrays):
-            self.slices.run(InSlices(count, SLICE, self.slices.threads, slice_of))
+            self.slices.run(count, SLICE, slice_of)
         return result
 
     def _alone(self, name: str, given: Mapping[str, Any], out: Any) -> Any:
         """The method of one state: no threads, and hardly anything beside the call."""
-        own = {}
-        for key, x in given.items():
-            if key in STACKED and x is not None:
-                if len(x) != 1:
-                    raise InputError(f"{key}: {len(x)} states, but q has 1", key, len(x), "1 state")
-                x = x[0]
-            elif key == "f_ext" and x is not None:
-                x = at(x, 0)
-            own[key] = x
-        try:
-            found = getattr(self.robot, name)(**own)
-        except TorquedError as error:
-            raise of_state(error, 0) from error
+        _, stacked = self._stacked(name, given)
+        own = {key: at(x, 0) if key in stacked else x for key, x in given.items()}
+        with filled_with_nan(*writeable_arrays(out)):
+            try:
+                found = getattr(self.robot, name)(**own)
+            except TorquedError as error:
+                raise (of_state(error, 0) if is_of_a_state(error) else error) from error
         if out is None:
             return found[None] if type(found) is np.ndarray else with_first(found)
-        result = given_stack(found, 1, out)
+        others = [x for x in stacked.values() if isinstance(x, ndarray)]
+        result = given_stack(found, 1, out, others)
         put(result, 0, found)
         return result
 
@@ -195,7 +200,12 @@ class StateByState:
 
 
 def _count(name: str, x: Any) -> int:
-    if np.ndim(x) == 0:
+    try:
+        dimensions = np.ndim(x)
+    except ValueError:  # rows of different lengths
+        wanted = "rows of one length"
+        raise InputError(f"{name}: {shown(x)}, expected {wanted}", name, None, wanted) from None
+    if dimensions == 0:
         wanted = "one more dimension in front"
         raise InputError(f"{name}: one number, expected one for each state", name, None, wanted)
     return len(x)
@@ -220,14 +230,38 @@ def empty_stack(value: Any, count: int) -> Any:
     return [None] * count
 
 
-def given_stack(value: Any, count: int, out: Any) -> Any:
-    """The caller's arrays, as many as there are results."""
+def is_of_a_state(error: TorquedError) -> bool:
+    """Whether it is one state that is wrong, and not what is common to all."""
+    field = getattr(error, "field", None)
+    return field is None or field in STACKED or field.startswith("f_ext[")
+
+
+def writeable_arrays(out: Any) -> list[Array]:
+    """Those of the caller's that can hold NaN."""
+    given = out if isinstance(out, tuple) else (out,)
+    return [
+        x for x in given if isinstance(x, ndarray) and x.dtype.kind == "f" and x.flags.writeable
+    ]
+
+
+def given_stack(value: Any, count: int, out: Any, others: Sequence[Array]) -> Any:
+    """The caller's arrays, as many as there are results; `others` are those of the arguments."""
     if isinstance(value, np.ndarray):
-        return result_array("out", out, (count, *value.shape))
-    if isinstance(value, tuple) and isinstance(out, tuple) and len(out) == len(value):
-        return tuple(given_stack(x, count, y) for x, y in zip(value, out, strict=True))
-    wanted = f"{len(value)} arrays in a tuple" if isinstance(value, tuple) else "nothing"
-    raise InputError(f"out: expected {wanted} for these results", "out", None, wanted)
+        return result_array("out", out, (count, *value.shape), others)
+    if isinstance(value, tuple) and not is_dataclass(value):
+        found: list[Any] = []
+        for x, y in zip(value, require_tuple(out, len(value)), strict=True):
+            found.append(given_stack(x, count, y, (*others, *found)))
+        return tuple(found)
+    raise InputError("out: expected nothing for these results", "out", None, "nothing")
+
+
+def require_tuple(out: Any, count: int) -> tuple[Any, ...]:
+    """So many arrays of the caller's."""
+    if not isinstance(out, tuple) or len(out) != count:
+        wanted = f"{count} arrays in a tuple"
+        raise InputError(f"out: expected {wanted} for these results", "out", None, wanted)
+    return out
 
 
 def with_first(value: Any) -> Any:

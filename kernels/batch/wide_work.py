@@ -27,6 +27,16 @@ from torqued.kernels.primitives.wide import NUMBER, wide_element, widened
 #: Where the quaternion begins in the coordinates of a joint that has one.
 QUATERNION_AT = {SPHERICAL: 0, FLOATING: 3}
 
+#: What derivatives need of a column beside S, as derivatives/space.py names it.
+DERIVED = np.dtype(
+    [
+        ("rate", "f8", (6,)),  # Ṡ + Ψ̇
+        ("second", "f8", (6,)),  # Ψ̈
+        ("spin", "f8", (3,)),  # the angular part of Ψ̇
+    ],
+    align=True,
+)
+
 
 class WideSizes(NamedTuple):
     """Of a model."""
@@ -45,6 +55,7 @@ class WideWork(NamedTuple):
     bodies: Records = array(BODY, "bodies")
     body_of: Indices = array(int, "columns")
     quaternions: Indices = array(int, "quaternions")  # where each begins in q
+    cache: Indices = array(int, 1)  # bytes of a cache for results; landing.py
     # Scratch, as `Work` has it.
     origin: Records = array(NUMBER, 3)
     states: Records = array(widened(STATE), "bodies")
@@ -62,9 +73,20 @@ class WideWork(NamedTuple):
     # Entries of pairs of columns that are not on one path stay the zeros that they are made of.
     M: Records = array(NUMBER, "columns", "columns")  # the lower triangle
     C: Records = array(NUMBER, "columns", "columns")
+    # Derivatives (derivatives.py), zeros likewise but for the last two.
+    derived: Records = array(widened(DERIVED), "columns")
+    dq: Records = array(NUMBER, "columns", "columns")
+    dv: Records = array(NUMBER, "columns", "columns")
+    inverse: Records = array(NUMBER, "columns", "columns")
+    product: Records = array(NUMBER, "columns", "columns")
 
 
-WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element, at_once=True)
+#: Bytes between the memory of two threads. A processor that goes through columns of a matrix asks
+#: for lines that would come next, far beyond its end, and takes them from the one that computes
+#: with them: side by side, two threads take a sixth longer.
+APART = 64 * 1024
+
+WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element, at_once=True, apart=APART)
 
 #: The arrays behind a handle.
 open_wide = WIDE_LAYOUT.open
@@ -73,7 +95,10 @@ open_wide = WIDE_LAYOUT.open
 class WideWorkspace:
     """The scratch memory of one thread at a time, for one model."""
 
-    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int) -> None:
+    def __init__(
+        self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int, cache: int
+    ) -> None:
+        """`cache` is the bytes of a cache that results may stay in; 0 where there is none."""
         starts = [
             int(body["q"]) + QUATERNION_AT[int(body["kind"])]
             for body in bodies
@@ -87,7 +112,13 @@ class WideWorkspace:
         )
         body_of = np.repeat(np.arange(len(bodies)), bodies["columns"])
         quaternions = np.array(starts, np.int64)
-        given = {"world": world, "bodies": bodies, "body_of": body_of, "quaternions": quaternions}
+        given = {
+            "world": world,
+            "bodies": bodies,
+            "body_of": body_of,
+            "quaternions": quaternions,
+            "cache": np.array([cache]),
+        }
         self._memory = WIDE_LAYOUT.allocate(sizes, given=given)
         #: What entries take. Valid as long as this object lives.
         self.handle: int = self._memory.address

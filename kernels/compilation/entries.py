@@ -18,7 +18,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torqued.kernels.batch import algorithms, evaluation  # noqa: F401  (registers their entries)
+from torqued.kernels.batch import (  # noqa: F401  (registers their entries)
+    algorithms,
+    evaluation,
+    helpers,
+)
+from torqued.kernels.batch import derivatives as batch_derivatives  # noqa: F401  (its entries)
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
 from torqued.kernels.compilation.self_test import require_numba
 from torqued.kernels.constraints import loops  # noqa: F401  (registers its entries)

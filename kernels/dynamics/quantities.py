@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -178,6 +179,7 @@ def shapes(want: int, nv: int, frames: int) -> dict[str, Shape]:
     return {q.name: sized(q, nv, frames) for q in TABLE if want & filled_by(q)}
 
 
+@cache
 def sized(quantity: Quantity, nv: int, frames: int) -> Shape:
     sizes = {"nv": nv, "frames": frames}
     return tuple(sizes[x] if isinstance(x, str) else x for x in quantity.whole_shape)

@@ -17,6 +17,7 @@ HELP = "compute an operation for all states of a file, on all cores or on a clus
 EXAMPLE = """\
   torqued batch states.npz --robot panda --operation dynamics --want M,C,g --out terms.npz
   torqued batch states.parquet --config arm.toml --operation inverse_dynamics --out tau.parquet
+  torqued batch states.npz --robot ur5 --operation derivatives --of inverse_dynamics --out d.npz
   torqued batch states.npz --robot talos --operation forward_dynamics --out a.npy \\
       --engine dask --scheduler tcp://head:8786"""
 
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, metavar="FILE", help=".npy, .npz or .parquet"
     )
     parser.add_argument("--want", metavar="NAMES", help="of dynamics, with commas between")
+    parser.add_argument("--of", metavar="NAME", help="of derivatives: what is differentiated")
     parser.add_argument("--frames", metavar="NAMES", help="of quantities that frames have")
     parser.add_argument("--representation", help="of Jacobians (default: hybrid)")
     parser.add_argument("--coordinates", help="of states and results (default: native)")

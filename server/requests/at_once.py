@@ -4,7 +4,8 @@ cores but the loop's, with results written where they are sent from or read from
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -16,7 +17,7 @@ from torqued.kernels.input_checks import Fields, text, texts
 from torqued.kernels.model.description import Array
 from torqued.server.requests.fields import wrenches
 from torqued.server.requests.limits import fits_into_a_reply
-from torqued.server.requests.shared_results import LARGEST, SharedFiles, size_for
+from torqued.server.requests.shared_results import LARGEST, SharedFile, SharedFiles, size_for
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -45,10 +46,29 @@ VECTORS = {
 }
 
 
+class Matrices(NamedTuple):
+    """Derivatives, by the field `of`: a method with several results (N, nv, nv)."""
+
+    arguments: tuple[str, ...]
+    results: tuple[str, ...]
+
+
+MATRICES = {
+    "inverse_dynamics": Matrices(("q", "v", "a"), ("dtau_dq", "dtau_dv")),
+    "forward_dynamics": Matrices(("q", "v", "tau"), ("da_dq", "da_dv", "da_dtau")),
+}
+
+
 def several_at_once(name: str, fields: Fields) -> bool:
     """Whether a batch of this operation can be computed so."""
     if text(fields, "coordinates", "native") != "native":
         return False
+    if name == "derivatives":
+        of = fields.get("of")
+        if not isinstance(of, str) or of not in MATRICES:
+            return False
+        # Where other fields are there, or one is not, a single state's call says what is wrong.
+        return fields.keys() - {"coordinates"} == {"of", *MATRICES[of].arguments}
     return name in (*VECTORS, "dynamics") or (name == "kinematics" and "order" not in fields)
 
 
@@ -64,6 +84,7 @@ def run_at_once(
     """Stacked results, or where they are in shared memory."""
     batch = batch_of(robot)
     batch.slices.progress = report
+    batch.remember(bool(memory))
     if name in VECTORS:
         vectors = VECTORS[name]
         shapes = {vectors.result: states.stacks[vectors.like].shape}
@@ -73,6 +94,22 @@ def run_at_once(
 
         def compute(out: dict[str, Array]) -> dict[str, Any]:
             return {vectors.result: getattr(batch, name)(*given, out=out[vectors.result])}
+    elif name == "derivatives":
+        of = text(fields, "of", "")
+        matrices = MATRICES[of]
+        given = [states.stacks[key] for key in matrices.arguments]
+        names = ("M", *matrices.results) if of == "inverse_dynamics" else matrices.results
+        shapes = {key: (states.count, robot.nv, robot.nv) for key in names}
+
+        def compute(out: dict[str, Array]) -> dict[str, Any]:
+            if "M" in out:  # a batch of its own: what is told and remembered is of both
+                batch.slices.progress = None
+                batch.mass_matrix(given[0], out=out["M"])
+                batch.slices.progress = report
+                batch.remember(False)
+            results = tuple(out[key] for key in matrices.results)
+            getattr(batch, f"{of}_derivatives")(*given, out=results)
+            return out
     else:
         want, frames = wanted(name, fields), texts(fields, "frames", ())
         shapes = {
@@ -85,6 +122,8 @@ def run_at_once(
             return batch.dynamics(q, v, want, frames, kind, out=out)
 
     if memory and (found := in_memory(shapes, compute, memory)) is not None:
+        found.again = batch.repeat or found.again
+        batch.remember(False)
         return found
     if limited:
         fits_into_a_reply(size_for(shapes), "ask for fewer states at a time")
@@ -98,9 +137,24 @@ def wanted(name: str, fields: Fields) -> tuple[str, ...]:
     return ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
 
 
+class InMemory(dict[str, Any]):
+    """What a reply says of results in shared memory.
+
+    `again()` computes them once more, to the same places, from the numbers that are then where the
+    states were.
+    """
+
+    def __init__(
+        self, file: SharedFile, found: Mapping[str, Any], again: Callable[[], Any]
+    ) -> None:
+        arrays = file.described(found)
+        super().__init__(memory={"file": file.name, "size": file.size, "arrays": arrays})
+        self.file, self.again = file, again
+
+
 def in_memory(
     shapes: Shapes, compute: Callable[[dict[str, Array]], dict[str, Any]], memory: str | bool
-) -> dict[str, Any] | None:
+) -> InMemory | None:
     """Where results are in shared memory; None where there is none, or not so much."""
     size = size_for(shapes)
     if not 0 < size <= LARGEST:
@@ -108,13 +162,12 @@ def in_memory(
     shared = SHARED.for_results(size, memory if isinstance(memory, str) else None)
     if shared is None:
         return None
+    again = partial(compute, shared.arrays(shapes))
     try:
-        found = compute(shared.arrays(shapes))
+        return InMemory(shared, again(), again)
     except BaseException:
         SHARED.drop(shared)
         raise
-    described = shared.described(found)
-    return {"memory": {"file": shared.name, "size": shared.size, "arrays": described}}
 
 
 SHARED = SharedFiles()

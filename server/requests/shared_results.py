@@ -12,6 +12,7 @@ where the last ones were. Nobody else knows the name.
 from __future__ import annotations
 
 import contextlib
+import errno
 import math
 import mmap
 import os
@@ -31,6 +32,8 @@ from torqued.kernels.model.description import Array
 LIFETIME = 30.0
 #: Bytes of one batch's results.
 LARGEST = 1024 * 1024 * 1024
+#: Bytes of files together that no client has opened yet: what is beyond that goes through sockets.
+MOST_WAITING = LARGEST
 #: Files that are kept, and their bytes together: for clients that may ask again.
 MOST_KEPT, MOST_BYTES = 4, 512 * 1024 * 1024
 #: A line of the cache, at which each array begins.
@@ -45,7 +48,8 @@ class SharedFile:
         self.name = f"{PREFIX}{secrets.token_hex(16)}"
         self.size = size
         self._path = Path(FOLDER, self.name)
-        clear_away()
+        if clear_away() + size > MOST_WAITING:
+            raise OSError(errno.ENOSPC, "clients have not fetched their results")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(self._path, flags, 0o600)
         try:
@@ -131,15 +135,20 @@ def size_for(shapes: Mapping[str, tuple[int, ...]]) -> int:
     return sum(lines_of(shape) for shape in shapes.values())
 
 
-def clear_away() -> None:
-    """Names that a worker left behind when it was killed, and that no client has opened."""
+def clear_away() -> int:
+    """Names that a worker left behind when it was killed, and that no client has opened; how many
+    bytes wait for clients."""
+    waiting = 0
     for path in Path(FOLDER).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # another process clears away too
             info = path.lstat()
-            if info.st_uid != os.geteuid() or time.time() - info.st_mtime < LIFETIME:
+            if info.st_uid != os.geteuid():
                 continue
-            if NAME.fullmatch(path.name):
+            if time.time() - info.st_mtime < LIFETIME:
+                waiting += info.st_size
+            elif NAME.fullmatch(path.name):
                 path.unlink()
+    return waiting
 
 
 def forget(path: Path) -> None:

@@ -16,11 +16,13 @@ import mmap
 import os
 import select
 import threading
+import time
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from torqued.client.futex import STAYS_IN_ORDER, barrier
 from torqued.client.operations import STACKED
 from torqued.client.shared_states import NAME
 from torqued.common.errors import InputError
@@ -28,6 +30,8 @@ from torqued.kernels.input_checks import Fields
 from torqued.kernels.model.description import Array
 from torqued.server.requests.shared_results import LARGEST
 
+#: s that a client may take to write its numbers after it has sent the request, and between looks.
+LONGEST_WRITE, LOOK = 1.0, 2e-5
 #: Files that are kept open, and bytes of each.
 MOST_KEPT, MOST_BYTES = 4, 64 * 1024 * 1024
 
@@ -79,9 +83,14 @@ class StatesMemory:
         poll.register(self.pipe, 0)
         return bool(poll.poll(0))  # of what is always told: that nobody reads
 
+    @property
+    def size(self) -> int:
+        """Bytes; it may grow."""
+        return os.fstat(self._file).st_size
+
     def mapped(self) -> mmap.mmap:
-        """All of the file. It may have grown."""
-        size = os.fstat(self._file).st_size
+        """All of the file."""
+        size = self.size
         if not 0 < size <= LARGEST:
             raise _wrong(f"file {self.name}: {size} bytes", f"1 … {LARGEST} bytes")
         memory = self._memory
@@ -94,6 +103,23 @@ class StatesMemory:
     def arrays(self, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Array]:
         memory = self.mapped()
         return {name: _array(name, place, memory) for name, place in places.items()}
+
+    def await_numbers(self, mark: Any, identity: Any) -> None:
+        """Until the client has written all that belongs to the request of that id, as it has while
+        the request was on its way, and says so by the number at `mark`."""
+        if type(mark) is not int or type(identity) is not int:
+            raise _wrong(f"mark {mark!r} of request {identity!r}", "whole numbers")
+        written = _array("mark", {"offset": mark, "shape": [1]}, self.mapped()).view(np.uint64)
+        deadline = time.monotonic() + LONGEST_WRITE
+        while written[0] != identity:
+            if time.monotonic() > deadline:
+                raise _wrong(
+                    f"numbers of request {identity} are not there after {LONGEST_WRITE:g} s",
+                    f"that id at {mark} when they are",
+                )
+            time.sleep(LOOK)
+        if not STAYS_IN_ORDER:
+            barrier()
 
     def takes(self, reply: bytes) -> bool:
         """Put a reply into the pipe, and whether it is there: all of it or nothing, being short."""
@@ -155,12 +181,15 @@ def names_in(fields: Fields) -> tuple[str, ...]:
     return tuple(arrays)
 
 
-def reply_memory(message: Fields) -> StatesMemory | None:
-    """Where a reply to this batch may go, beside the way through the daemon."""
+def memory_of(message: Fields) -> StatesMemory | None:
+    """Where the states of a batch are, when its numbers are there."""
     states = message.get("states")
-    if not isinstance(states, Mapping) or states.get("reply") is None:
+    if not isinstance(states, Mapping):
         return None
-    return MEMORIES.of(states)
+    memory = MEMORIES.of(states)
+    if (mark := states.get("mark")) is not None:
+        memory.await_numbers(mark, message.get("id"))
+    return memory
 
 
 def with_states(fields: Fields) -> Fields:

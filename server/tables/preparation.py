@@ -33,7 +33,8 @@ def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder
     required = tuple(name for name in operation.required if name in STACKED)
     missing = [name for name in operation.required if name not in STACKED and name not in fields]
     if missing:
-        raise InputError(f"--operation {operation.name}: needs {missing[0]!r}, which has no option")
+        how = "give --of" if missing[0] == "of" else "which has no option"
+        raise InputError(f"--operation {operation.name}: needs {missing[0]!r}, {how}")
     table = open_table(args.file, widths, required)
     chunk = args.chunk or chunk_for(robot, operation, fields, table)
     model = pack(robot.model)
@@ -55,6 +56,7 @@ def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder
 def common_fields(args: argparse.Namespace, operation: Operation) -> dict[str, Any]:
     """Fields that all states share, as the options have them."""
     given: dict[str, Any] = {
+        "of": args.of,
         "want": _names(args.want),
         "frames": _names(args.frames),
         "representation": args.representation,
@@ -62,7 +64,7 @@ def common_fields(args: argparse.Namespace, operation: Operation) -> dict[str, A
     }
     fields = {key: value for key, value in given.items() if value is not None}
     for key in fields:
-        if key not in operation.optional:
+        if key not in (*operation.required, *operation.optional):
             raise InputError(f"--{key}: {operation.name} does not take it")
     return fields
 

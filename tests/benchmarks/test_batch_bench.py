@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 pytest.importorskip("pinocchio")
 
-KERNELS = ("coriolis", "rnea", "aba")
+KERNELS = ("coriolis", "rnea", "aba", "rnea_derivatives", "aba_derivatives")
 
 
 def test_figures_are_written_and_drawn(tmp_path):

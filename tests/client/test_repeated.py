@@ -132,6 +132,24 @@ def test_what_is_no_array_is_new_in_each_result():
         found["slips"].clear()
 
 
+def test_reply_that_changes_in_nothing_but_its_id_is_read_as_it_is():
+    """As of a batch whose arrays are in shared memory."""
+    repeated = Repeated()
+    arrays = {"M": {"offset": 0, "shape": [9, 3, 3], "strides": [72, 24, 8]}}
+    memory = {"file": "torqued-1", "size": 4096, "arrays": arrays}
+    for identity in range(FIRST, FIRST + 4):
+        data = reply(identity, memory=memory)
+        assert repeated.result("batch", identity + 1, data, "") is None
+        found = repeated.result("batch", identity, data, "")
+        assert found == {"memory": memory}
+        found["memory"]["arrays"].clear()  # nobody else's
+    other = memory | {"file": "torqued-2"}
+    assert len(reply(FIRST, memory=other)) == len(data)
+    for known in (other, memory, other):
+        found = repeated.result("batch", FIRST, reply(FIRST, memory=known), "")
+        assert found == {"memory": known}
+
+
 def test_errors_and_versions_are_those_of_the_codec():
     repeated = Repeated()
     repeated.result("dynamics", FIRST, reply(FIRST, g=np.ones(3)), "")

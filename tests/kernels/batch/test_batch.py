@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import weakref
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.batch.batch import Batch
 from torqued.kernels.batch.computation import SLICE
-from torqued.kernels.batch.slices import bounds
 from torqued.kernels.dynamics.quantities import NAMES
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.primitives.wide import WIDTH
@@ -118,10 +118,11 @@ def calls(robot: Robot) -> dict[str, tuple[str, tuple[str, ...], dict[str, Any]]
             ("q", "v"),
             {"want": NAMES, "frames": robot.frame_names[-2:], "representation": "body"},
         ),
+        "inverse_derivatives": ("inverse_dynamics_derivatives", ("q", "v", "a"), {}),
+        "forward_derivatives": ("forward_dynamics_derivatives", ("q", "v", "tau"), {}),
         # State by state.
         "integrate": ("integrate", ("q", "v", "dt"), {}),
         "difference": ("difference", ("q0", "q1"), {}),
-        "derivatives": ("inverse_dynamics_derivatives", ("q", "v", "a"), {}),
         "tracking_torque": ("tracking_torque", ("q", "v", "v_ref", "a_ref"), {}),
     }
 
@@ -148,7 +149,7 @@ def test_results_are_those_of_single_calls(robot, call):
     count = 2 * WIDTH + 3
     given = {key: x for key, x in states(robot, count).items() if key in stacked}
     many = getattr(robot.batch(threads=2), name)(**given, **common)
-    within = SOLVED if name in ("forward_dynamics", "solve_mass") else ROUNDING
+    within = SOLVED if name.startswith(("forward_dynamics", "solve_mass")) else ROUNDING
     for k in (0, 1, WIDTH, count - 4, count - 1):
         own = {key: x[k] for key, x in given.items()}
         assert_same(many, k, getattr(robot, name)(**own, **common), within)
@@ -333,28 +334,18 @@ def test_every_method_of_a_state_can_be_had_in_batches():
     assert isinstance(batch, Batch)
 
 
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("count", [1, WIDTH, SLICE, SLICE + 1, 7 * SLICE + 3])
-def test_slices_cover_all_states_once_and_become_small_towards_the_end(count, threads):
-    found = bounds(count, SLICE, threads)
-    sizes = np.diff(found)
-    assert (found[0], found[-1]) == (0, count)
-    assert all(0 < size <= SLICE for size in sizes)
-    if threads > 1 and count > SLICE:
-        assert sizes[-1] <= SLICE // 4
-
-
 def test_threads_of_a_batch_end_with_it():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     robot = tiny()
     batch = robot.batch(3)
     batch.gravity(states(robot, 4 * SLICE)["q"])
-    helpers = [x for x in threading.enumerate() if x.name.startswith("batch_")]
-    assert len(helpers) >= 2
-    assert threading.active_count() > before
+    batch.christoffel(states(robot, 4 * SLICE)["q"])  # state by state
+    helpers = set(threading.enumerate()) - before
+    assert {helper.name for helper in helpers} >= {"batch_0", "batch_1"}
+    assert any(helper.name.startswith("batch_calls") for helper in helpers)
     del batch
     gc.collect()
-    eventually(lambda: threading.active_count() <= before)
+    eventually(lambda: not any(helper.is_alive() for helper in helpers))
 
 
 def test_interruption_ends_the_batch():
@@ -368,3 +359,50 @@ def test_interruption_ends_the_batch():
         robot.batch(2, interrupted).gravity(states(robot, 4 * SLICE)["q"], out=out)
     assert np.isnan(out).all()
     assert np.isfinite(robot.batch(2).gravity(np.zeros((4 * SLICE, robot.nq)), out=out)).all()
+
+
+def test_batch_that_is_remembered_is_computed_again_from_what_is_there():
+    robot = quadruped()
+    given = states(robot, WIDTH + 3)
+    batch, out = robot.batch(), np.empty_like(given["v"])
+    batch.inverse_dynamics(given["q"], given["v"], given["a"], out=out)
+    assert batch.repeat is None  # which would keep its arrays
+    batch.remember(True)
+    batch.inverse_dynamics(given["q"], given["v"], given["a"], out=out)
+    given["a"] *= -2.0
+    batch.repeat()
+    expected = robot.batch().inverse_dynamics(given["q"], given["v"], given["a"])
+    assert np.array_equal(out, expected)
+    given["a"][WIDTH + 1, 3] = np.nan
+    with pytest.raises(InputError, match=rf"^state {WIDTH + 1}: a\[3\] is nan"):
+        batch.repeat()
+    batch.remember(False)
+    assert batch.repeat is None
+
+
+@pytest.mark.parametrize("call", ["dynamics", "gravity", "solve_mass"])
+def test_batch_of_several_steps_is_not_remembered(call):
+    """Γ goes state by state, a v that nothing depends on is looked at before, columns of b are
+    turned around."""
+    robot = tiny()
+    given = states(robot, WIDTH + 3)
+    batch = robot.batch()
+    batch.remember(True)
+    if call == "dynamics":
+        batch.dynamics(given["q"], given["v"], want=("M", "Gamma"))
+    elif call == "gravity":
+        batch.dynamics(given["q"], given["v"], want=("g",))
+    else:
+        batch.solve_mass(given["q"], given["b"])
+    assert batch.repeat is None
+
+
+def test_batch_keeps_neither_arguments_nor_results():
+    robot = tiny()
+    batch = robot.batch()
+    given = states(robot, 2 * SLICE)
+    found = batch.bias(given["q"], given["v"])
+    kept = [weakref.ref(x) for x in (found, given["q"], given["v"])]
+    del found, given
+    gc.collect()
+    assert [reference() for reference in kept] == [None] * 3

@@ -1,11 +1,13 @@
-"""Batches whose matrices are streamed past the caches, and how threads share the states."""
+"""Batches whose matrices are fetched ahead or streamed past the caches, and how threads share
+the states."""
 
 import numpy as np
 import pytest
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.batch.matrices import STREAMED
+from torqued.kernels.batch import slices
+from torqued.kernels.batch.landing import LARGE, USUAL_CACHE, largest_cache
 from torqued.kernels.batch.sharing import (
     COARSE,
     FINE,
@@ -35,25 +37,53 @@ def within(shape, numbers):
 
 @pytest.mark.parametrize("name, joints", [("chain", 20), ("chain", 21), ("quadruped", 12)])
 @pytest.mark.parametrize("numbers", [0, 1, 2, 3, 6])
-def test_streamed_matrices_are_those_of_small_batches_to_the_last_bit(name, joints, numbers):
+@pytest.mark.parametrize("cache", [1, 10 * LARGE], ids=["streamed", "fetched"])
+def test_large_matrices_are_those_of_small_batches_to_the_last_bit(
+    name, joints, numbers, cache, monkeypatch
+):
     robot = Robot.family(name, joints)
     n = robot.nv
-    count = STREAMED // (8 * n * n) + 5  # no whole number of chunks
+    count = LARGE // (len(MATRICES) * 8 * n * n) + 5  # no whole number of chunks
     q, v = states(robot, count)
     out, around = {}, []
     for key in MATRICES:
         out[key], beside = within((count, n, n), numbers)
-        assert out[key].nbytes >= STREAMED
         around += beside
+    monkeypatch.setattr(slices, "largest_cache", lambda: cache)
     robot.batch(threads=3).dynamics(q, v, MATRICES, out=out)
+    monkeypatch.undo()
     assert all((part == -7.0).all() for part in around)
     small = robot.batch(threads=1)
     for first in range(0, count, 500):
         part = slice(first, first + 500)
         expected = small.dynamics(q[part], v[part], MATRICES)
+        assert sum(array.nbytes for array in expected.values()) < LARGE
         for key in MATRICES:
-            assert expected[key].nbytes < STREAMED
             assert np.array_equal(out[key][part], expected[key])
+
+
+@pytest.mark.parametrize("cache", [1, 10 * LARGE], ids=["streamed", "fetched"])
+@pytest.mark.parametrize("method, takes_v", [("mass_matrix", False), ("coriolis_matrix", True)])
+def test_one_large_matrix_is_that_of_small_batches_to_the_last_bit(
+    method, takes_v, cache, monkeypatch
+):
+    robot = Robot.family("chain", 20)
+    q, v = states(robot, LARGE // (8 * robot.nv**2) + 5)
+    given = (q, v) if takes_v else (q,)
+    small = getattr(robot.batch(threads=1), method)
+    parts = [slice(first, first + 500) for first in range(0, len(q), 500)]
+    expected = np.concatenate([small(*(x[part] for x in given)) for part in parts])
+    monkeypatch.setattr(slices, "largest_cache", lambda: cache)
+    assert np.array_equal(getattr(robot.batch(threads=3), method)(*given), expected)
+
+
+def test_largest_cache_is_what_the_system_tells(tmp_path):
+    assert largest_cache(tmp_path) == USUAL_CACHE
+    for k, size in enumerate(("32K", "2M", "1024K", "unknown")):
+        (tmp_path / f"index{k}").mkdir()
+        (tmp_path / f"index{k}" / "size").write_text(f"{size}\n")
+    assert largest_cache(tmp_path) == 2 * 1024**2
+    assert largest_cache() > 0
 
 
 @pytest.mark.parametrize("count", [1, FINE, COARSE + 1, 2000, WINDOW, 2 * WINDOW + 5])

@@ -137,6 +137,38 @@ def test_results_are_those_of_single_requests(robot, name, coordinates):
         assert_same(stacked, k, one(robot, name, k, fields))
 
 
+@pytest.mark.parametrize("of, third", [("inverse_dynamics", "a"), ("forward_dynamics", "tau")])
+def test_derivatives_are_those_of_single_requests_with_wrenches_and_without(robot, of, third):
+    states = states_of(robot)
+    fields = {"of": of} | {key: states[key] for key in ("q", "v", third)}
+    frame, told = robot.frame_names[-1], []
+    wrenches = np.random.default_rng(4).standard_normal((COUNT, 6))
+    stacked = run(robot, "derivatives", lambda *progress: told.append(progress), **fields)
+    assert told[-1] == (COUNT, COUNT) and told == sorted(told)
+    forced = run(robot, "derivatives", f_ext={frame: wrenches}, **fields)
+    for k in range(COUNT):
+        assert_same(stacked, k, one(robot, "derivatives", k, fields))
+        own = fields | {"f_ext": {frame: wrenches[k]}}
+        assert_same(forced, k, one(robot, "derivatives", k, own))
+
+
+@pytest.mark.parametrize(
+    "change, code, field",
+    [
+        ({"of": 3}, "bad_field", "of"),
+        ({"of": "everything"}, "bad_field", "of"),
+        ({"a": None}, "missing_field", "a"),
+        ({"tau": np.zeros((COUNT, 1))}, "unknown_field", "tau"),
+        ({"want": ["M"]}, "unknown_field", "want"),
+    ],
+)
+def test_derivatives_refuse_what_a_single_request_refuses(robot, change, code, field):
+    states = states_of(robot)
+    fields = {"of": "inverse_dynamics"} | {key: states[key] for key in ("q", "v", "a")}
+    problem = refused(robot, "derivatives", **(fields | change))
+    assert (problem.code, problem.field) == (code, field)
+
+
 @pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
 def test_wrenches_are_stacked_as_well(robot, name):
     fields = fields_of(robot, name)

@@ -149,6 +149,17 @@ def test_other_run_in_the_same_place_is_refused(tmp_path, table, capsys):
     assert "begun with chunk 64, now it is 128" in capsys.readouterr().err
 
 
+def test_derivatives_of_a_table(tmp_path, table, robot, states):
+    out = tmp_path / "slopes.npz"
+    more = ("--of", "inverse_dynamics")
+    assert main(words(table, out, *more, operation="derivatives")) == 0
+    dq, dv = robot.batch().inverse_dynamics_derivatives(*states.values())
+    expected = {"M": robot.batch().mass_matrix(states["q"]), "dtau_dq": dq, "dtau_dv": dv}
+    with np.load(out) as file:
+        assert set(file) == set(expected)
+        assert all(np.array_equal(file[key], x) for key, x in expected.items())
+
+
 def test_wrong_state_is_named_by_its_row(tmp_path, states, capsys):
     a = states["a"].copy()
     a[200, 1] = np.nan
@@ -167,6 +178,9 @@ def test_wrong_state_is_named_by_its_row(tmp_path, states, capsys):
         ({"out": "nowhere/tau.npy"}, "in a folder that does not exist"),
         ({"operation": "dance"}, "dance"),
         ({"operation": "control"}, "needs 'law', which has no option"),
+        ({"operation": "derivatives"}, "needs 'of', give --of"),
+        ({"operation": "derivatives", "of": "everything"}, "everything"),
+        ({"of": "inverse_dynamics"}, "--of: inverse_dynamics does not take it"),
         ({"operation": "forward_dynamics"}, "no 'tau' in it"),
         ({"want": "M"}, "--want: inverse_dynamics does not take it"),
         ({"scheduler": "tcp://nobody:1"}, "--scheduler: only with --engine dask"),

@@ -53,6 +53,13 @@ def own_files():
     return found
 
 
+def written(file, arrays, direct=False):
+    """What a batch tells of arrays that are in a file."""
+    told = file.place(arrays)
+    file.write(arrays)
+    return {**told, "reply": file._reply} if direct else told
+
+
 def test_states_go_through_memory_that_is_used_again(daemon, robot, states):
     q, v = states
     assert q.nbytes + v.nbytes > shared_states.SMALLEST
@@ -77,6 +84,85 @@ def test_states_go_through_memory_that_is_used_again(daemon, robot, states):
         client.batch("dynamics", q=q[:2], v=v[:2])
         assert "states" not in asked[-1]  # not worth a file
     assert not any(name in file for file in own_files())
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("operation", ["dynamics", "inverse_dynamics", "derivatives"])
+def test_batches_in_a_loop_are_of_their_own_states_each(daemon, robot, states, operation, keeps):
+    """Though all but an id and the memory's numbers is the same: once in memory that is used again,
+    once while the client still has the results of the last one."""
+    q, v = states
+    many = robot.batch()
+    common = {
+        "dynamics": {"want": ["C", "g"]},
+        "inverse_dynamics": {"a": v},
+        "derivatives": {"of": "inverse_dynamics", "a": v},
+    }[operation]
+
+    def expectation(q, v):
+        if operation == "dynamics":
+            return many.dynamics(q, v, want=("C", "g"))
+        if operation == "inverse_dynamics":
+            return {"tau": many.inverse_dynamics(q, v, common["a"])}
+        dq, dv = many.inverse_dynamics_derivatives(q, v, common["a"])
+        return {"M": many.mass_matrix(q), "dtau_dq": dq, "dtau_dv": dv}
+
+    with living_worker(daemon) as client:
+        kept = []
+        for k in range(8):
+            given = {"q": q + 0.1 * k, "v": (1.0 - 0.2 * k) * v}
+            found, expected = client.batch(operation, **given, **common), expectation(**given)
+            assert all(np.array_equal(found[key], x) for key, x in expected.items())
+            kept += [(found, expected)] if keeps else []
+            if k == 5:  # what is wrong is told, and what comes after it is right
+                given["v"][9, 2] = np.inf
+                with pytest.raises(errors.FieldError, match=r"^state 9: v\[2\] is inf"):
+                    client.batch(operation, **given, **common)
+        for found, expected in kept:  # nothing was written over
+            assert all(np.array_equal(found[key], x) for key, x in expected.items())
+
+
+def test_batches_of_two_clients_in_turn_are_of_their_own_states(daemon, robot, states):
+    q, v = states
+    many = robot.batch()
+    with living_worker(daemon) as one, daemon.client() as other:
+        for k in range(6):
+            for client, sign in ((one, 1.0), (other, -1.0)):
+                g = client.batch("dynamics", q=sign * q + k, v=v, want=["g"]).g
+                assert np.array_equal(g, many.gravity(sign * q + k))
+
+
+def test_numbers_may_come_after_their_request(daemon, robot, states):
+    file = StatesFile()
+    told = file.direct(file.place({"q": states[0]}))
+    with living_worker(daemon), zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        ask(daemon, socket, told)
+        file.write_late({"q": states[0]}, 77)
+        assert select.select([file.replies], [], [], PATIENCE)[0]
+        reply = codec.decode_reply(os.read(file.replies, select.PIPE_BUF))
+        assert reply["ok"] and reply["id"] == 77
+
+
+@pytest.mark.parametrize(
+    "mark, words",
+    [
+        (0, "numbers of request 77 are not there after 1 s"),
+        ("x", "mark 'x' of request 77"),
+        (4, "an offset and a shape within the file"),
+        (10**9, "an offset and a shape within the file"),
+        (-8, "an offset and a shape within the file"),
+    ],
+)
+def test_numbers_that_do_not_come_are_not_waited_for_long(daemon, states, mark, words):
+    file = StatesFile()
+    told = {**file.place({"q": states[0]}), "mark": mark}
+    file.write_late({"q": states[0]}, 76)  # of another request
+    with living_worker(daemon), zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+        ask(daemon, socket, told)
+        assert socket.poll(PATIENCE * 1000)
+        reply = codec.decode_reply(socket.recv())
+        assert reply["error"]["code"] == "bad_field" and reply["error"]["field"] == "states"
+        assert words in reply["error"]["message"]
 
 
 def test_states_go_through_the_sockets_where_the_daemon_cannot_read_them(
@@ -115,7 +201,7 @@ def test_states_go_through_the_sockets_where_the_daemon_cannot_read_them(
 )
 def test_states_that_are_not_there_are_refused(daemon, states, change, words):
     file = StatesFile()
-    told = file.write({"q": states[0]})
+    told = written(file, {"q": states[0]})
     with living_worker(daemon) as client:
         good = client.call("batch", operation="dynamics", want=["g"], states=told)
         assert good.g.shape == (len(states[0]), NV)
@@ -126,7 +212,7 @@ def test_states_that_are_not_there_are_refused(daemon, states, change, words):
 
 def test_file_that_could_shrink_is_refused(daemon, states):
     file = StatesFile()
-    told = file.write({"q": states[0]})
+    told = written(file, {"q": states[0]})
     bare = os.memfd_create(file.name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.write(bare, states[0].tobytes())
     refused = pytest.raises(errors.FieldError, match="can shrink, expected a file sealed")
@@ -139,9 +225,9 @@ def test_file_that_could_shrink_is_refused(daemon, states):
 
 def test_file_without_bytes_or_gone_is_refused(daemon, states):
     empty, gone = StatesFile(), StatesFile()
-    told = gone.write({"q": states[0]})
+    told = written(gone, {"q": states[0]})
     gone.close()
-    nothing = empty.write({"q": np.empty((0, NV))})
+    nothing = {**told, "descriptor": empty._file, "name": empty.name}
     with living_worker(daemon) as client:
         for wrong in (told, nothing):
             with pytest.raises(errors.FieldError) as caught:
@@ -154,7 +240,8 @@ def test_file_without_bytes_or_gone_is_refused(daemon, states):
     [
         {"operation": "dynamics"},
         {"operation": "inverse_dynamics"},
-        {"operation": "derivatives", "of": "inverse_dynamics"},  # which goes state by state
+        {"operation": "derivatives", "of": "inverse_dynamics"},
+        {"operation": "derivatives", "of": "geometry"},  # which goes state by state
     ],
 )
 def test_states_may_change_while_they_are_computed_with(daemon, states, common):
@@ -162,7 +249,7 @@ def test_states_may_change_while_they_are_computed_with(daemon, states, common):
     q, v = (np.tile(x, (2, 1)) for x in states)
     fields = {"q": q, "v": v} | ({} if common["operation"] == "dynamics" else {"a": v})
     file, stop = StatesFile(), threading.Event()
-    told = file.write(fields)
+    told = written(file, fields)
     memory = np.frombuffer(mmap.mmap(file._file, os.fstat(file._file).st_size), np.float64)
     good = memory.copy()
     junk = np.random.default_rng(1).integers(0, 2**64, len(memory), np.uint64).view(np.float64)
@@ -202,7 +289,7 @@ def ask(daemon, socket, told):
 
 def test_reply_comes_by_the_pipe(daemon, states):
     file = StatesFile()
-    told = file.write({"q": states[0]}, direct=True)
+    told = written(file, {"q": states[0]}, direct=True)
     with living_worker(daemon) as client, zmq.Context() as context:
         done = client.stats().worker["done"]
         with context.socket(zmq.DEALER) as socket:
@@ -219,7 +306,7 @@ def test_reply_comes_by_the_pipe(daemon, states):
 @pytest.mark.parametrize("pipe", ["full", "closed"])
 def test_reply_comes_by_the_socket_where_the_pipe_does_not_take_it(daemon, states, pipe):
     file = StatesFile()
-    told = file.write({"q": states[0]}, direct=True)
+    told = written(file, {"q": states[0]}, direct=True)
     if pipe == "full":
         with contextlib.suppress(BlockingIOError):
             while True:

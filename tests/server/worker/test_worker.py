@@ -87,6 +87,12 @@ def idle_worker(client, states):
     return client.stats().worker["pid"]
 
 
+def one_waits(client):
+    """Whether all lanes are busy and one job waits: each is in the queue before a lane has it."""
+    worker = client.stats().worker
+    return worker["queued"] == 1 and len(worker["jobs"]) == LANES
+
+
 def test_batch_equals_single_requests_but_for_rounding(fresh, states):
     q, v = states
     with fresh.client() as client:
@@ -111,8 +117,7 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         with standing_still(pid):
             asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
             others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(LANES)]
-            eventually(lambda: client.stats().worker["queued"] == 1)
-            assert len(client.stats().worker["jobs"]) == LANES
+            eventually(lambda: one_waits(client))
             assert client.stats().worker["job"]["operation"] == "batch of dynamics"
             for k in range(20):
                 assert np.array_equal(client.dynamics(q[k], want=["g"]).g, robot.gravity(q[k]))
@@ -182,7 +187,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         before = client.stats().worker
         with standing_still(pid):
             asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
-            eventually(lambda: client.stats().worker["queued"] == 1)
+            eventually(lambda: one_waits(client))
             os.kill(pid, signal.SIGKILL)
         outcomes = [asking.wait() for asking in asked]  # those that came first were under way
         failures = [outcome.error for outcome in outcomes if outcome.error]
@@ -236,7 +241,7 @@ def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
         pid = idle_worker(client, states)
         with standing_still(pid):
             asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
-            eventually(lambda: client.stats().worker["queued"] == 1)
+            eventually(lambda: one_waits(client))
             assert fresh.stop() == 0
         for asking in asked:
             assert asking.wait().error.code == "stopping"
