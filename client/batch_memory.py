@@ -37,6 +37,7 @@ class BatchMemory:
 
     def taken(self, reply: dict[str, Any], told: Told) -> dict[str, Any]:
         """A reply with its arrays, wherever they are; `told` is what was sent."""
+        reply.pop("direct", None)
         try:
             return self.results.taken(reply, told.fields.get("memory"))
         except NotSharedError:

@@ -4,8 +4,8 @@ takes longer than what is computed of them.
 Arrays go to an anonymous file of this process (a memfd), and the request tells which of its
 descriptors that is and where they lie. It can grow but not shrink, so that the worker may map it
 and compute with the numbers where they are. It has no name that anyone else could open, and is gone
-with the processes that have it. With it comes a pipe, by which the worker's reply need not go
-through the daemon.
+with the processes that have it. With it come two pipes: by one the worker's reply need not go
+through the daemon, by the other not even the request (direct_batches.py).
 
 The request may go first: then the numbers are written while it wakes up the daemon and its worker,
 and a mark in the file says when they are all there.
@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.client import codec
+from torqued.client.direct_batches import DirectRequests
 from torqued.client.futex import STAYS_IN_ORDER, barrier
 from torqued.client.operations import STACKED
 from torqued.client.shared_memory import NotSharedError
@@ -58,8 +60,14 @@ class StatesFile:
         except OSError:
             os.close(self._file)
             raise
+        try:
+            self.requests = DirectRequests(self.replies)
+        except OSError:
+            _close(self._file, self.replies, self._reply)
+            raise
         self._numbers = np.empty(0)
-        self.close = weakref.finalize(self, _close, self._file, self.replies, self._reply)
+        files = self._file, self.replies, self._reply
+        self.close = weakref.finalize(self, _close, *files, requests=self.requests)
 
     def _reserve(self, size: int) -> None:
         if size > self._numbers.nbytes:
@@ -101,22 +109,45 @@ class StatesFile:
         self._numbers[:1].view(np.uint64)[0] = identity
 
     def direct(self, told: Mapping[str, Any]) -> dict[str, Any]:
-        """What to tell where numbers come late and the reply may come by the pipe."""
-        return {**told, "reply": self._reply, "mark": MARK}
+        """What to tell where numbers come late, the reply may come by a pipe, and requests may go
+        by another once the worker reads from it."""
+        found = {**told, "reply": self._reply, "mark": MARK}
+        request = self.requests.descriptor
+        return found if request is None else {**found, "request": request}
 
 
-def _close(*files: int) -> None:
+def _close(*files: int, requests: DirectRequests | None = None) -> None:
     for file in files:
         os.close(file)
+    if requests is not None:
+        requests.close()
 
 
 class Told(NamedTuple):
-    """What a batch says; what is to be done once it has been sent with an id; and by which pipe its
-    reply may come beside the socket."""
+    """What a batch says; what is to be done once it has been sent with an id; and the file whose
+    pipes its request and its reply may take in place of the socket."""
 
     fields: dict[str, Any]
     after: Callable[[int], None] | None = None
-    replies: int | None = None
+    file: StatesFile | None = None
+
+    def ask_worker(self, identity: int, timeout: float) -> bytes | None:
+        """The worker's reply, where it has been asked for such a batch before; else None."""
+        if self.file is None or self.after is None:
+            return None
+        requests = self.file.requests
+        if requests.descriptor is not None:  # the worker does not read from it yet
+            return None
+        return requests.ask(codec.encode(self.fields), identity, self.after, timeout)
+
+    def learn(self, reply: Mapping[str, Any]) -> None:
+        """How such a batch may be asked for from now on."""
+        number = reply.get("direct")
+        if self.file is None or type(number) is not int or number < 0:
+            return
+        # As it will be said then: who reads from the pipe need not be told of it.
+        states = {key: x for key, x in self.fields["states"].items() if key != "request"}
+        self.file.requests.learn(codec.encode({**self.fields, "states": states}), number)
 
 
 class SharedStates:
@@ -149,7 +180,7 @@ class SharedStates:
         try:
             if direct:
                 after = partial(file.write_late, arrays)
-                yield Told({**rest, "states": file.direct(states)}, after, file.replies)
+                yield Told({**rest, "states": file.direct(states)}, after, file)
             else:
                 file.write(arrays)
                 yield Told({**rest, "states": states})
@@ -168,8 +199,10 @@ class SharedStates:
         self._keep(file)
 
     def _keep(self, file: StatesFile) -> None:
-        if len(self._spare) < MOST_SPARE:
+        if len(self._spare) < MOST_SPARE and not file.requests.ended:
             self._spare.append(file)
+        else:
+            file.close()
 
     def close(self) -> None:
         for file in self._spare:

@@ -139,7 +139,7 @@ class Daemon:
             lambda: self.listeners.addresses().values(),
             self._states_of_sessions,
         )
-        self.worker = Worker(self.events, robot.model, cpu)
+        self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
         request_rate = RequestRate(limits.request_rate)
         # Compiled answers know of no rights.
         fast = [transport.request for transport in self.transports if transport.all_are_equal]

@@ -78,14 +78,18 @@ def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 def statistics(daemon: Daemon) -> dict[str, Any]:
     """What `stats` replies and telemetry publishes."""
     dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
-    by_compiled_code = daemon.fast_path.answered + daemon.page_requests.answered
+    # Neither compiled code nor the worker's direct requests pass through a dispatcher.
+    elsewhere = {
+        "dynamics": daemon.fast_path.answered + daemon.page_requests.answered,
+        "batch": daemon.worker.direct,
+    }
     return {
         **names(daemon),
         "ready": daemon.ready,
         "uptime": time.monotonic() - daemon.started,
-        "requests": daemon.request_dispatch.requests + by_compiled_code,
+        "requests": daemon.request_dispatch.requests + sum(elsewhere.values()),
         "refused": sum(dispatch.outcomes.refused for dispatch in dispatchers),
-        "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers], by_compiled_code),
+        "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers], elsewhere),
         "unsent": sum(outbox.unsent for outbox in list(daemon.outboxes.values())),
         "memory": daemon.memory.statistics(),
         "servo": daemon.servo.statistics(),

@@ -184,6 +184,7 @@ class Dispatcher:
                 *(title, "compute", pending.client, pending.identity, pending.data),
                 finish=finish,
                 fail=pending.refuse,
+                may_be_direct=pending.may_be_direct,
             )
         )
 
@@ -199,4 +200,6 @@ class Dispatcher:
             self.events.do(send)
 
         assert arrival.data is not None  # it has been read
-        return PendingReply(identity, (id(outbox), *route), arrival.data, deliver)
+        # A right that may be taken away is looked at with each request.
+        equal = arrival.caller.transport.all_are_equal
+        return PendingReply(identity, (id(outbox), *route), arrival.data, deliver, equal)

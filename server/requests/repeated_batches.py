@@ -7,9 +7,10 @@ three times as long as in a loop; between the batches of a client all of the dae
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -43,8 +44,11 @@ class RepeatedBatches(Generic[Known]):
     def get(self, request: bytes) -> Known | None:
         return self._known.get(_without_id(request)) if len(request) <= LARGEST else None
 
+    def __iter__(self) -> Iterator[Known]:
+        return iter(self._known.values())
+
     def put(self, request: bytes, known: Known) -> None:
-        if len(request) <= LARGEST and has_long_id(request):
+        if can_be_known(request):
             self._known[_without_id(request)] = known
             while len(self._known) > self._most:
                 self._known.popitem(last=False)
@@ -61,6 +65,11 @@ def has_long_id(message: bytes) -> bool:
     return message[1:ID] == _BEFORE_ID and message[0] in _SHORT_MAPS
 
 
+def can_be_known(request: bytes) -> bool:
+    """Whether it could be told from others when it comes again."""
+    return len(request) <= LARGEST and has_long_id(request)
+
+
 def id_of(message: bytes) -> int:
     """Of one that has a long id."""
     return int(_id.unpack_from(message, ID)[0])
@@ -73,12 +82,15 @@ def _without_id(message: bytes) -> bytes:
 class KnownBatch:
     """One whose states and results are both in shared memory."""
 
-    def __init__(
-        self, states: StatesMemory, mark: int | None, result: InMemory, reply: bytes
-    ) -> None:
+    def __init__(self, states: StatesMemory, mark: int | None, result: InMemory) -> None:
+        self.number = next(_numbers)  # by which the client may ask for it directly
         self.states, self._mark = states, mark
         self._result = result
-        self._reply = bytearray(reply)
+        self._reply = bytearray()
+
+    def keep(self, reply: bytes) -> None:
+        """The reply, of which nothing but the id will be new."""
+        self._reply[:] = reply
 
     def reply(self, identity: int) -> bytes | None:
         """Compute it once more; None where that is to be done from the beginning, be it that the
@@ -91,17 +103,17 @@ class KnownBatch:
                 self.states.await_numbers(self._mark, identity)
             with np.errstate(all="ignore"):
                 result.again()
+            _id.pack_into(self._reply, ID, identity)
         except Exception:  # whatever it is, it comes again, and is told then
             return None
-        _id.pack_into(self._reply, ID, identity)
         return bytes(self._reply)
 
 
+_numbers = itertools.count(1)
+
+
 def known_batch(
-    states: StatesMemory | None,
-    message: Mapping[str, Any],
-    result: Mapping[str, Any],
-    reply: bytes,
+    states: StatesMemory | None, request: bytes, message: Mapping[str, Any], result: Any
 ) -> KnownBatch | None:
     """What can be known of a batch that has been computed; None where its client would not tell
     that it has gone, or where too much memory would be kept for it."""
@@ -109,6 +121,6 @@ def known_batch(
         return None
     if message.get("memory") != result.file.name:  # it asked for memory that nobody has
         return None
-    if max(states.size, result.file.size) > LARGEST_KEPT or not has_long_id(reply):
+    if max(states.size, result.file.size) > LARGEST_KEPT or not can_be_known(request):
         return None
-    return KnownBatch(states, message["states"].get("mark"), result, reply)
+    return KnownBatch(states, message["states"].get("mark"), result)

@@ -107,6 +107,7 @@ class PendingReply:
     client: Hashable  # who asked
     data: bytes  # the request as it came
     deliver: Callable[[bytes | zmq.Frame | None, str], None]
+    may_be_direct: bool = False  # whether the client may do without the daemon when it asks again
 
     def send(self, reply: bytes | zmq.Frame, outcome: str = OK) -> None:
         """Send a reply, from any thread; `outcome` is the code of an error reply."""

@@ -6,7 +6,8 @@ take a chunk of states to memory of their own before they look at it, and comput
 have looked at. Operations that go state by state, and batches with something wrong, get a copy
 (batch.py).
 
-Mappings are kept from one batch to the next, with the pipe that a reply may be put in.
+Mappings are kept from one batch to the next, with the pipes that a reply may be put in and that
+requests may come from.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.client.direct_batches import REQUEST
 from torqued.client.futex import STAYS_IN_ORDER, barrier
 from torqued.client.operations import STACKED
 from torqued.client.shared_states import NAME
@@ -32,6 +34,8 @@ from torqued.server.requests.shared_results import LARGEST
 
 #: s that a client may take to write its numbers after it has sent the request, and between looks.
 LONGEST_WRITE, LOOK = 1.0, 2e-5
+#: Pipes of a client that the worker may write to and read from, as `states` tells of them.
+PIPES = ("reply", "request")
 #: Files that are kept open, and bytes of each.
 MOST_KEPT, MOST_BYTES = 4, 64 * 1024 * 1024
 
@@ -39,11 +43,19 @@ MOST_KEPT, MOST_BYTES = 4, 64 * 1024 * 1024
 class StatesMemory:
     """A client's file as it is seen here. Closed with the last reference to it."""
 
-    def __init__(self, name: str, process: int, descriptor: int, reply: int | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        process: int,
+        descriptor: int,
+        reply: int | None = None,
+        request: int | None = None,
+    ) -> None:
         """Raises InputError where it is not such a file."""
         self.name = name
         self._process = process
-        self._file = self.pipe = -1
+        self._file = self.pipe = self.requests = -1
+        self._claimed = False
         self._file = self._opened(descriptor, os.O_RDONLY, f"/memfd:{name} (deleted)")
         seals = fcntl.fcntl(self._file, fcntl.F_GET_SEALS)
         if not seals & fcntl.F_SEAL_SHRINK:
@@ -53,12 +65,32 @@ class StatesMemory:
         if reply is not None:
             # Of the process that knows the file's name, so nobody else's.
             self.pipe = self._opened(reply, os.O_WRONLY, "pipe:")
+        if request is not None:
+            self.requests = self._opened(request, os.O_RDONLY, "pipe:")
         self._memory: mmap.mmap | None = None
 
     def __del__(self) -> None:
-        for file in (self._file, self.pipe):
+        for file in (self._file, self.pipe, self.requests):
             if file >= 0:
                 os.close(file)
+
+    def claim_requests(self) -> bool:
+        """Whether the caller is the first to read its client's requests, and so the only one."""
+        if self.requests < 0 or self.pipe < 0 or self._claimed:
+            return False
+        self._claimed = True
+        return True
+
+    def request(self) -> bytes:
+        """The next one as it came; empty where there is none, or will be none."""
+        try:
+            return os.read(self.requests, REQUEST.size)
+        except OSError:
+            return b""
+
+    def close_requests(self) -> None:
+        os.close(self.requests)
+        self.requests = -1
 
     def _opened(self, descriptor: int, how: int, name: str) -> int:
         path = f"/proc/{self._process}/fd/{descriptor}"
@@ -141,16 +173,15 @@ class StatesMemories:
 
     def of(self, states: Mapping[str, Any]) -> StatesMemory:
         """The file that the field `states` of a batch tells of."""
-        name, reply = states.get("name"), states.get("reply")
+        name = states.get("name")
         for file in self._kept:
             if file.name == name:
                 return file
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise _wrong(f"name {name!r} is none of a client's", "the name of a client's file")
-        if reply is not None:
-            reply = _number(states, "reply")
         process, descriptor = _number(states, "process"), _number(states, "descriptor")
-        opened = StatesMemory(name, process, descriptor, reply)
+        pipes = {key: _number(states, key) for key in PIPES if states.get(key) is not None}
+        opened = StatesMemory(name, process, descriptor, **pipes)
         with self._lock:
             kept = [file for file in self._kept if not file.is_left]
             if not opened.is_left:

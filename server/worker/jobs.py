@@ -31,6 +31,7 @@ class Job:
     body: bytes
     finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
     fail: Callable[[errors.RequestError], None]  # there will be no answer
+    may_be_direct: bool = False  # its client may ask the worker itself when it comes again
 
 
 class Jobs:

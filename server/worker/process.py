@@ -1,7 +1,8 @@
 """The worker process: stands back from the daemon's loop, and ends with the daemon.
 
 Started by worker.py as a program of its own; arguments are the log's format, a processor to keep
-off, -1 for none, and file descriptors: of the lifeline, and of each lane's channel.
+off, -1 for none, how many requests per second a client may make, and file descriptors: of the
+lifeline, and of each lane's channel.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
-    log_format, cpu, lifeline, *channels = arguments
+    log_format, cpu, rate, lifeline, *channels = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
     from torqued.server.worker.serving import serve  # takes its time: only now, standing back
 
-    serve([socket.socket(fileno=int(end)) for end in channels], log_format)
+    serve([socket.socket(fileno=int(end)) for end in channels], log_format, float(rate))
 
 
 def stand_back(cpu: int) -> None:

@@ -7,22 +7,26 @@
 The process has a lane for each job that may be under way: a thread with a channel of its own. Lanes
 compute on the same cores, among which the system shares its time equally: a short batch does not
 wait for the end of a long one, nor two long ones for each other. Clients take turns (jobs.py).
+Batches that a lane knows may come to it directly, and are counted when it says so.
 
 Everything here runs in the daemon's main thread.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import socket
 import subprocess
 import sys
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from torqued.common import errors
 from torqued.kernels.model.model import Model
+from torqued.server.access.rate_limits import Limits
 from torqued.server.logs import written_as
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.worker.channel import Channel, pair
@@ -47,8 +51,15 @@ class Lane:
     channel: Channel
     model: Model | None = None  # that it computes with; None until it is ready
     job: Job | None = None
+    job_model: Model | None = None  # that it has been computing its job with
     progress: tuple[int, int] = (0, 0)
+    direct: int = 0  # clients that ask it themselves
+    client: Hashable = None  # whose job it had last
     is_heard: bool = True  # its channel is among what the event loop waits for
+
+    @property
+    def is_free(self) -> bool:
+        return self.model is not None and self.job is None
 
     def statistics(self) -> dict[str, Any] | None:
         job, (done, total) = self.job, self.progress
@@ -65,11 +76,13 @@ class Worker:
         events: EventLoop,
         model: Model,
         avoid_cpu: int | None = None,
+        request_rate: float = Limits.request_rate,
     ) -> None:
-        self.avoid_cpu = avoid_cpu
+        self.avoid_cpu, self._rate = avoid_cpu, request_rate
         self.state = ABSENT
         self._closed = False
         self.deaths = self.done = self.failed = 0
+        self.direct = 0  # of those done, batches that came directly
         self._model = model
         self._queue = Jobs()
         self._lanes: list[Lane] = []
@@ -87,8 +100,16 @@ class Worker:
         self._next()
 
     def use(self, model: Model) -> None:
-        """Compute with another robot from the next job on."""
+        """Compute with another robot from now on; jobs under way are finished with the old one.
+
+        Lanes are told at once, for those who come directly. A lane forgets what it knows with any
+        new robot, so that one such message behind its job is enough, however many robots follow.
+        """
         self._model = model
+        for lane in self._lanes:
+            if lane.model is not None and (lane.job is None or lane.model is lane.job_model):
+                with contextlib.suppress(OSError):  # it ends: its successor is told
+                    self._use_model(lane)
 
     def statistics(self) -> dict[str, Any]:
         """What it is doing; safe to call from another thread."""
@@ -103,6 +124,7 @@ class Worker:
             "deaths": self.deaths,
             "queued": len(self._queue),
             "done": self.done,
+            "direct": self.direct,
             "failed": self.failed,
             "job": jobs[0] if jobs else None,
             "jobs": jobs,
@@ -137,7 +159,7 @@ class Worker:
             end.setblocking(False)
         cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
         numbers = [end.fileno() for end in theirs]
-        arguments = [written_as(), *map(str, (cpu, *numbers))]
+        arguments = [written_as(), *map(str, (cpu, self._rate, *numbers))]
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
@@ -157,21 +179,24 @@ class Worker:
         """Hand over the next jobs, as far as there are some and lanes are free."""
         if self._process is None or self._process.poll() is not None:
             return  # they wait for its successor
-        for lane in self._lanes:
-            if lane.model is not None and lane.job is None and self._queue:
-                job = self._queue.take(self._jobs())
-                lane.job, lane.progress = job, (0, 0)
-                try:
-                    if lane.model is not self._model:
-                        self._use_model(lane)
-                    lane.channel.send({"do": job.do, "id": job.identity}, job.body)
-                except ConnectionError:
-                    log.debug("the worker ends; the job fails with it")
-                except OSError as error:  # no memory to put it in
-                    lane.job = None
-                    self.failed += 1
-                    message = f"the worker cannot be told: {error.strerror}"
-                    job.fail(errors.error("internal", message))
+        while self._queue and (free := [lane for lane in self._lanes if lane.is_free]):
+            job = self._queue.take(self._jobs())
+            # That which may know it; else one where nobody comes directly, for whom it would wait.
+            lane = min(free, key=lambda lane: (lane.client != job.client, lane.direct))
+            lane.job, lane.client, lane.progress = job, job.client, (0, 0)
+            try:
+                if lane.model is not self._model:
+                    self._use_model(lane)
+                lane.job_model = lane.model
+                head = {"do": job.do, "id": job.identity, "direct": job.may_be_direct}
+                lane.channel.send(head, job.body)
+            except ConnectionError:
+                log.debug("the worker ends; the job fails with it")
+            except OSError as error:  # no memory to put it in
+                lane.job = None
+                self.failed += 1
+                message = f"the worker cannot be told: {error.strerror}"
+                job.fail(errors.error("internal", message))
         self._settle()
 
     def _settle(self) -> None:
@@ -202,8 +227,12 @@ class Worker:
                 self._use_model(lane)
             elif fields["event"] == "progress":
                 lane.progress = (fields["done"], fields["total"])
+            elif fields["event"] == "direct":
+                self.done += fields["done"]
+                self.direct += fields["done"]
             else:
                 job, lane.job = lane.job, None
+                lane.direct = fields["direct"]
                 self._settle()
                 if fields["ok"]:
                     self.done += 1

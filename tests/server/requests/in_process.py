@@ -66,7 +66,7 @@ class InlineWorker:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.jobs = []
+        self.jobs, self.direct = [], 0
 
     def statistics(self):
         return {}
@@ -108,7 +108,7 @@ class InProcess:
         arguments = (self.events, rate, self.outboxes)
         self.request_dispatch = Dispatcher(self, REQUEST, *arguments)
         self.control_dispatch = Dispatcher(self, CONTROL, *arguments)
-        transport = SimpleNamespace(reached_by=dict)
+        transport = SimpleNamespace(reached_by=dict, all_are_equal=True)
         self.caller = Caller(b"me", "me", ADMINISTRATE, transport)
         self.stopped = False
 

@@ -1,0 +1,420 @@
+"""Batches that come again are asked of the worker itself; whatever becomes of it or its client."""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import zmq
+from daemons import DaemonProcess, free_port
+from eventually import PATIENCE, eventually
+from standstill import standing_still
+
+from torqued.client import Client, TimeoutError, codec, errors
+from torqued.client.direct_batches import REQUEST, DirectRequests
+from torqued.client.shared_states import StatesFile
+from torqued.kernels import Robot
+from torqued.server.access.keys import KeyFolder
+from torqued.server.worker.direct_requests import MOST_CLIENTS
+from torqued.server.worker.serving import REPORT_PERIOD
+from torqued.server.worker.worker import LANES
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def make(tmp_path):
+    """Starts a daemon with these options; it is stopped when the test is over."""
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    made = []
+
+    def start(*options, **environment):
+        made.append(DaemonProcess(folder, "robot", *options, **environment).start())
+        return made[-1]
+
+    yield start
+    for process in made:
+        assert process.stop() == 0
+        assert "Traceback" not in process.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    yield process
+    assert process.stop() == 0
+    assert "Traceback" not in process.log.read_text()
+
+
+def gravity(client, q):
+    return client.batch("dynamics", q=q, v=0.0 * q, want=["g"]).g
+
+
+def made_direct(client, q):
+    """Batches until the worker is asked itself."""
+    for _ in range(3):
+        gravity(client, q)
+
+
+def direct_ones(client):
+    """How many were answered so, when all have been reported."""
+    before, now = -1, client.stats().worker["direct"]
+    while now != before:
+        time.sleep(4 * REPORT_PERIOD)
+        before, now = now, client.stats().worker["direct"]
+    return now
+
+
+@pytest.fixture
+def elsewhere():
+    with ThreadPoolExecutor(2) as pool:
+        yield pool.submit
+
+
+def test_batches_in_a_loop_do_not_pass_through_the_daemon(daemon, robot, states):
+    q, _ = states
+    with daemon.client() as client:
+        before = client.stats()
+        asked = []
+        ask = client._ask
+        client._ask = lambda *args: asked.append(args[0]) or ask(*args)
+        many = robot.batch()
+        for k in range(12):
+            assert np.array_equal(gravity(client, q + k), many.gravity(q + k))
+        assert asked.count("batch") <= 3
+        eventually(lambda: client.stats().worker["direct"] >= before.worker["direct"] + 9)
+        after = client.stats()
+        assert after.worker["done"] == before.worker["done"] + 12
+        assert after.requests - before.requests == 12
+        counted = before.outcomes.get("batch", {}).get("ok", 0)
+        assert after.outcomes["batch"]["ok"] == counted + 12
+
+
+def test_several_kinds_of_batches_in_turn_are_direct(daemon, robot, states):
+    q, v = states
+    many = robot.batch()
+    with daemon.client() as client:
+        before = direct_ones(client)
+        for k in range(6):
+            tau = client.batch("inverse_dynamics", q=q + k, v=v, a=v).tau
+            assert np.array_equal(tau, many.inverse_dynamics(q + k, v, v))
+            del tau
+            assert np.array_equal(gravity(client, q - k), many.gravity(q - k))
+        assert direct_ones(client) >= before + 6
+
+
+def test_wrong_state_is_named_and_the_next_ones_are_right(daemon, robot, states):
+    q, _ = states
+    many = robot.batch()
+    with daemon.client() as client:
+        made_direct(client, q)
+        for k in range(3):
+            wrong = q.copy()
+            wrong[k, 1] = np.nan
+            with pytest.raises(errors.FieldError, match=rf"^state {k}: q\[1\] is nan"):
+                gravity(client, wrong)
+            assert np.array_equal(gravity(client, q + k), many.gravity(q + k))
+
+
+def test_more_clients_than_lanes_each_get_their_own(daemon, robot, states):
+    q, _ = states
+    many = robot.batch()
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(daemon.client()) for _ in range(LANES + 3)]
+        deaths = clients[0].stats().worker["deaths"]
+        for k in range(5):
+            for number, client in enumerate(clients):
+                x = q + 10.0 * number + k
+                assert np.array_equal(gravity(client, x), many.gravity(x))
+        assert clients[0].stats().worker["deaths"] == deaths
+
+
+def test_new_worker_takes_the_place_of_one_that_died(daemon, robot, states):
+    q, _ = states
+    expected = robot.batch().gravity(q)
+    with daemon.client() as client:
+        for _ in range(3):
+            made_direct(client, q)
+            pid = client.stats().worker["pid"]
+            os.kill(pid, signal.SIGKILL)
+            eventually(lambda pid=pid: client.stats().worker["pid"] != pid)
+            assert np.array_equal(gravity(client, q), expected)
+        made_direct(client, q)
+        before = direct_ones(client)
+        gravity(client, q)
+        assert direct_ones(client) == before + 1
+
+
+def test_worker_that_dies_with_a_request_is_no_error(daemon, robot, states, elsewhere):
+    q, _ = states
+    with daemon.client() as client, daemon.client() as other:
+        made_direct(client, q)
+        worker = other.stats().worker
+        (file,) = client._batches.states._spare
+        asked = []
+        file.write_late = lambda *args: StatesFile.write_late(file, *args) or asked.append(args)
+        with standing_still(worker["pid"]):
+            reply = elsewhere(gravity, client, q)
+            eventually(lambda: asked)
+            os.kill(worker["pid"], signal.SIGKILL)
+        assert np.array_equal(reply.result(), robot.batch().gravity(q))
+        assert other.stats().worker["failed"] == worker["failed"]
+
+
+def test_silent_worker_ends_in_a_timeout(daemon, robot, states):
+    q, _ = states
+    with daemon.client() as client:
+        made_direct(client, q)
+        silent = pytest.raises(TimeoutError, match=r"no reply from the daemon's worker within 0\.1")
+        with standing_still(client.stats().worker["pid"]), silent:
+            client.batch("dynamics", q=q, v=0.0 * q, want=["g"], timeout=0.1)
+        assert np.array_equal(gravity(client, -q), robot.batch().gravity(-q))
+
+
+def urdf_of(robot_name, path):
+    from torqued.kernels.model.families import family
+    from torqued.kernels.model.urdf_writer import to_urdf
+
+    path.write_text(to_urdf(family(robot_name, 20)))
+
+
+def test_after_a_reload_nobody_gets_results_of_the_old_robot(make, tmp_path):
+    """Also of a client that asks the worker, and not the daemon that has loaded another one."""
+    path = tmp_path / "robot.urdf"
+    robots = {}
+    for name in ("chain", "tree"):
+        urdf_of(name, path)
+        robots[name] = Robot.from_urdf(path).batch()
+    urdf_of("chain", path)
+    daemon = make("--urdf", str(path))
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 20))
+    with daemon.client() as client, daemon.client() as administrator:
+        for name in ("tree", "chain", "tree"):
+            made_direct(client, q)
+            urdf_of(name, path)
+            administrator.reload()
+            for _ in range(4):
+                assert np.array_equal(gravity(client, q), robots[name].gravity(q))
+
+
+def test_reload_while_lanes_are_busy_counts_for_direct_ones(make, tmp_path, elsewhere):
+    path = tmp_path / "robot.urdf"
+    urdf_of("chain", path)
+    daemon = make("--urdf", str(path))
+    q = np.random.default_rng(0).uniform(-1.0, 1.0, (400, 20))
+    with daemon.client() as client, daemon.client() as administrator:
+        made_direct(client, q)
+        # A job of the same client is in the same lane, and the new robots wait behind it.
+        long = elsewhere(client.batch, "derivatives", of="geometry", q=q, v=q, a=q)
+        eventually(lambda: administrator.stats().worker["jobs"])
+        urdf_of("tree", path)
+        for _ in range(3):
+            administrator.reload()
+        long.result()
+        expected = Robot.from_urdf(path).batch().gravity(q)
+        for _ in range(4):
+            assert np.array_equal(gravity(client, q), expected)
+
+
+def test_rate_limit_binds(make, states):
+    q, _ = states
+    daemon = make("--robot", "chain20", TORQUED_REQUEST_RATE="20")
+    with daemon.client() as client:
+        refused = 0
+        for _ in range(60):
+            try:
+                gravity(client, q)
+            except errors.RequestError as error:
+                assert error.code == "rate_limited"
+                refused += 1
+        assert refused > 0
+
+
+class ByHand:
+    """A client that has written its pipes itself."""
+
+    def __init__(self, daemon, q):
+        self.file, self.q = StatesFile(), q
+        self.context = zmq.Context()
+        self.socket = self.context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.connect(daemon.endpoint)
+        self.memory = True
+
+    def ask(self, identity):
+        """Through the daemon; the reply."""
+        told = self.file.direct(self.file.place({"q": self.q}))
+        self.file.write_late({"q": self.q}, identity)
+        fields = {"operation": "dynamics", "want": ["g"], "memory": self.memory, "states": told}
+        self.socket.send(codec.request(identity, "batch", fields))
+        reply = self.reply()
+        self.memory = reply["memory"]["file"]
+        return reply
+
+    def ask_directly(self, data):
+        os.write(self.file.requests._writer, data)
+        return self.raw_reply()
+
+    def raw_reply(self):
+        assert select.select([self.file.replies], [], [], PATIENCE)[0]
+        return os.read(self.file.replies, select.PIPE_BUF)
+
+    def reply(self):
+        return codec.decode_reply(self.raw_reply())
+
+    def is_let_go(self):
+        """Whether nobody reads its requests; of a client that has closed that end itself."""
+        poll = select.poll()
+        poll.register(self.file.requests._writer, 0)
+        return bool(poll.poll(0))
+
+    def close(self):
+        self.socket.close()
+        self.context.term()
+        self.file.close()
+
+
+@pytest.fixture
+def by_hand(daemon, states):
+    client = ByHand(daemon, states[0])
+    first = codec.FIRST_ID
+    assert "direct" not in client.ask(first)  # there is no memory yet to write to again
+    client.number = client.ask(first + 1)["direct"]
+    client.file.requests.learn(b"", client.number)  # which closes the other end here
+    assert not client.is_let_go()
+    yield client
+    client.close()
+
+
+def test_request_is_a_number_and_an_id(by_hand):
+    for identity in (0, codec.FIRST_ID + 2, 2**32 - 1):
+        by_hand.file.write_late({"q": by_hand.q}, identity)
+        reply = codec.decode_reply(by_hand.ask_directly(REQUEST.pack(by_hand.number, identity)))
+        assert reply["ok"] and reply["id"] == identity and reply["direct"] == by_hand.number
+
+
+@pytest.mark.parametrize(
+    "number, identity",
+    [(0, 70000), (2**64 - 1, 70000), (None, 2**32), (None, 2**64 - 1)],
+    ids=["no such batch", "largest", "long id", "longest id"],
+)
+def test_what_is_not_known_is_given_back(by_hand, number, identity):
+    request = REQUEST.pack(by_hand.number if number is None else number, identity)
+    by_hand.file.write_late({"q": by_hand.q}, identity)
+    assert by_hand.ask_directly(request) == request
+    assert by_hand.ask(80000)["ok"]  # and the daemon can be asked
+
+
+def test_numbers_that_do_not_come_are_given_back_after_a_while(by_hand):
+    request = REQUEST.pack(by_hand.number, 90000)
+    assert by_hand.ask_directly(request) == request
+
+
+@pytest.mark.parametrize("size", [1, 15, 17, 4096])
+def test_junk_harms_nobody_else(daemon, by_hand, robot, states, size):
+    q, _ = states
+    rng = np.random.default_rng(size)
+    with daemon.client() as client:
+        made_direct(client, q)
+        deaths = client.stats().worker["deaths"]
+        for _ in range(20):
+            with contextlib.suppress(OSError):
+                os.write(by_hand.file.requests._writer, rng.bytes(size))
+            assert np.array_equal(gravity(client, q), robot.batch().gravity(q))
+        assert client.stats().worker["deaths"] == deaths
+
+
+def test_piece_of_a_request_ends_the_pipe(by_hand):
+    os.write(by_hand.file.requests._writer, b"short")
+    eventually(by_hand.is_let_go)
+
+
+def test_client_that_does_not_read_replies_is_let_go(by_hand):
+    fill(by_hand.file._reply)
+    os.write(by_hand.file.requests._writer, REQUEST.pack(0, 70000))
+    eventually(by_hand.is_let_go)
+
+
+def test_worker_lets_go_of_clients_that_have_left(daemon, states):
+    q, _ = states
+    with daemon.client() as client:
+        made_direct(client, q)
+        pid = client.stats().worker["pid"]
+        counted = []
+        for _ in range(3 * MOST_CLIENTS):
+            with daemon.client() as other:
+                made_direct(other, q)
+                before = direct_ones(client)
+                gravity(other, q)
+                assert direct_ones(client) == before + 1
+            counted.append(len(os.listdir(f"/proc/{pid}/fd")))
+        # What is known of a few batches is kept, with their files.
+        assert max(counted[MOST_CLIENTS:]) <= max(counted[:MOST_CLIENTS]) + 3 * MOST_CLIENTS
+
+
+@pytest.mark.parametrize(
+    "change, words",
+    [
+        ({"request": 0}, "is another file"),
+        ({"request": "x"}, "request: 'x', expected a whole number"),
+        ({"request": 10**6}, "No such file"),
+    ],
+)
+def test_pipe_that_is_none_is_refused(daemon, states, change, words):
+    file = StatesFile()
+    arrays = {"q": states[0]}
+    told = {**file.place(arrays), **change}
+    file.write(arrays)
+    with daemon.client() as client, pytest.raises(errors.FieldError, match=words) as caught:
+        client.call("batch", operation="dynamics", want=["g"], states=told)
+    assert caught.value.field == "states"
+
+
+def test_keys_that_may_be_revoked_are_looked_at_with_each_batch(make, tmp_path, states):
+    """Over TCP all requests go through the daemon, even those of a client on the same machine."""
+    keys = KeyFolder(tmp_path / "keys")
+    keys.new("reader", "read")
+    listen = f"tcp://127.0.0.1:{free_port()}"
+    daemon = make("--robot", "chain20", "--listen", listen, TORQUED_KEYS=str(keys.folder))
+    with (
+        daemon.client() as local,
+        Client(listen, timeout=PATIENCE, key=keys.folder / "reader.key") as remote,
+    ):
+        for client, is_direct in ((local, True), (remote, False)):
+            file, arrays = StatesFile(), {"q": states[0]}
+            told = {**file.direct(file.place(arrays)), "mark": None}
+            file.write(arrays)
+            fill(file._reply)  # so that replies come through the socket
+            memory = True
+            for _ in range(3):
+                reply = client.call(
+                    "batch", operation="dynamics", want=["g"], memory=memory, states=told
+                ).as_dict()
+                memory = reply["memory"]["file"]
+            assert ("direct" in reply) == is_direct
+
+
+def fill(pipe):
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(select.PIPE_BUF))
+
+
+def test_descriptors_are_closed_with_the_file():
+    before = os.listdir("/proc/self/fd")
+    reader, writer = os.pipe()
+    requests = DirectRequests(reader)
+    requests.learn(b"batch", 5)
+    requests.close()
+    os.close(reader)
+    os.close(writer)
+    file = StatesFile()
+    file.close()
+    assert len(os.listdir("/proc/self/fd")) == len(before)
