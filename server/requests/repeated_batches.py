@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -55,6 +55,11 @@ class RepeatedBatches(Generic[Known]):
 
     def forget(self, request: bytes) -> None:
         self._known.pop(_without_id(request), None)
+
+    def keep(self, wanted: Callable[[Known], bool]) -> None:
+        """Forget all others."""
+        for request in [key for key, known in self._known.items() if not wanted(known)]:
+            del self._known[request]
 
     def clear(self) -> None:
         self._known.clear()

@@ -130,7 +130,7 @@ class Serving:
         """One request of a client's own; given back where it is not known, or fails."""
         request = memory.request()
         if len(request) < REQUEST.size:  # the client has left
-            self._direct.dismiss(memory)
+            self._let_go(memory)
             return
         number, identity = REQUEST.unpack(request)
         reply = None
@@ -139,8 +139,13 @@ class Serving:
                 if known.number == number and known.states is memory:
                     reply = known.reply(identity)
         if not memory.takes(request if reply is None else reply):
-            self._direct.dismiss(memory)
+            self._let_go(memory)
         self._untold += reply is not None
+
+    def _let_go(self, memory: StatesMemory) -> None:
+        """Of a client, and of all the memory that is kept for it."""
+        self._direct.dismiss(memory)
+        self._repeated.keep(lambda known: known.states is not memory)
 
     def _report_directly(self) -> None:
         now = time.monotonic()

@@ -56,5 +56,7 @@ def test_oldest_are_forgotten_and_large_ones_never_known():
     large = request(FIRST, frames=["x" * LARGEST])
     known.put(large, "large")
     assert known.get(large) is None
+    known.keep(lambda found: found == 1)
+    assert list(known) == [1]
     known.clear()
-    assert known.get(request(FIRST, frames=["2"])) is None
+    assert known.get(request(FIRST, frames=["1"])) is None
