@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torqued.client import results
-from torqued.client.request_parts import Request, arrays, as_array, constraints_of, put
+from torqued.client.request_parts import Request, arrays, as_array, constraints_of, numbers, put
 
 
 def contact_dynamics(
@@ -23,7 +23,7 @@ def contact_dynamics(
     Loops and rows of one's own may be among them, as in `constraint_terms`. `f_ext` maps frames to
     wrenches (6,).
     """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
+    fields: dict[str, Any] = numbers(q=q, v=v, tau=tau)
     fields["contacts"] = constraints_of(contacts)
     put(fields, solver=solver, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("contact_dynamics", fields, results.ContactDynamics)
@@ -41,11 +41,11 @@ def impact(
 
     `after` (m,) in its place is the velocity of each row after the impact.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
+    fields: dict[str, Any] = numbers(q=q, v=v)
     fields["contacts"] = constraints_of(contacts)
     put(fields, restitution=restitution, coordinates=coordinates)
     if after is not None:
-        fields["after"] = as_array(after)
+        fields["after"] = as_array(after, "after")
     return Request("impact", fields, results.Impact)
 
 
@@ -58,7 +58,7 @@ def constraint_terms(
     "cylinder", "ball", "plane") or the rows that are `held`, …; and rows of one's own, with `G`
     (k, nv), `gamma` (k,) and `position` (k,), natively.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
+    fields: dict[str, Any] = numbers(q=q, v=v)
     fields["constraints"] = constraints_of(constraints)
     put(fields, coordinates=coordinates)
     return Request("constraint_terms", fields, results.ConstraintTerms)
@@ -80,10 +80,10 @@ def assemble(
     Distances count by `weights` (nv,). May be computed beside everything else, within `timeout`
     (default 60) s.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "constraints": constraints_of(constraints)}
+    fields: dict[str, Any] = numbers(q=q) | {"constraints": constraints_of(constraints)}
     for key, value in (("v", v), ("weights", weights)):
         if value is not None:
-            fields[key] = as_array(value)
+            fields[key] = as_array(value, key)
     put(fields, tolerance=tolerance, iterations=iterations, coordinates=coordinates)
     return Request("assemble", fields, results.Assembly, timeout)
 
@@ -103,12 +103,12 @@ def constrained_inverse_dynamics(
     `actuated` are joints' names (default: all but a floating base), or a map (nv, k) from the
     efforts of k actuators to torques. Accelerations are nearest by `weights` (nv,).
     """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
+    fields: dict[str, Any] = numbers(q=q, v=v, a=a)
     fields["constraints"] = constraints_of(constraints)
     if actuated is not None:
         named = all(isinstance(name, str) for name in actuated)
-        fields["actuated"] = list(actuated) if named else as_array(actuated)
+        fields["actuated"] = list(actuated) if named else as_array(actuated, "actuated")
     if weights is not None:
-        fields["weights"] = as_array(weights)
+        fields["weights"] = as_array(weights, "weights")
     put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("constrained_inverse_dynamics", fields, results.ConstrainedTorques)

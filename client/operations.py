@@ -21,9 +21,12 @@ from torqued.client.constrained_operations import (
 from torqued.client.request_parts import (
     Request,
     arrays,
+    arrays_of,
     as_array,
+    as_number,
     constraints_of,
     names,
+    numbers,
     only,
     put,
     target_of,
@@ -75,9 +78,9 @@ def dynamics(
     each of `frames` J, Jdot_v, pose. `representation` is that of J: "hybrid" (default), "body",
     "spatial" or "mixed".
     """
-    fields: dict[str, Any] = {"q": as_array(q)}
+    fields: dict[str, Any] = numbers(q=q)
     if v is not None:
-        fields["v"] = as_array(v)
+        fields["v"] = as_array(v, "v")
     if want is not None:
         fields["want"] = names(want)
     if frames is not None:
@@ -94,7 +97,7 @@ def inverse_dynamics(
     coordinates: str | None = None,
 ) -> Request[Array]:
     """Torques (nv,) N m for accelerations a (nv,); `f_ext` maps frames to wrenches (6,)."""
-    fields = {"q": as_array(q), "v": as_array(v), "a": as_array(a)}
+    fields = numbers(q=q, v=v, a=a)
     put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("inverse_dynamics", fields, only("tau"))
 
@@ -107,21 +110,21 @@ def forward_dynamics(
     coordinates: str | None = None,
 ) -> Request[Array]:
     """Accelerations (nv,) under torques tau (nv,); `f_ext` maps frames to wrenches (6,)."""
-    fields = {"q": as_array(q), "v": as_array(v), "tau": as_array(tau)}
+    fields = numbers(q=q, v=v, tau=tau)
     put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("forward_dynamics", fields, only("a"))
 
 
 def solve_mass(q: Any, b: Any, coordinates: str | None = None) -> Request[Array]:
     """M⁻¹ b for b (nv,) or (nv, k), without M."""
-    fields = {"q": as_array(q), "b": as_array(b)}
+    fields = numbers(q=q, b=b)
     put(fields, coordinates=coordinates)
     return Request("solve_mass", fields, only("x"))
 
 
 def coriolis_product(q: Any, v: Any, w: Any, coordinates: str | None = None) -> Request[Array]:
     """C(q, v) w (nv,) for another velocity w (nv,), without C."""
-    fields = {"q": as_array(q), "v": as_array(v), "w": as_array(w)}
+    fields = numbers(q=q, v=v, w=w)
     put(fields, coordinates=coordinates)
     return Request("coriolis_product", fields, only("product"))
 
@@ -142,10 +145,10 @@ def kinematics(
     With an `order`, their motions instead: 0 pose; from 1 on velocity, J; from 2 on acceleration,
     Jdot; 3 jerk, Jddot. `a` and `jerk` (nv,) are zero where they are not given.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "frames": names(frames)}
+    fields: dict[str, Any] = numbers(q=q) | {"frames": names(frames)}
     for name, values in (("v", v), ("a", a), ("jerk", jerk)):
         if values is not None:
-            fields[name] = as_array(values)
+            fields[name] = as_array(values, name)
     put(fields, order=order, representation=representation, coordinates=coordinates)
     return Request("kinematics", fields, results.Kinematics)
 
@@ -172,20 +175,20 @@ def derivatives(
     those and dforce_dq, dforce_dv, dforce_dtau. "linearization" (at tau, with dt where it is to be
     sampled): A, B.
     """
-    fields: dict[str, Any] = {"of": of, "q": as_array(q), "v": as_array(v)}
+    fields: dict[str, Any] = {"of": of} | numbers(q=q, v=v)
     for key, value in (("a", a), ("tau", tau), ("jerk", jerk), ("snap", snap)):
         if value is not None:
-            fields[key] = as_array(value)
+            fields[key] = as_array(value, key)
     if contacts is not None:
         fields["contacts"] = constraints_of(contacts)
-    step = None if dt is None else float(dt)
+    step = None if dt is None else as_number(dt, "dt")
     put(fields, dt=step, f_ext=arrays(f_ext), coordinates=coordinates)
     return Request("derivatives", fields, results.Derivatives)
 
 
 def integrate(q: Any, v: Any, dt: float, coordinates: str | None = None) -> Request[Array]:
     """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v), "dt": float(dt)}
+    fields: dict[str, Any] = numbers(q=q, v=v) | {"dt": as_number(dt, "dt")}
     put(fields, coordinates=coordinates)
     return Request("integrate", fields, only("q"))
 
@@ -204,7 +207,7 @@ def inverse_kinematics(
     Targets are maps with `value`, `frame`, `kind` ("pose", "position", "orientation", "com",
     "posture"), `point`, `axes`, `weight`, `radian`, `priority`; the search begins at q.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "targets": [target_of(x) for x in targets]}
+    fields: dict[str, Any] = numbers(q=q) | {"targets": [target_of(x) for x in targets]}
     put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
     put(fields, coordinates=coordinates)
     return Request("inverse_kinematics", fields, results.InverseKinematics)
@@ -215,7 +218,7 @@ def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control
 
     Of `elastic` also `motor_q` and `motor_v`.
     """
-    fields = {"law": law, "q": as_array(q), "v": as_array(v)} | options
+    fields = {"law": law} | numbers(q=q, v=v) | options
     return Request("control", fields, results.Control)
 
 
@@ -231,7 +234,7 @@ def payload(
 
     `session` is its number. Gives all that the session carries, a map for each frame.
     """
-    fields: dict[str, Any] = {"session": session, "frame": frame, "mass": float(mass)}
+    fields: dict[str, Any] = {"session": session, "frame": frame, "mass": as_number(mass, "mass")}
     put(fields, centre=centre, inertia=inertia, over=over)
     return Request("payload", fields, only("payload"))
 
@@ -242,7 +245,7 @@ def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Req
     So are the results. Computed beside everything else, within `timeout` (default 60) s.
     """
     rows = {
-        key: as_array(value) if key in STACKED and value is not None else value
+        key: as_array(value, key) if key in STACKED and value is not None else value
         for key, value in fields.items()
     }
     return Request("batch", {"operation": operation} | rows, Result, timeout)
@@ -269,13 +272,13 @@ def simulate(
     `method` is "rkmk4" (default), "rkmk2", "momentum" or "euler". Every `every`-th step is in the
     reply. Computed beside everything else, within `timeout` (default 60) s.
     """
-    fields: dict[str, Any] = {"q": as_array(q), "v": as_array(v)}
-    fields |= {"seconds": float(seconds), "dt": float(dt)}
+    fields: dict[str, Any] = numbers(q=q, v=v)
+    fields |= {"seconds": as_number(seconds, "seconds"), "dt": as_number(dt, "dt")}
     if tau is not None:
-        fields["tau"] = as_array(tau)
+        fields["tau"] = as_array(tau, "tau")
     if contacts is not None:
         fields["contacts"] = constraints_of(contacts)
-    given = None if references is None else {k: as_array(x) for k, x in references.items()}
+    given = None if references is None else arrays_of("references", references)
     put(fields, law=law, gains=gains, references=given, method=method, every=every)
     put(fields, coordinates=coordinates)
     return Request("simulate", fields, results.Simulation, timeout)
@@ -325,7 +328,7 @@ def move(
 
     The seconds that it takes.
     """
-    given = {name: as_array(value) for name, value in references.items()}
+    given = arrays_of("references", references)
     fields: dict[str, Any] = {"session": session, "references": given}
     put(fields, seconds=seconds)
     return Request("move", fields, only("seconds"))
@@ -333,7 +336,7 @@ def move(
 
 def command(session: int, references: Mapping[str, Any]) -> Request[None]:
     """Have a session follow references, by name, in place of those of its states."""
-    given = {name: as_array(value) for name, value in references.items()}
+    given = arrays_of("references", references)
     fields = {"session": session, "references": given}
     return Request("command", fields, lambda fields: None)
 

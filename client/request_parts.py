@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from torqued.client.results import Array
+from torqued.common.errors import RequestError, error
 
 T = TypeVar("T")
 
@@ -21,9 +22,30 @@ class Request(NamedTuple, Generic[T]):
     timeout: float | None = None  # s; None: the client's
 
 
-def as_array(x: Any) -> Array:
-    """Numbers as they go over the wire."""
-    return np.ascontiguousarray(x, dtype=np.float64)
+def as_array(x: Any, name: str) -> Array:
+    """Numbers as they go over the wire; refused by their name where they are none."""
+    try:
+        return np.ascontiguousarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as problem:
+        raise _refused(name, problem, "numbers, in rows of equal length") from None
+
+
+def as_number(x: Any, name: str) -> float:
+    """One number, likewise."""
+    try:
+        return float(x)
+    except (TypeError, ValueError) as problem:
+        raise _refused(name, problem, "a number") from None
+
+
+def _refused(name: str, problem: Exception, expected: str) -> RequestError:
+    message = f"{name}: {problem}; expected {expected}"
+    return error("bad_field", message, field=name, expected=expected)
+
+
+def numbers(**given: Any) -> dict[str, Any]:
+    """Fields that are numbers."""
+    return {name: as_array(x, name) for name, x in given.items()}
 
 
 def only(name: str) -> Callable[[dict[str, Any]], Any]:
@@ -42,10 +64,15 @@ def put(fields: dict[str, Any], **optional: Any) -> None:
             fields[key] = value
 
 
+def arrays_of(field: str, given: Mapping[str, Any]) -> dict[str, Array]:
+    """Numbers by name, in one field."""
+    return {name: as_array(x, f"{field}[{name!r}]") for name, x in given.items()}
+
+
 def arrays(wrenches: Mapping[str, Any] | None) -> dict[str, Array] | None:
     if wrenches is None:
         return None
-    return {frame: as_array(wrench) for frame, wrench in wrenches.items()}
+    return arrays_of("f_ext", wrenches)
 
 
 def names(names: Sequence[str]) -> Sequence[str]:
@@ -65,7 +92,7 @@ def constraint_of(given: Any) -> Any:
     terms = given["of"]
     if callable(terms):
         raise TypeError("Rows: a function cannot be sent, give G and gamma of this state")
-    arrays = {key: as_array(x) for key, x in zip(("G", "gamma", "position"), terms, strict=False)}
+    arrays = numbers(**dict(zip(("G", "gamma", "position"), terms, strict=False)))
     return arrays | {key: value for key, value in given.items() if key != "of"}
 
 
@@ -74,8 +101,7 @@ def target_of(target: Any) -> Any:
     given = as_map(target)
     if not isinstance(given, Mapping):
         return given
-    arrays = {key: as_array(given[key]) for key in ("value", "point") if key in given}
-    return {**given, **arrays}
+    return {**given, **numbers(**{key: given[key] for key in ("value", "point") if key in given})}
 
 
 def as_map(contact: Any) -> Any:

@@ -175,3 +175,20 @@ def test_shutdown_stops_the_daemon(robot, tmp_path):
         assert client.shutdown() is None
         daemon.thread.join(60.0)
         assert not daemon.thread.is_alive()
+
+
+@pytest.mark.parametrize(
+    "ask, field",
+    [
+        (lambda: operations.dynamics("abc"), "q"),
+        (lambda: operations.dynamics([0.0], [[1.0], [2.0, 3.0]]), "v"),
+        (lambda: operations.batch("dynamics", q=[[0.0]], v="abc"), "v"),
+        (lambda: operations.inverse_dynamics([0.0], [0.0], {}), "a"),
+        (lambda: operations.integrate([0.0], [0.0], "soon"), "dt"),
+        (lambda: operations.inverse_dynamics([0.0], [0.0], [0.0], {"tip": "x"}), "f_ext['tip']"),
+    ],
+)
+def test_what_is_no_number_is_refused_by_its_name(ask, field):
+    with pytest.raises(errors.FieldError, match=re.escape(f"{field}: ")) as caught:
+        ask()
+    assert caught.value.field == field and "expected" in str(caught.value)
