@@ -12,6 +12,7 @@ from typing import Any
 from torqued.client.request_parts import Request
 from torqued.client.shared_memory import NotSharedError, SharedMemory
 from torqued.client.shared_states import SharedStates, Told
+from torqued.common.errors import RequestError
 
 __all__ = ["BatchMemory", "NotSharedError"]
 
@@ -32,8 +33,12 @@ class BatchMemory:
         fields = request.fields
         if self.results.wanted:
             fields = {"memory": self.results.offer(), **fields}
-        with self.states.told(fields, direct) as told:
-            yield told
+        try:
+            with self.states.told(fields, direct) as told:
+                yield told
+        except RequestError:
+            self.results.take_back(fields.get("memory"))
+            raise
 
     def taken(self, reply: dict[str, Any], told: Told) -> dict[str, Any]:
         """A reply with its arrays, wherever they are; `told` is what was sent."""

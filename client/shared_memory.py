@@ -53,6 +53,12 @@ class SharedMemory:
             del self._offered[next(iter(self._offered))]
         return name
 
+    def take_back(self, offered: str | bool | None) -> None:
+        """What a request said that has been refused: nobody will write there."""
+        memory = self._offered.pop(offered, None) if isinstance(offered, str) else None
+        if memory is not None:
+            _spare_again(self._spare, str(offered), memory)
+
     def taken(self, reply: dict[str, Any], offered: str | bool | None) -> dict[str, Any]:
         """A reply with its arrays, wherever they are; `offered` is what its request said.
 

@@ -141,13 +141,16 @@ class Told(NamedTuple):
         return requests.ask(codec.encode(self.fields), identity, self.after, timeout)
 
     def learn(self, reply: Mapping[str, Any]) -> None:
-        """How such a batch may be asked for from now on."""
-        number = reply.get("direct")
-        if self.file is None or type(number) is not int or number < 0:
+        """How a batch with the same memory for its results may be asked for from now on."""
+        number, memory = reply.get("direct"), reply.get("memory")
+        if self.file is None or not isinstance(memory, Mapping):
+            return
+        if type(number) is not int or not 0 <= number < 1 << 64:
             return
         # As it will be said then: who reads from the pipe need not be told of it.
         states = {key: x for key, x in self.fields["states"].items() if key != "request"}
-        self.file.requests.learn(codec.encode({**self.fields, "states": states}), number)
+        said = {**self.fields, "memory": memory.get("file"), "states": states}
+        self.file.requests.learn(codec.encode(said), number)
 
 
 class SharedStates:

@@ -166,7 +166,8 @@ def in_memory(
     try:
         return InMemory(shared, again(), again)
     except BaseException:
-        SHARED.drop(shared)
+        if shared.name != memory:  # which its client has, and may offer again
+            SHARED.drop(shared)
         raise
 
 

@@ -34,6 +34,7 @@ from torqued.server.requests.replies import (
     refusal,
     success,
 )
+from torqued.server.requests.shared_states import name_in
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.sockets import Arrival
 from torqued.server.worker.jobs import Job
@@ -185,6 +186,7 @@ class Dispatcher:
                 finish=finish,
                 fail=pending.refuse,
                 may_be_direct=pending.may_be_direct,
+                memory=name_in(fields),
             )
         )
 

@@ -18,6 +18,7 @@ import numpy as np
 from torqued.client import codec
 from torqued.client.repeated import ID
 from torqued.server.requests.at_once import SHARED, InMemory
+from torqued.server.requests.replies import success
 from torqued.server.requests.shared_states import StatesMemory
 
 Known = TypeVar("Known")
@@ -39,7 +40,7 @@ class RepeatedBatches(Generic[Known]):
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._known: OrderedDict[bytes, Known] = OrderedDict()
+        self._known: OrderedDict[object, Known] = OrderedDict()
 
     def get(self, request: bytes) -> Known | None:
         return self._known.get(_without_id(request)) if len(request) <= LARGEST else None
@@ -49,9 +50,16 @@ class RepeatedBatches(Generic[Known]):
 
     def put(self, request: bytes, known: Known) -> None:
         if can_be_known(request):
-            self._known[_without_id(request)] = known
-            while len(self._known) > self._most:
-                self._known.popitem(last=False)
+            self._put(_without_id(request), known)
+
+    def put_without_bytes(self, known: Known) -> None:
+        """One that no request's bytes lead to, and who goes through all finds."""
+        self._put(object(), known)
+
+    def _put(self, key: object, known: Known) -> None:
+        self._known[key] = known
+        while len(self._known) > self._most:
+            self._known.popitem(last=False)
 
     def forget(self, request: bytes) -> None:
         self._known.pop(_without_id(request), None)
@@ -93,9 +101,9 @@ class KnownBatch:
         self._result = result
         self._reply = bytearray()
 
-    def keep(self, reply: bytes) -> None:
-        """The reply, of which nothing but the id will be new."""
-        self._reply[:] = reply
+    def keep(self, reply: Mapping[str, Any]) -> None:
+        """What there is to be told, of which nothing but the id will be new."""
+        self._reply[:] = success(codec.FIRST_ID, reply)
 
     def reply(self, identity: int) -> bytes | None:
         """Compute it once more; None where that is to be done from the beginning, be it that the
@@ -118,14 +126,18 @@ _numbers = itertools.count(1)
 
 
 def known_batch(
-    states: StatesMemory | None, request: bytes, message: Mapping[str, Any], result: Any
+    states: StatesMemory | None, message: Mapping[str, Any], result: Any
 ) -> KnownBatch | None:
     """What can be known of a batch that has been computed; None where its client would not tell
     that it has gone, or where too much memory would be kept for it."""
     if states is None or states.is_left or not isinstance(result, InMemory):
         return None
-    if message.get("memory") != result.file.name:  # it asked for memory that nobody has
-        return None
-    if max(states.size, result.file.size) > LARGEST_KEPT or not can_be_known(request):
+    if max(states.size, result.file.size) > LARGEST_KEPT:
         return None
     return KnownBatch(states, message["states"].get("mark"), result)
+
+
+def may_come_again(message: Mapping[str, Any], result: Any) -> bool:
+    """Whether the same request would have its results where those of this one are. One that asks
+    for memory that nobody has would not: its client has other results still."""
+    return isinstance(result, InMemory) and message.get("memory") == result.file.name

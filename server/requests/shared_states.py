@@ -212,6 +212,13 @@ def names_in(fields: Fields) -> tuple[str, ...]:
     return tuple(arrays)
 
 
+def name_in(fields: Fields) -> str | None:
+    """Of the memory that a batch has left its states in; what is wrong with it is told later."""
+    states = fields.get("states")
+    name = states.get("name") if isinstance(states, Mapping) else None
+    return name if isinstance(name, str) else None
+
+
 def memory_of(message: Fields) -> StatesMemory | None:
     """Where the states of a batch are, when its numbers are there."""
     states = message.get("states")

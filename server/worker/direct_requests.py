@@ -26,8 +26,9 @@ class DirectRequests:
         self._poll = select.poll()
         self._poll.register(self._channel, select.POLLIN)
 
-    def __len__(self) -> int:
-        return len(self._clients)
+    def names(self) -> list[str]:
+        """Of the memory that its clients have their states in."""
+        return [memory.name for memory, _ in self._clients.values()]
 
     def wait(self, seconds: float | None) -> list[StatesMemory] | None:
         """Whose requests have come, once there is something or time is up; None where the channel

@@ -32,7 +32,12 @@ from torqued.kernels import Robot
 from torqued.server.logs import set_up_log
 from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
-from torqued.server.requests.repeated_batches import KnownBatch, RepeatedBatches, known_batch
+from torqued.server.requests.repeated_batches import (
+    KnownBatch,
+    RepeatedBatches,
+    known_batch,
+    may_come_again,
+)
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.requests.shared_states import StatesMemory, memory_of
 from torqued.server.worker.channel import Channel
@@ -114,17 +119,21 @@ class Serving:
             message = codec.decode_reply(body)  # the daemon has looked for what is not allowed
             memory = memory_of(message)
             result = self._result(message)
-            known = known_batch(memory, body, message, result)
-            if known is not None and head["direct"] and self._direct.admit(known.states):
-                result = {**result, "direct": known.number}
-            reply = success(head["id"], result)
+            known = known_batch(memory, message, result)
+            is_direct = known is not None and head["direct"] and self._direct.admit(known.states)
+            told = {**result, "direct": known.number} if known and is_direct else result
+            reply = success(head["id"], told)
         except Exception as error:
             self._refuse(head, error)
             return
         self._deliver(memory, reply)
-        if known is not None:
-            known.keep(reply)
+        if known is None:
+            return
+        known.keep(told)
+        if may_come_again(message, result):
             self._repeated.put(body, known)
+        elif is_direct:
+            self._repeated.put_without_bytes(known)
 
     def _compute_directly(self, memory: StatesMemory) -> None:
         """One request of a client's own; given back where it is not known, or fails."""
@@ -181,8 +190,8 @@ class Serving:
         self._finish(refusal(head["id"], refused), ok=False, code=refused.code)
 
     def _finish(self, body: bytes = b"", **said: Any) -> None:
-        """A job is done; whoever comes directly may keep this lane from the next."""
-        self._tell({"event": "done", "direct": len(self._direct), **said}, body)
+        """A job is done; whose batches may come here directly is told as well."""
+        self._tell({"event": "done", "direct": self._direct.names(), **said}, body)
 
     def _report(self, done: int, total: int) -> None:
         now = time.monotonic()

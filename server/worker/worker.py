@@ -19,7 +19,7 @@ import logging
 import socket
 import subprocess
 import sys
-from collections.abc import Hashable
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -53,8 +53,7 @@ class Lane:
     job: Job | None = None
     job_model: Model | None = None  # that it has been computing its job with
     progress: tuple[int, int] = (0, 0)
-    direct: int = 0  # clients that ask it themselves
-    client: Hashable = None  # whose job it had last
+    direct: Collection[str] = ()  # memory whose states come to it directly
     is_heard: bool = True  # its channel is among what the event loop waits for
 
     @property
@@ -181,9 +180,10 @@ class Worker:
             return  # they wait for its successor
         while self._queue and (free := [lane for lane in self._lanes if lane.is_free]):
             job = self._queue.take(self._jobs())
-            # That which may know it; else one where nobody comes directly, for whom it would wait.
-            lane = min(free, key=lambda lane: (lane.client != job.client, lane.direct))
-            lane.job, lane.client, lane.progress = job, job.client, (0, 0)
+            if job is None:
+                break
+            lane = min(free, key=partial(_unfitness, job.memory))
+            lane.job, lane.progress = job, (0, 0)
             try:
                 if lane.model is not self._model:
                     self._use_model(lane)
@@ -307,6 +307,12 @@ class Worker:
         self.failed += len(jobs)
         for job in jobs:
             job.fail(error)
+
+
+def _unfitness(memory: str | None, lane: Lane) -> tuple[bool, int]:
+    """The lane to which a job's states come directly may know it; else it should be one where few
+    come directly, for whom the job would wait."""
+    return memory not in lane.direct, len(lane.direct)
 
 
 def stopping() -> errors.RequestError:

@@ -8,6 +8,7 @@ from golden import FRAMES, MESSAGES
 
 from torqued.client import codec, errors, frames
 from torqued.client import operations as client_operations
+from torqued.client.direct_batches import REQUEST
 from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     DAEMON_SLEEPS,
@@ -169,3 +170,10 @@ def test_golden_bytes_are_the_tests(name):
 
 def test_document_shows_no_other_bytes():
     assert len(rows(marked("golden"))) == len(MESSAGES) + len(FRAMES)
+
+
+def test_direct_request_is_as_shown():
+    number, identity, shown = re.search(
+        r"Number (\d+) and id (\d+) are `([0-9a-f]+)`", DOCUMENT
+    ).groups()
+    assert REQUEST.pack(int(number), int(identity)).hex() == shown

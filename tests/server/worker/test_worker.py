@@ -375,9 +375,10 @@ def test_model_survives_the_way_to_the_worker(load):
 def test_results_come_through_memory_that_is_used_again(daemon, states):
     q, v = states
     with daemon.client() as client:
-        asked = []
-        ask = client._ask
-        client._ask = lambda *args: asked.append(args[3].get("memory")) or ask(*args)
+        offered = []
+        memory = client._batches.results
+        offer = memory.offer
+        memory.offer = lambda: offered.append(offer()) or offered[-1]
         first = client.batch("dynamics", q=q, v=v)
         held = first.M[3]
         second = client.batch("dynamics", q=q, v=v)
@@ -388,12 +389,11 @@ def test_results_come_through_memory_that_is_used_again(daemon, states):
         del first, second  # `held` keeps the first one's memory
         assert np.array_equal(client.batch("dynamics", q=-q, v=v).C.shape, (len(q), NV, NV))
         assert np.array_equal(held, kept)
-        batches = [memory for memory in asked if memory is not None]
-        assert batches[:2] == [True, True]
-        assert shared_memory.NAME.fullmatch(batches[2])
+        assert offered[:2] == [True, True]
+        assert shared_memory.NAME.fullmatch(offered[2])
         plain = client.call("batch", operation="dynamics", q=q, v=v)
         assert np.array_equal(plain.M[3], kept)
-        assert not Path(shared_memory.FOLDER, batches[2]).exists()  # its name is gone at once
+        assert not Path(shared_memory.FOLDER, offered[2]).exists()  # its name is gone at once
 
 
 def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
