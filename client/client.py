@@ -12,6 +12,7 @@ in results.py.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import select
 import time
@@ -163,6 +164,8 @@ class Client(BaseClient, ContextManager):
         identity = next(self._identities)
         timeout = self._patience("batch") if timeout is None else timeout
         data = told.ask_worker(identity, timeout)
+        if told.file is not None and told.file.requests.ended:
+            self._heard = -math.inf  # it has ended with its daemon, perhaps
         if data is None:
             return None
         self._heard = time.monotonic()

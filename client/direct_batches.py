@@ -25,10 +25,12 @@ MOST_KNOWN = 16
 class DirectRequests:
     """The requests of one file of states."""
 
-    def __init__(self, replies: int) -> None:
-        """`replies` is where replies come in. Raises OSError where there is no pipe to be had."""
-        self._replies = replies
+    def __init__(self, replies: int, opened: list[int]) -> None:
+        """`replies` is where replies come in; what is open is added to `opened`, to be closed by
+        whoever has that list. Raises OSError where there is no pipe to be had."""
+        self._replies, self._opened = replies, opened
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        opened += self._reader, self._writer
         self._numbers: dict[bytes, int] = {}
         #: Whether the worker has read from the pipe, and does so no more.
         self.ended = False
@@ -44,6 +46,7 @@ class DirectRequests:
     def learn(self, batch: bytes, number: int) -> None:
         """The worker reads from the pipe, and knows a batch by that number."""
         if self._reader >= 0:  # from now on its end is seen
+            self._opened.remove(self._reader)
             os.close(self._reader)
             self._reader = -1
         if len(self._numbers) >= MOST_KNOWN:
@@ -78,10 +81,3 @@ class DirectRequests:
             del self._numbers[batch]
             return None
         return reply
-
-    def close(self) -> None:
-        for file in (self._reader, self._writer):
-            if file >= 0:
-                os.close(file)
-        self._reader = self._writer = -1
-        self.ended = True

@@ -52,22 +52,21 @@ class StatesFile:
         import fcntl  # where there are such files: a client elsewhere does without
 
         self.name = f"{PREFIX}{os.urandom(16).hex()}"
-        self._file = os.memfd_create(self.name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        self._numbers = np.empty(0)
+        #: What is open, for whoever closes it: first, as whatever follows may be interrupted.
+        self._open: list[int] = []
+        self.close = weakref.finalize(self, _close, self._open)
         try:
+            self._file = os.memfd_create(self.name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+            self._open.append(self._file)
             fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
             #: Where a reply comes in; and where it is put in, open here so that it never ends.
             self.replies, self._reply = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        except OSError:
-            os.close(self._file)
+            self._open += self.replies, self._reply
+            self.requests = DirectRequests(self.replies, self._open)
+        except BaseException:
+            self.close()
             raise
-        try:
-            self.requests = DirectRequests(self.replies)
-        except OSError:
-            _close(self._file, self.replies, self._reply)
-            raise
-        self._numbers = np.empty(0)
-        files = self._file, self.replies, self._reply
-        self.close = weakref.finalize(self, _close, *files, requests=self.requests)
 
     def _reserve(self, size: int) -> None:
         if size > self._numbers.nbytes:
@@ -116,11 +115,9 @@ class StatesFile:
         return found if request is None else {**found, "request": request}
 
 
-def _close(*files: int, requests: DirectRequests | None = None) -> None:
-    for file in files:
-        os.close(file)
-    if requests is not None:
-        requests.close()
+def _close(files: list[int]) -> None:
+    while files:
+        os.close(files.pop())
 
 
 class Told(NamedTuple):
@@ -160,6 +157,7 @@ class SharedStates:
         #: Whether the daemon can read them, as far as is known.
         self.wanted = hasattr(os, "memfd_create")
         self._spare: list[StatesFile] = []
+        _all.add(self)
 
     @contextlib.contextmanager
     def told(self, fields: dict[str, Any], direct: bool) -> Iterator[Told]:
@@ -211,6 +209,19 @@ class SharedStates:
         for file in self._spare:
             file.close()
         self._spare.clear()
+
+
+#: So that a forked process lets go of them: the worker would take it for their client.
+_all: weakref.WeakSet[SharedStates] = weakref.WeakSet()
+
+
+def _leave_to_parent() -> None:
+    for states in _all:
+        states.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def is_plain(value: Any) -> bool:

@@ -173,7 +173,7 @@ def in_memory(
 
 SHARED = SharedFiles()
 #: Batches that are kept: each lane of the worker has a robot of its own.
-MOST_BATCHES = 8
+MOST_BATCHES = 16
 _kept: list[Batch] = []
 
 

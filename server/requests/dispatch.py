@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import zmq
 
@@ -23,7 +23,6 @@ from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Ope
 from torqued.server.requests.operations import OPERATIONS, names_on
 from torqued.server.requests.outbox import Outbox
 from torqued.server.requests.outcomes import OK, UNKNOWN, Outcomes, known_name
-from torqued.server.requests.repeated_batches import RepeatedBatches, id_of
 from torqued.server.requests.replies import (
     Deferred,
     Identity,
@@ -34,7 +33,6 @@ from torqued.server.requests.replies import (
     refusal,
     success,
 )
-from torqued.server.requests.shared_states import name_in
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.sockets import Arrival
 from torqued.server.worker.jobs import Job
@@ -44,16 +42,6 @@ if TYPE_CHECKING:
     from torqued.server.requests.page_requests import PageClient
 
 log = logging.getLogger("torqued")
-
-#: Batches whose checks are remembered.
-MOST_CHECKED = 32
-
-
-class CheckedBatch(NamedTuple):
-    """A batch that will come again with the same bytes but for its id."""
-
-    message: Mapping[str, Any]
-    result: Deferred
 
 
 class Dispatcher:
@@ -77,27 +65,23 @@ class Dispatcher:
         self.learn = learn  # told of each request that was answered at once
         self.requests = 0
         self.outcomes = Outcomes()
-        self._repeated: RepeatedBatches[CheckedBatch] = RepeatedBatches(MOST_CHECKED)
 
     def answer(self, arrival: Arrival) -> None:
         """Answer one message."""
         identity: Identity = None
         name, outcome = UNKNOWN, OK
-        outbox, data = self.outboxes[arrival.socket], arrival.data or b""
+        outbox = self.outboxes[arrival.socket]
         try:
             within_rate = self.rate.allows(arrival.caller.key)  # what cannot be read counts too
-            batch = self._repeated.get(data)
-            message = self._decoded(arrival) if batch is None else batch.message
+            message = self._decoded(arrival)
             name = known_name(message, self.names)
-            identity = checked_identity(message) if batch is None else id_of(data)
+            identity = checked_identity(message)
             if not within_rate:
                 raise self.rate.refusal()
             if outbox.is_full(arrival.route[0]):
                 raise errors.error("busy", "replies are waiting to be taken; read them first")
-            result = self._result(message, arrival, batch)
+            result = self._result(message, arrival)
             if isinstance(result, Deferred):
-                if batch is None and "states" in message:
-                    self._repeated.put(data, CheckedBatch(message, result))
                 result.begin(self._pending(arrival, identity, name))
                 return
             reply = success(identity, result)
@@ -117,9 +101,7 @@ class Dispatcher:
             )
         return codec.decode(arrival.data, codec.MOST_MEMBERS)
 
-    def _result(
-        self, message: Mapping[str, Any], arrival: Arrival, batch: CheckedBatch | None
-    ) -> Result | Deferred:
+    def _result(self, message: Mapping[str, Any], arrival: Arrival) -> Result | Deferred:
         caller = arrival.caller
         check(caller, "any request", READ)
         operation = OPERATIONS[checked_name(message, self.names)]
@@ -130,8 +112,6 @@ class Dispatcher:
                 raise errors.error(
                     "not_ready", "kernels are still being compiled; `ping` says when ready"
                 )
-        if batch is not None:
-            return batch.result
         fields = operation.fields_of(message)
         if not self.daemon.background.left:
             return self._carried_out(operation, fields, caller)
@@ -186,7 +166,6 @@ class Dispatcher:
                 finish=finish,
                 fail=pending.refuse,
                 may_be_direct=pending.may_be_direct,
-                memory=name_in(fields),
             )
         )
 

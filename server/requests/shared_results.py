@@ -16,6 +16,7 @@ import errno
 import math
 import mmap
 import os
+import queue
 import secrets
 import threading
 import time
@@ -35,9 +36,34 @@ LARGEST = 1024 * 1024 * 1024
 #: Bytes of files together that no client has opened yet: what is beyond that goes through sockets.
 MOST_WAITING = LARGEST
 #: Files that are kept, and their bytes together: for clients that may ask again.
-MOST_KEPT, MOST_BYTES = 4, 512 * 1024 * 1024
+MOST_KEPT, MOST_BYTES = 32, 512 * 1024 * 1024
 #: A line of the cache, at which each array begins.
 LINE = 64
+
+
+class Forgetting:
+    """Takes names away when their time is over: a thread for all of them."""
+
+    def __init__(self) -> None:
+        self._due: queue.SimpleQueue[tuple[float, Path]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def later(self, path: Path) -> None:
+        self._due.put((time.monotonic() + LIFETIME, path))
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="forgetting", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            due, path = self._due.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            forget(path)
+
+
+FORGETTING = Forgetting()
 
 
 class SharedFile:
@@ -61,9 +87,7 @@ class SharedFile:
         finally:
             os.close(file)
         self._start = np.frombuffer(self._memory, np.uint8).ctypes.data
-        timer = threading.Timer(LIFETIME, forget, [self._path])
-        timer.daemon = True
-        timer.start()
+        FORGETTING.later(self._path)
 
     def forget(self) -> None:
         """Take the file's name away, unless its client has."""
@@ -111,11 +135,15 @@ class SharedFiles:
                 file = SharedFile(size)
             except OSError:
                 return None
+        self.keep(file)
+        return file
+
+    def keep(self, file: SharedFile) -> None:
+        """A file that somebody has; as the last used."""
         with self._lock:
-            self._kept.append(file)
+            self._kept = [*(other for other in self._kept if other is not file), file]
             while len(self._kept) > MOST_KEPT or sum(x.size for x in self._kept) > MOST_BYTES:
                 self._kept.pop(0)
-        return file
 
     def drop(self, file: SharedFile) -> None:
         """A file that nobody was told of."""
@@ -142,11 +170,11 @@ def clear_away() -> int:
     for path in Path(FOLDER).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):  # another process clears away too
             info = path.lstat()
-            if info.st_uid != os.geteuid():
+            if info.st_uid != os.geteuid() or not NAME.fullmatch(path.name):
                 continue
             if time.time() - info.st_mtime < LIFETIME:
                 waiting += info.st_size
-            elif NAME.fullmatch(path.name):
+            else:
                 path.unlink()
     return waiting
 

@@ -32,12 +32,13 @@ from torqued.kernels.input_checks import Fields
 from torqued.kernels.model.description import Array
 from torqued.server.requests.shared_results import LARGEST
 
-#: s that a client may take to write its numbers after it has sent the request, and between looks.
-LONGEST_WRITE, LOOK = 1.0, 2e-5
+#: s that a client may take to write its numbers after it has sent the request, and between looks;
+#: it has them there soon, or looks may be further apart.
+LONGEST_WRITE, LOOK, SOON = 1.0, 2e-5, 1e-3
 #: Pipes of a client that the worker may write to and read from, as `states` tells of them.
 PIPES = ("reply", "request")
 #: Files that are kept open, and bytes of each.
-MOST_KEPT, MOST_BYTES = 4, 64 * 1024 * 1024
+MOST_KEPT, MOST_BYTES = 32, 64 * 1024 * 1024
 
 
 class StatesMemory:
@@ -53,9 +54,9 @@ class StatesMemory:
     ) -> None:
         """Raises InputError where it is not such a file."""
         self.name = name
-        self._process = process
+        self.process = process
         self._file = self.pipe = self.requests = -1
-        self._claimed = False
+        self.reader: Any = None  # the lane that reads its client's requests
         self._file = self._opened(descriptor, os.O_RDONLY, f"/memfd:{name} (deleted)")
         seals = fcntl.fcntl(self._file, fcntl.F_GET_SEALS)
         if not seals & fcntl.F_SEAL_SHRINK:
@@ -67,19 +68,14 @@ class StatesMemory:
             self.pipe = self._opened(reply, os.O_WRONLY, "pipe:")
         if request is not None:
             self.requests = self._opened(request, os.O_RDONLY, "pipe:")
+            if self.pipe >= 0 and os.path.samestat(os.fstat(self.pipe), os.fstat(self.requests)):
+                raise _wrong("reply and request are one pipe", "two")
         self._memory: mmap.mmap | None = None
 
     def __del__(self) -> None:
         for file in (self._file, self.pipe, self.requests):
             if file >= 0:
                 os.close(file)
-
-    def claim_requests(self) -> bool:
-        """Whether the caller is the first to read its client's requests, and so the only one."""
-        if self.requests < 0 or self.pipe < 0 or self._claimed:
-            return False
-        self._claimed = True
-        return True
 
     def request(self) -> bytes:
         """The next one as it came; empty where there is none, or will be none."""
@@ -93,7 +89,7 @@ class StatesMemory:
         self.requests = -1
 
     def _opened(self, descriptor: int, how: int, name: str) -> int:
-        path = f"/proc/{self._process}/fd/{descriptor}"
+        path = f"/proc/{self.process}/fd/{descriptor}"
         try:
             # Looked at before it is opened, which may do something to what it is not.
             if not os.readlink(path).startswith(name):
@@ -136,20 +132,22 @@ class StatesMemory:
         memory = self.mapped()
         return {name: _array(name, place, memory) for name, place in places.items()}
 
-    def await_numbers(self, mark: Any, identity: Any) -> None:
+    def await_numbers(self, mark: Any, identity: Any, longest: float = LONGEST_WRITE) -> None:
         """Until the client has written all that belongs to the request of that id, as it has while
-        the request was on its way, and says so by the number at `mark`."""
+        the request was on its way, and says so by the number at `mark`. Refused when it has left,
+        or after `longest` seconds."""
         if type(mark) is not int or type(identity) is not int:
             raise _wrong(f"mark {mark!r} of request {identity!r}", "whole numbers")
         written = _array("mark", {"offset": mark, "shape": [1]}, self.mapped()).view(np.uint64)
-        deadline = time.monotonic() + LONGEST_WRITE
+        started = time.monotonic()
         while written[0] != identity:
-            if time.monotonic() > deadline:
+            passed = time.monotonic() - started
+            if passed > longest or (passed > SOON and self.pipe >= 0 and self.is_left):
                 raise _wrong(
-                    f"numbers of request {identity} are not there after {LONGEST_WRITE:g} s",
+                    f"numbers of request {identity} are not there after {passed:.3g} s",
                     f"that id at {mark} when they are",
                 )
-            time.sleep(LOOK)
+            time.sleep(LOOK if passed < SOON else SOON)
         if not STAYS_IN_ORDER:
             barrier()
 
@@ -183,10 +181,16 @@ class StatesMemories:
         pipes = {key: _number(states, key) for key in PIPES if states.get(key) is not None}
         opened = StatesMemory(name, process, descriptor, **pipes)
         with self._lock:
-            kept = [file for file in self._kept if not file.is_left]
-            if not opened.is_left:
-                self._kept = [*kept, opened][-MOST_KEPT:]
+            self._kept = [file for file in self._kept if not file.is_left]
+        if not opened.is_left:
+            self.keep(opened)
         return opened
+
+    def keep(self, memory: StatesMemory) -> None:
+        """One that will be asked for, as the last that was."""
+        with self._lock:
+            others = [file for file in self._kept if file is not memory]
+            self._kept = [*others, memory][-MOST_KEPT:]
 
 
 MEMORIES = StatesMemories()
@@ -210,13 +214,6 @@ def names_in(fields: Fields) -> tuple[str, ...]:
     ):
         raise _wrong("arrays: expected where each lies", f"a map of {', '.join(STACKED)}")
     return tuple(arrays)
-
-
-def name_in(fields: Fields) -> str | None:
-    """Of the memory that a batch has left its states in; what is wrong with it is told later."""
-    states = fields.get("states")
-    name = states.get("name") if isinstance(states, Mapping) else None
-    return name if isinstance(name, str) else None
 
 
 def memory_of(message: Fields) -> StatesMemory | None:

@@ -32,7 +32,6 @@ class Job:
     finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
     fail: Callable[[errors.RequestError], None]  # there will be no answer
     may_be_direct: bool = False  # its client may ask the worker itself when it comes again
-    memory: str | None = None  # the name of that which its states are in
 
 
 class Jobs:
@@ -54,19 +53,11 @@ class Jobs:
             )
         self._waiting.append(job)
 
-    def take(self, under_way: Iterable[Job]) -> Job | None:
-        """The next one: of those whose client has the fewest under way, the first that came.
-
-        Memory has the states of one batch at a time. Whoever sends the next has the reply to the
-        last, which the daemon will hear of in a moment: it waits, for the lane that knows it.
-        """
-        jobs = list(under_way)
-        busy = Counter(job.client for job in jobs)
-        memories = {job.memory for job in jobs} - {None}
-        able = (job for job in self._waiting if job.memory not in memories)
-        job = min(able, key=lambda job: busy[job.client], default=None)
-        if job is not None:
-            self._waiting.remove(job)
+    def take(self, under_way: Iterable[Job]) -> Job:
+        """The next one: of those whose client has the fewest under way, the first that came."""
+        busy = Counter(job.client for job in under_way)
+        job = min(self._waiting, key=lambda job: busy[job.client])
+        self._waiting.remove(job)
         return job
 
     def take_all(self) -> list[Job]:

@@ -1,8 +1,8 @@
 """The worker process: stands back from the daemon's loop, and ends with the daemon.
 
 Started by worker.py as a program of its own; arguments are the log's format, a processor to keep
-off, -1 for none, how many requests per second a client may make, and file descriptors: of the
-lifeline, and of each lane's channel.
+off, -1 for none, how many requests per second a client may make, how many lanes are for batches
+that come directly, and file descriptors: of the lifeline, and of each lane's channel, those last.
 """
 
 from __future__ import annotations
@@ -24,12 +24,14 @@ FIRST_TO_GO = 500
 
 
 def main(arguments: Sequence[str]) -> None:
-    log_format, cpu, rate, lifeline, *channels = arguments
+    log_format, cpu, rate, direct, lifeline, *channels = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
     from torqued.server.worker.serving import serve  # takes its time: only now, standing back
 
-    serve([socket.socket(fileno=int(end)) for end in channels], log_format, float(rate))
+    ends = [socket.socket(fileno=int(end)) for end in channels]
+    first = len(ends) - int(direct)
+    serve(ends[:first], ends[first:], log_format, float(rate))
 
 
 def stand_back(cpu: int) -> None:

@@ -7,19 +7,18 @@
 The process has a lane for each job that may be under way: a thread with a channel of its own. Lanes
 compute on the same cores, among which the system shares its time equally: a short batch does not
 wait for the end of a long one, nor two long ones for each other. Clients take turns (jobs.py).
-Batches that a lane knows may come to it directly, and are counted when it says so.
+Other lanes are for batches that come again without passing through here (direct_serving.py); they
+say how many.
 
 Everything here runs in the daemon's main thread.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import socket
 import subprocess
 import sys
-from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -37,6 +36,8 @@ log = logging.getLogger("torqued")
 
 #: Jobs that may be under way at once. More would only take each other's memory and caches.
 LANES = 4
+#: Lanes for batches that come directly.
+DIRECT_LANES = 4
 #: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
 #: save, and the end of the daemon must not wait for it.
 LONGEST_END = 0.1
@@ -51,14 +52,13 @@ class Lane:
     channel: Channel
     model: Model | None = None  # that it computes with; None until it is ready
     job: Job | None = None
-    job_model: Model | None = None  # that it has been computing its job with
     progress: tuple[int, int] = (0, 0)
-    direct: Collection[str] = ()  # memory whose states come to it directly
+    is_direct: bool = False  # it takes no jobs
     is_heard: bool = True  # its channel is among what the event loop waits for
 
     @property
     def is_free(self) -> bool:
-        return self.model is not None and self.job is None
+        return self.model is not None and self.job is None and not self.is_direct
 
     def statistics(self) -> dict[str, Any] | None:
         job, (done, total) = self.job, self.progress
@@ -99,21 +99,19 @@ class Worker:
         self._next()
 
     def use(self, model: Model) -> None:
-        """Compute with another robot from now on; jobs under way are finished with the old one.
-
-        Lanes are told at once, for those who come directly. A lane forgets what it knows with any
-        new robot, so that one such message behind its job is enough, however many robots follow.
-        """
+        """Compute with another robot from the next job on, and at once for who comes directly."""
         self._model = model
         for lane in self._lanes:
-            if lane.model is not None and (lane.job is None or lane.model is lane.job_model):
-                with contextlib.suppress(OSError):  # it ends: its successor is told
+            if lane.is_direct and lane.model is not None:
+                try:
                     self._use_model(lane)
+                except OSError:  # nobody may get results of the old one: a new process takes over
+                    self._kill()
 
     def statistics(self) -> dict[str, Any]:
         """What it is doing; safe to call from another thread."""
         process = self._process
-        lanes = [lane for lane in list(self._lanes) if lane.model is not None]
+        lanes = [lane for lane in list(self._lanes) if lane.model and not lane.is_direct]
         found = [lane.statistics() for lane in lanes]
         jobs = [job for job in found if job is not None]
         return {
@@ -144,7 +142,9 @@ class Worker:
             self._fail_all(errors.error("internal", message))
             return
         self._events.add(self._lifeline.fileno(), self._on_death)
-        self._lanes = [Lane(Channel(end)) for end in channels]
+        self._lanes = [
+            Lane(Channel(end), is_direct=number >= LANES) for number, end in enumerate(channels)
+        ]
         for lane in self._lanes:
             self._events.add(lane.channel.fileno(), partial(self._hear, lane))
         self.state = STARTING
@@ -152,13 +152,13 @@ class Worker:
     def _spawn(self) -> tuple[subprocess.Popen[bytes], socket.socket, list[socket.socket]]:
         """The process, and this end of its lifeline and of its lanes' channels."""
         lifeline = socket.socketpair()
-        channels = [pair() for _ in range(LANES)]
+        channels = [pair() for _ in range(LANES + DIRECT_LANES)]
         mine, theirs = zip(lifeline, *channels, strict=True)
         for end in mine[1:]:
             end.setblocking(False)
         cpu = -1 if self.avoid_cpu is None else self.avoid_cpu
         numbers = [end.fileno() for end in theirs]
-        arguments = [written_as(), *map(str, (cpu, self._rate, *numbers))]
+        arguments = [written_as(), *map(str, (cpu, self._rate, DIRECT_LANES, *numbers))]
         try:
             process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "torqued.server.worker.process", *arguments],
@@ -180,14 +180,11 @@ class Worker:
             return  # they wait for its successor
         while self._queue and (free := [lane for lane in self._lanes if lane.is_free]):
             job = self._queue.take(self._jobs())
-            if job is None:
-                break
-            lane = min(free, key=partial(_unfitness, job.memory))
+            lane = free[0]
             lane.job, lane.progress = job, (0, 0)
             try:
                 if lane.model is not self._model:
                     self._use_model(lane)
-                lane.job_model = lane.model
                 head = {"do": job.do, "id": job.identity, "direct": job.may_be_direct}
                 lane.channel.send(head, job.body)
             except ConnectionError:
@@ -232,7 +229,6 @@ class Worker:
                 self.direct += fields["done"]
             else:
                 job, lane.job = lane.job, None
-                lane.direct = fields["direct"]
                 self._settle()
                 if fields["ok"]:
                     self.done += 1
@@ -298,6 +294,11 @@ class Worker:
         self._process = None
         return code
 
+    def _kill(self) -> None:
+        """Its end is told by the lifeline."""
+        if self._process is not None:
+            self._process.kill()
+
     def _jobs(self) -> list[Job]:
         """Those under way."""
         return [lane.job for lane in self._lanes if lane.job is not None]
@@ -307,12 +308,6 @@ class Worker:
         self.failed += len(jobs)
         for job in jobs:
             job.fail(error)
-
-
-def _unfitness(memory: str | None, lane: Lane) -> tuple[bool, int]:
-    """The lane to which a job's states come directly may know it; else it should be one where few
-    come directly, for whom the job would wait."""
-    return memory not in lane.direct, len(lane.direct)
 
 
 def stopping() -> errors.RequestError:

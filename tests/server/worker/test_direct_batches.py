@@ -6,6 +6,7 @@ import os
 import select
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,13 +16,15 @@ from eventually import PATIENCE, eventually
 from standstill import standing_still
 
 from torqued.client import Client, TimeoutError, codec, errors
-from torqued.client.direct_batches import REQUEST, DirectRequests
+from torqued.client.direct_batches import REQUEST
+from torqued.client.shared_memory import FOLDER, PREFIX
 from torqued.client.shared_states import StatesFile
 from torqued.kernels import Robot
 from torqued.server.access.keys import KeyFolder
-from torqued.server.requests.shared_states import MOST_KEPT
-from torqued.server.worker.direct_requests import MOST_CLIENTS
-from torqued.server.worker.worker import LANES
+from torqued.server.requests.shared_results import MOST_KEPT as MOST_RESULTS
+from torqued.server.worker.direct_requests import MOST_CLIENTS, MOST_GIVEN_BACK
+from torqued.server.worker.direct_serving import MOST_KNOWN
+from torqued.server.worker.worker import DIRECT_LANES
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +42,7 @@ def make(tmp_path):
 
     yield start
     for process in made:
-        assert process.stop() == 0
+        process.stop()
         assert "Traceback" not in process.log.read_text()
 
 
@@ -148,16 +151,22 @@ def test_wrong_state_is_named_and_the_next_ones_are_right(daemon, robot, states)
             assert len(client._batches.results._spare) == 1  # the same as before
 
 
-def test_more_clients_than_lanes_each_get_their_own(daemon, robot, states):
+def test_more_clients_than_places_each_get_their_own(daemon, robot, states):
     q, _ = states
     many = robot.batch()
     with contextlib.ExitStack() as stack:
-        clients = [stack.enter_context(daemon.client()) for _ in range(LANES + 3)]
+        clients = [
+            stack.enter_context(daemon.client()) for _ in range(DIRECT_LANES * MOST_CLIENTS + 3)
+        ]
+        asked = [Asked(client) for client in clients]
         deaths = clients[0].stats().worker["deaths"]
-        for k in range(5):
+        for k in range(3):
             for number, client in enumerate(clients):
                 x = q + 10.0 * number + k
                 assert np.array_equal(gravity(client, x), many.gravity(x))
+        counted = [each.batches for each in asked]
+        # Those for whom there was no place ask the daemon.
+        assert counted.count(1) >= len(clients) - 3 and set(counted) <= {1, 3}
         assert clients[0].stats().worker["deaths"] == deaths
 
 
@@ -260,6 +269,61 @@ def test_rate_limit_binds(make, states):
                 assert error.code == "rate_limited"
                 refused += 1
         assert refused > 0
+
+
+def test_forked_process_does_not_keep_the_end_of_the_worker_from_its_client(daemon, robot, states):
+    q, _ = states
+    with daemon.client() as client:
+        gravity(client, q)
+        leave, stay = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(stay)
+            os.read(leave, 1)
+            os._exit(0)
+        try:
+            made_direct(client, q)
+            pid = client.stats().worker["pid"]
+            os.kill(pid, signal.SIGKILL)
+            g = client.batch("dynamics", q=q, v=0.0 * q, want=["g"], timeout=PATIENCE / 2).g
+            assert np.array_equal(g, robot.batch().gravity(q))
+        finally:
+            os.close(stay)
+            os.close(leave)
+            os.waitpid(child, 0)
+
+
+def test_end_of_the_daemon_is_told_soon(make, states):
+    """As to any other request: that there is none is found out by a ping."""
+    q, _ = states
+    daemon = make("--robot", "chain20")
+    with Client(daemon.endpoint, timeout=0.2, retries=0) as client:
+        gravity(client, q)
+        gravity(client, q)
+        daemon.kill()
+        with pytest.raises(TimeoutError, match=r"batch: ping: no reply .* within 0\.2 s"):
+            gravity(client, q)
+
+
+def test_batches_leave_nothing_in_shared_memory(daemon, states):
+    """However many clients there are in turn, and whether or not they keep their results."""
+    q, _ = states
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(daemon.client()) for _ in range(8)]
+        kept = [gravity(client, q + k) for k in range(6) for client in clients]
+        assert len(kept) == 48
+        pid = clients[0].stats().worker["pid"]
+        threads = len(os.listdir(f"/proc/{pid}/task"))
+        for k in range(12):
+            for client in clients:
+                gravity(client, q + k)
+        mapped = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        files = [line for line in mapped if f"{FOLDER}/{PREFIX}" in line]
+        assert files and all(
+            line.endswith("(deleted)") for line in files
+        )  # their clients have them
+        assert len(files) <= MOST_RESULTS + DIRECT_LANES * MOST_KNOWN
+        assert len(os.listdir(f"/proc/{pid}/task")) <= threads + 2
 
 
 class ByHand:
@@ -377,9 +441,51 @@ def test_what_is_not_known_is_given_back(by_hand, number, identity):
     assert by_hand.ask(80000)["ok"]  # and the daemon can be asked
 
 
-def test_numbers_that_do_not_come_are_given_back_after_a_while(by_hand):
+def test_numbers_that_do_not_come_are_not_waited_for(by_hand):
     request = REQUEST.pack(by_hand.number, 90000)
     assert by_hand.ask_directly(request) == request
+
+
+def test_client_that_goes_on_with_what_is_not_known_is_let_go(by_hand):
+    for _ in range(MOST_GIVEN_BACK):
+        os.write(by_hand.file.requests._writer, REQUEST.pack(0, 70000))
+    eventually(by_hand.is_let_go)
+
+
+def test_worker_does_not_read_its_own_replies(daemon, states):
+    file = StatesFile()
+    arrays = {"q": states[0]}
+    told = {**file.direct(file.place(arrays)), "request": file.replies}
+    with daemon.client() as client, pytest.raises(errors.FieldError, match="are one pipe"):
+        client.call("batch", operation="dynamics", want=["g"], states=told)
+
+
+def test_pipes_that_are_crossed_come_to_an_end(daemon, states):
+    """Each of two clients has the replies of the other for its requests."""
+    one, other = ByHand(daemon, states[0]), ByHand(daemon, states[0])
+    for client, from_whom in ((one, other), (other, one)):
+        file = client.file
+        os.dup2(from_whom.file.replies, file.requests._reader)
+        told = file.direct(file.place({"q": client.q}))
+        file.write_late({"q": client.q}, 70000)
+        fields = {"operation": "dynamics", "want": ["g"], "memory": True, "states": told}
+        client.socket.send(codec.request(70000, "batch", fields))
+    with daemon.client() as client:
+        pid = client.stats().worker["pid"]
+        eventually(lambda: not processor_time_grows(pid))
+        made_direct(client, states[0])
+    one.close()
+    other.close()
+
+
+def processor_time_grows(pid):
+    def ticks():
+        with open(f"/proc/{pid}/stat") as stat:
+            return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+
+    before = ticks()
+    select.select([], [], [], 0.3)
+    return ticks() > before + 3
 
 
 @pytest.mark.parametrize("size", [1, 15, 17, 4096])
@@ -418,8 +524,8 @@ def test_worker_lets_go_of_clients_that_have_left(daemon, states):
                 asked = Asked(other)
                 made_direct(other, q)
                 assert asked.batches == 1  # there is room for each
-        # A few files are kept, each with the pipe that tells whether its client is there.
-        eventually(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + 2 * MOST_KEPT)
+        # Files of those who have left are let go of when the next one comes.
+        eventually(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + 6)
 
 
 @pytest.mark.parametrize(
@@ -472,12 +578,8 @@ def fill(pipe):
 
 def test_descriptors_are_closed_with_the_file():
     before = os.listdir("/proc/self/fd")
-    reader, writer = os.pipe()
-    requests = DirectRequests(reader)
-    requests.learn(b"batch", 5)
-    requests.close()
-    os.close(reader)
-    os.close(writer)
-    file = StatesFile()
-    file.close()
+    for _ in range(3):
+        file = StatesFile()
+        file.requests.learn(b"batch", 5)
+        file.close()
     assert len(os.listdir("/proc/self/fd")) == len(before)

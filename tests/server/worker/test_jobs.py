@@ -8,9 +8,8 @@ from torqued.common.errors import OperationError
 from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE, Job, Jobs
 
 
-def job(client: str, number: int, memory: str | None = None) -> Job:
-    told = "batch", "compute", client, number, b"", lambda head, body: None, print
-    return Job(*told, memory=memory)
+def job(client: str, number: int) -> Job:
+    return Job("batch", "compute", client, number, b"", lambda head, body: None, print)
 
 
 def test_one_clients_jobs_keep_their_order():
@@ -42,18 +41,6 @@ def test_clients_take_turns():
     for _ in range(6):
         under_way.append(jobs.take(under_way))
     assert [each.client for each in under_way] == ["a", "b", "a", "b", "a", "b"]
-
-
-def test_batches_with_states_in_the_same_memory_come_one_after_the_other():
-    jobs = Jobs()
-    for number, memory in enumerate(("mine", "mine", "other", None, None)):
-        jobs.put(job("a", number, memory))
-    under_way = [jobs.take([])]
-    while (taken := jobs.take(under_way)) is not None:
-        under_way.append(taken)
-    assert [each.identity for each in under_way] == [0, 2, 3, 4]
-    assert len(jobs) == 1
-    assert jobs.take(under_way[1:]).identity == 1
 
 
 def test_one_client_leaves_room_for_others():
