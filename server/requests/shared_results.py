@@ -16,10 +16,10 @@ import errno
 import math
 import mmap
 import os
-import queue
 import secrets
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -45,21 +45,31 @@ class Forgetting:
     """Takes names away when their time is over: a thread for all of them."""
 
     def __init__(self) -> None:
-        self._due: queue.SimpleQueue[tuple[float, Path]] = queue.SimpleQueue()
+        self._due: deque[tuple[float, Path]] = deque()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
     def later(self, path: Path) -> None:
-        self._due.put((time.monotonic() + LIFETIME, path))
+        self._due.append((time.monotonic() + LIFETIME, path))
         with self._lock:
-            if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="forgetting", daemon=True)
                 self._thread.start()
 
     def _run(self) -> None:
         while True:
-            due, path = self._due.get()
+            with self._lock:
+                if not self._due:
+                    self._thread = None
+                    return
+                due, path = self._due[0]
             time.sleep(max(0.0, due - time.monotonic()))
+            forget(path)
+            self._due.popleft()
+
+    def all_now(self) -> None:
+        """At the end of the process."""
+        for _, path in list(self._due):
             forget(path)
 
 

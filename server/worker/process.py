@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 #: How much the worker yields to everything else; 19 is the most. With 10 it would get 3 % of a
@@ -23,12 +23,19 @@ NICENESS = 5
 FIRST_TO_GO = 500
 
 
+#: What is to be done before the process ends, in a moment.
+AT_END: list[Callable[[], None]] = []
+
+
 def main(arguments: Sequence[str]) -> None:
     log_format, cpu, rate, direct, lifeline, *channels = arguments
     stand_back(int(cpu))
     end_with(socket.socket(fileno=int(lifeline)))
-    from torqued.server.worker.serving import serve  # takes its time: only now, standing back
+    # Takes its time: only now, standing back.
+    from torqued.server.requests.shared_results import FORGETTING
+    from torqued.server.worker.serving import serve
 
+    AT_END.append(FORGETTING.all_now)
     ends = [socket.socket(fileno=int(end)) for end in channels]
     first = len(ends) - int(direct)
     serve(ends[:first], ends[first:], log_format, float(rate))
@@ -56,6 +63,8 @@ def end_with(lifeline: socket.socket) -> None:
 
     def watch() -> None:
         lifeline.recv(1)
+        for leave in AT_END:
+            leave()
         os._exit(0)
 
     threading.Thread(target=watch, name="lifeline", daemon=True).start()

@@ -583,3 +583,14 @@ def test_descriptors_are_closed_with_the_file():
         file.requests.learn(b"batch", 5)
         file.close()
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+def test_results_that_nobody_fetched_are_gone_with_the_daemon(make, states):
+    daemon = make("--robot", "chain20")
+    client = ByHand(daemon, states[0])
+    client.ask(70000)
+    path = Path(FOLDER, client.memory)
+    assert path.exists()
+    client.close()
+    daemon.stop()
+    eventually(lambda: not path.exists())
