@@ -34,8 +34,8 @@ from torqued.common.errors import FieldError, RequestError
 #: What the files are called; the name is known to who has one and to whom he tells it.
 PREFIX = "torqued-states-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{32}}")
-#: Bytes that are worth a file: less goes through the sockets as fast.
-SMALLEST = 32 * 1024
+#: Bytes that are worth a file, and the requests by a pipe that come with it.
+SMALLEST = 1024
 #: Files that are kept for the next batches.
 MOST_SPARE = 2
 #: Where the mark is in a file, an unsigned number of 8 bytes, and where numbers begin.
