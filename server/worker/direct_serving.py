@@ -133,11 +133,11 @@ class DirectServing:
             self._let_go(client)
             return
         number, identity = REQUEST.unpack(request)
-        known, reply = self._known.get(number), None
-        if known is not None and known.states is states and client.is_within_rate():
-            assert self._robot is not None  # the daemon sends the model before any job
+        # Other lanes may be ready, and give numbers, before this one has heard of a robot.
+        known, robot, reply = self._known.get(number), self._robot, None
+        if known and known.states is states and robot and client.is_within_rate():
             self._known.move_to_end(number)
-            reply = known.reply(self._robot, identity)
+            reply = known.reply(robot, identity)
         is_taken = states.takes(request if reply is None else reply)
         if not client.makes_sense(reply is not None) or not is_taken:
             self._let_go(client)
