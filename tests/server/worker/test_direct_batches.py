@@ -29,23 +29,6 @@ from torqued.server.worker.worker import DIRECT_LANES
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def make(tmp_path):
-    """Starts a daemon with these options; it is stopped when the test is over."""
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    made = []
-
-    def start(*options, **environment):
-        made.append(DaemonProcess(folder, "robot", *options, **environment).start())
-        return made[-1]
-
-    yield start
-    for process in made:
-        process.stop()
-        assert "Traceback" not in process.log.read_text()
-
-
 @pytest.fixture(scope="module")
 def daemon(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sockets")

@@ -53,22 +53,6 @@ def file(shared):
 
 
 @pytest.fixture
-def make(tmp_path):
-    """Starts a daemon with these options; it is stopped when the test is over."""
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    made = []
-
-    def start(*options, **environment):
-        made.append(DaemonProcess(folder, "arm", *options, **environment).start())
-        return made[-1]
-
-    yield start
-    for process in made:
-        assert process.stop() == 0
-
-
-@pytest.fixture
 def daemon(shared, file):
     """One that has loaded a robot of two joints."""
     with shared.client() as client:
