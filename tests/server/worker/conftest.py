@@ -34,3 +34,15 @@ def make(tmp_path):
     for process in made:
         assert process.stop() == 0
         assert "Traceback" not in process.log.read_text()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    """One for all tests of a file."""
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
+    yield process
+    assert process.stop() == 0
+    assert process.files() == []
+    assert "Traceback" not in process.log.read_text()

@@ -1,64 +1,27 @@
 """Batches that come again are asked of the worker itself; whatever becomes of it or its client."""
 
 import contextlib
-import itertools
 import os
-import select
 import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-import zmq
-from daemons import DaemonProcess, free_port
+from direct_asking import Asked, gravity, made_direct
 from eventually import PATIENCE, eventually
 from standstill import standing_still
 
-from torqued.client import Client, TimeoutError, codec, errors
-from torqued.client.direct_batches import REQUEST
+from torqued.client import Client, TimeoutError, errors
 from torqued.client.shared_memory import FOLDER, PREFIX
 from torqued.client.shared_states import StatesFile
 from torqued.kernels import Robot
-from torqued.server.access.keys import KeyFolder
 from torqued.server.requests.shared_results import MOST_KEPT as MOST_RESULTS
-from torqued.server.worker.direct_requests import MOST_CLIENTS, MOST_GIVEN_BACK
+from torqued.server.worker.direct_requests import MOST_CLIENTS
 from torqued.server.worker.direct_serving import MOST_KNOWN
 from torqued.server.worker.worker import DIRECT_LANES
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    assert process.stop() == 0
-    assert "Traceback" not in process.log.read_text()
-
-
-def gravity(client, q):
-    return client.batch("dynamics", q=q, v=0.0 * q, want=["g"]).g
-
-
-def made_direct(client, q):
-    """Batches until the worker is asked itself."""
-    for _ in range(3):
-        gravity(client, q)
-
-
-class Asked(list):
-    """The operations that a client asks the daemon for from now on."""
-
-    def __init__(self, client):
-        ask = client._ask
-        client._ask = lambda *args: self.append(args[0]) or ask(*args)
-
-    @property
-    def batches(self):
-        return self.count("batch")
 
 
 @pytest.fixture
@@ -280,10 +243,10 @@ def test_end_of_the_daemon_is_told_soon(make, states):
     """As to any other request: that there is none is found out by a ping."""
     q, _ = states
     daemon = make("--robot", "chain20")
-    with Client(daemon.endpoint, timeout=0.2, retries=0) as client:
-        gravity(client, q)
-        gravity(client, q)
+    with Client(daemon.endpoint, timeout=PATIENCE, retries=0) as client:
+        made_direct(client, q)
         daemon.kill()
+        client.timeout = 0.2
         with pytest.raises(TimeoutError, match=r"batch: ping: no reply .* within 0\.2 s"):
             gravity(client, q)
 
@@ -309,193 +272,6 @@ def test_batches_leave_nothing_in_shared_memory(daemon, states):
         assert len(os.listdir(f"/proc/{pid}/task")) <= threads + 2
 
 
-class ByHand:
-    """A client that has written its pipes itself."""
-
-    def __init__(self, daemon, q, mark=True):
-        self.file, self.q = StatesFile(), q
-        self.daemon, self.mark = daemon, mark
-        self.context = zmq.Context()
-        self.socket = self.connected()
-        self.memory = True
-
-    def connected(self):
-        socket = self.context.socket(zmq.DEALER)
-        socket.linger = 0
-        socket.connect(self.daemon.endpoint)
-        return socket
-
-    def reconnect(self):
-        self.socket.close()
-        self.socket = self.connected()
-
-    def ask(self, identity):
-        """Through the daemon; the reply."""
-        told = self.file.direct(self.file.place({"q": self.q}))
-        if self.mark:
-            self.file.write_late({"q": self.q}, identity)
-        else:
-            self.file.write({"q": self.q})
-            del told["mark"]
-        fields = {"operation": "dynamics", "want": ["g"], "memory": self.memory, "states": told}
-        self.socket.send(codec.request(identity, "batch", fields))
-        reply = self.reply()
-        self.memory = reply["memory"]["file"]
-        return reply
-
-    def ask_directly(self, data):
-        os.write(self.file.requests._writer, data)
-        return self.raw_reply()
-
-    def raw_reply(self):
-        assert select.select([self.file.replies], [], [], PATIENCE)[0]
-        return os.read(self.file.replies, select.PIPE_BUF)
-
-    def reply(self):
-        return codec.decode_reply(self.raw_reply())
-
-    def is_let_go(self):
-        """Whether nobody reads its requests; of a client that has closed that end itself."""
-        poll = select.poll()
-        poll.register(self.file.requests._writer, 0)
-        return bool(poll.poll(0))
-
-    def close(self):
-        self.socket.close()
-        self.context.term()
-        self.file.close()
-
-
-@pytest.fixture
-def by_hand(daemon, states):
-    client = ByHand(daemon, states[0])
-    client.number = client.ask(codec.FIRST_ID)["direct"]
-    client.file.requests.learn(b"", client.number)  # which closes the other end here
-    assert not client.is_let_go()
-    yield client
-    client.close()
-
-
-def test_request_is_a_number_and_an_id(by_hand):
-    for identity in (0, codec.FIRST_ID + 2, 2**32 - 1):
-        by_hand.file.write_late({"q": by_hand.q}, identity)
-        reply = codec.decode_reply(by_hand.ask_directly(REQUEST.pack(by_hand.number, identity)))
-        assert reply["ok"] and reply["id"] == identity and reply["direct"] == by_hand.number
-
-
-@pytest.mark.parametrize("identity", [0, 5, 300, 70000, 2**32 - 1, 2**40, "text"])
-def test_number_comes_whatever_the_id_of_the_request(daemon, states, identity):
-    """Of which replies to direct requests bring back their own."""
-    client = ByHand(daemon, states[0], mark=isinstance(identity, int))
-    number = client.ask(identity)["direct"]
-    client.file.write_late({"q": client.q}, 77)
-    reply = codec.decode_reply(client.ask_directly(REQUEST.pack(number, 77)))
-    assert (reply["id"], reply["direct"]) == (77, number)
-    client.close()
-
-
-def test_new_numbers_come_whichever_way_a_client_is_connected(daemon, states):
-    """Other lanes cannot read its requests, so its batches go to the one that does."""
-    q, _ = states
-    client = ByHand(daemon, q)
-    identities = itertools.count(70000)
-    client.ask(next(identities))
-    for _ in range(12):
-        with daemon.client() as other:  # takes a lane, and leaves it
-            gravity(other, q)
-        client.reconnect()
-        # None where the daemon has not heard yet that the lane is free again.
-        number = eventually(lambda: client.ask(next(identities)).get("direct"))
-        identity = next(identities)
-        client.file.write_late({"q": q}, identity)
-        assert codec.decode_reply(client.ask_directly(REQUEST.pack(number, identity)))["ok"]
-    client.close()
-
-
-@pytest.mark.parametrize(
-    "number, identity",
-    [(0, 70000), (2**64 - 1, 70000), (None, 2**32), (None, 2**64 - 1)],
-    ids=["no such batch", "largest", "long id", "longest id"],
-)
-def test_what_is_not_known_is_given_back(by_hand, number, identity):
-    request = REQUEST.pack(by_hand.number if number is None else number, identity)
-    by_hand.file.write_late({"q": by_hand.q}, identity)
-    assert by_hand.ask_directly(request) == request
-    assert by_hand.ask(80000)["ok"]  # and the daemon can be asked
-
-
-def test_numbers_that_do_not_come_are_not_waited_for(by_hand):
-    request = REQUEST.pack(by_hand.number, 90000)
-    assert by_hand.ask_directly(request) == request
-
-
-def test_client_that_goes_on_with_what_is_not_known_is_let_go(by_hand):
-    for _ in range(MOST_GIVEN_BACK):
-        os.write(by_hand.file.requests._writer, REQUEST.pack(0, 70000))
-    eventually(by_hand.is_let_go)
-
-
-def test_worker_does_not_read_its_own_replies(daemon, states):
-    file = StatesFile()
-    arrays = {"q": states[0]}
-    told = {**file.direct(file.place(arrays)), "request": file.replies}
-    with daemon.client() as client, pytest.raises(errors.FieldError, match="are one pipe"):
-        client.call("batch", operation="dynamics", want=["g"], states=told)
-
-
-def test_pipes_that_are_crossed_come_to_an_end(daemon, states):
-    """Each of two clients has the replies of the other for its requests."""
-    one, other = ByHand(daemon, states[0]), ByHand(daemon, states[0])
-    for client, from_whom in ((one, other), (other, one)):
-        file = client.file
-        os.dup2(from_whom.file.replies, file.requests._reader)
-        told = file.direct(file.place({"q": client.q}))
-        file.write_late({"q": client.q}, 70000)
-        fields = {"operation": "dynamics", "want": ["g"], "memory": True, "states": told}
-        client.socket.send(codec.request(70000, "batch", fields))
-    with daemon.client() as client:
-        pid = client.stats().worker["pid"]
-        eventually(lambda: not processor_time_grows(pid))
-        made_direct(client, states[0])
-    one.close()
-    other.close()
-
-
-def processor_time_grows(pid):
-    def ticks():
-        with open(f"/proc/{pid}/stat") as stat:
-            return sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
-
-    before = ticks()
-    select.select([], [], [], 0.3)
-    return ticks() > before + 3
-
-
-@pytest.mark.parametrize("size", [1, 15, 17, 4096])
-def test_junk_harms_nobody_else(daemon, by_hand, robot, states, size):
-    q, _ = states
-    rng = np.random.default_rng(size)
-    with daemon.client() as client:
-        made_direct(client, q)
-        deaths = client.stats().worker["deaths"]
-        for _ in range(20):
-            with contextlib.suppress(OSError):
-                os.write(by_hand.file.requests._writer, rng.bytes(size))
-            assert np.array_equal(gravity(client, q), robot.batch().gravity(q))
-        assert client.stats().worker["deaths"] == deaths
-
-
-def test_piece_of_a_request_ends_the_pipe(by_hand):
-    os.write(by_hand.file.requests._writer, b"short")
-    eventually(by_hand.is_let_go)
-
-
-def test_client_that_does_not_read_replies_is_let_go(by_hand):
-    fill(by_hand.file._reply)
-    os.write(by_hand.file.requests._writer, REQUEST.pack(0, 70000))
-    eventually(by_hand.is_let_go)
-
-
 def test_worker_lets_go_of_clients_that_have_left(daemon, states):
     q, _ = states
     with daemon.client() as client:
@@ -511,54 +287,6 @@ def test_worker_lets_go_of_clients_that_have_left(daemon, states):
         eventually(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + 6)
 
 
-@pytest.mark.parametrize(
-    "change, words",
-    [
-        ({"request": 0}, "is another file"),
-        ({"request": "x"}, "request: 'x', expected a whole number"),
-        ({"request": 10**6}, "No such file"),
-    ],
-)
-def test_pipe_that_is_none_is_refused(daemon, states, change, words):
-    file = StatesFile()
-    arrays = {"q": states[0]}
-    told = {**file.place(arrays), **change}
-    file.write(arrays)
-    with daemon.client() as client, pytest.raises(errors.FieldError, match=words) as caught:
-        client.call("batch", operation="dynamics", want=["g"], states=told)
-    assert caught.value.field == "states"
-
-
-def test_keys_that_may_be_revoked_are_looked_at_with_each_batch(make, tmp_path, states):
-    """Over TCP all requests go through the daemon, even those of a client on the same machine."""
-    keys = KeyFolder(tmp_path / "keys")
-    keys.new("reader", "read")
-    listen = f"tcp://127.0.0.1:{free_port()}"
-    daemon = make("--robot", "chain20", "--listen", listen, TORQUED_KEYS=str(keys.folder))
-    with (
-        daemon.client() as local,
-        Client(listen, timeout=PATIENCE, key=keys.folder / "reader.key") as remote,
-    ):
-        for client, is_direct in ((local, True), (remote, False)):
-            file, arrays = StatesFile(), {"q": states[0]}
-            told = {**file.direct(file.place(arrays)), "mark": None}
-            file.write(arrays)
-            fill(file._reply)  # so that replies come through the socket
-            memory = True
-            for _ in range(3):
-                reply = client.call(
-                    "batch", operation="dynamics", want=["g"], memory=memory, states=told
-                ).as_dict()
-                memory = reply["memory"]["file"]
-            assert ("direct" in reply) == is_direct
-
-
-def fill(pipe):
-    with contextlib.suppress(BlockingIOError):
-        while True:
-            os.write(pipe, bytes(select.PIPE_BUF))
-
-
 def test_descriptors_are_closed_with_the_file():
     before = os.listdir("/proc/self/fd")
     for _ in range(3):
@@ -566,14 +294,3 @@ def test_descriptors_are_closed_with_the_file():
         file.requests.learn(b"batch", 5)
         file.close()
     assert len(os.listdir("/proc/self/fd")) == len(before)
-
-
-def test_results_that_nobody_fetched_are_gone_with_the_daemon(make, states):
-    daemon = make("--robot", "chain20")
-    client = ByHand(daemon, states[0])
-    client.ask(70000)
-    path = Path(FOLDER, client.memory)
-    assert path.exists()
-    client.close()
-    daemon.stop()
-    eventually(lambda: not path.exists())

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import zmq
 from agreement import assert_agree
-from daemons import DaemonProcess
 from eventually import PATIENCE, eventually
 
 from torqued.client import codec, errors, shared_states
@@ -21,16 +20,6 @@ pytestmark = pytest.mark.slow
 NV = 20
 #: Of the largest entry: a batch adds in another order.
 ROUNDING = 1e-12
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    process.stop()
-    assert process.files() == []
 
 
 @contextlib.contextmanager
