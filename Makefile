@@ -5,7 +5,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 BIN := .venv/bin
 READY := .venv/ready
-PACKAGES := common kernels client server benchmarks
+PACKAGES := common kernels client server tools benchmarks
 
 # Programs keep their byte code, whatever the shell says: compiled anew it is half of every start.
 unexport PYTHONDONTWRITEBYTECODE

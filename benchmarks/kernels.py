@@ -92,7 +92,7 @@ def measure_all(args: argparse.Namespace, console: Console) -> Results:
     from torqued.benchmarks.machine import this_machine
     from torqued.benchmarks.results import Figure, Results
     from torqued.benchmarks.timing import pooled
-    from torqued.server.cli.compile import compile_with_progress
+    from torqued.tools.cli.compile import compile_with_progress
 
     machine = this_machine()
     asked = [name.strip() for name in args.robots.split(",")] if args.robots else robots.ROBOTS

@@ -44,12 +44,12 @@ from torqued.benchmarks.ring import measure_ring
 from torqued.benchmarks.tally import RATE, SETTLE, Tally, servo_block
 from torqued.client import Client
 from torqued.kernels import Robot
-from torqued.server.cli.compile import compile_with_progress
 from torqued.server.daemon import Daemon
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.session import Safety
 from torqued.server.transport.endpoints import Endpoints
 from torqued.server.worker.source import Source
+from torqued.tools.cli.compile import compile_with_progress
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -20,8 +20,8 @@ from torqued.common.errors import TorquedError
 #: The robot that requests are about.
 ROBOT = "chain20"
 #: Seconds to become ready: an empty cache is filled meanwhile.
-LONGEST_START = 400.0
-LONGEST_STOP = 20.0
+MAX_START = 400.0
+MAX_STOP = 20.0
 
 
 class NotStarted(TorquedError):
@@ -57,7 +57,7 @@ def process(
     finally:
         child.terminate()
         try:
-            child.wait(LONGEST_STOP)
+            child.wait(MAX_STOP)
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
@@ -78,7 +78,7 @@ def daemon(
     """
     endpoint = endpoint or request_endpoint(robot, folder)
     command = [
-        *(sys.executable, "-m", "torqued.server.cli.main", "serve"),
+        *(sys.executable, "-m", "torqued.tools.cli.main", "serve"),
         *("--robot", robot, "--name", robot, "--folder", str(folder), *options),
     ]
     log = folder / "daemon.log"
@@ -103,7 +103,7 @@ def wait_until(
     condition: Callable[[Result], bool],
 ) -> None:
     """Until what `ping` tells is so."""
-    deadline = time.monotonic() + LONGEST_START
+    deadline = time.monotonic() + MAX_START
     with Client(endpoint, timeout=0.1, retries=0) as client:
         while time.monotonic() < deadline and child.poll() is None:
             with contextlib.suppress(TimeoutError):

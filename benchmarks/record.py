@@ -26,7 +26,7 @@ from torqued.benchmarks.command import make_console, progress, require_places, w
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.processes import NotStarted, daemon, processor_time
 from torqued.client import Client
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.records import MAX_SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,9 +73,9 @@ class Recorded:
         return [name for name, holds in found.items() if not holds]
 
     def __str__(self) -> str:
-        own = 1e6 * self.share * self.seconds / max(1, self.ticks * MOST_SESSIONS)
+        own = 1e6 * self.share * self.seconds / max(1, self.ticks * MAX_SESSIONS)
         return (
-            f"{MOST_SESSIONS} sessions of {ROBOT} ({LAW}), {self.seconds:.1f} s at {RATE:.0f} Hz\n"
+            f"{MAX_SESSIONS} sessions of {ROBOT} ({LAW}), {self.seconds:.1f} s at {RATE:.0f} Hz\n"
             f"loop: {self.ticks} ticks, {self.missed} missed; at p50 and p99 "
             f"{_both(self.compute_us)} µs of computing, {_both(self.lateness_us)} µs late\n"
             f"recorder: {self.recorded} ticks, {self.lost} lost, {self.gaps} lacking in the file; "
@@ -124,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
 def measure(folder: Path, seconds: float, report: Callable[[str, str], None]) -> Recorded:
     sockets, out = folder / "sockets", folder / "recorded"
     sockets.mkdir(mode=0o700)
-    most = str(MOST_SESSIONS)
+    most = str(MAX_SESSIONS)
     with (
         daemon(sockets, robot=ROBOT, TORQUED_SESSIONS_PER_CLIENT=most) as running,
         recording(sockets, out) as recorder,
@@ -141,7 +141,7 @@ def measure(folder: Path, seconds: float, report: Callable[[str, str], None]) ->
 @contextmanager
 def recording(sockets: Path, out: Path) -> Iterator[subprocess.Popen[bytes]]:
     """`torqued record`, once it has begun."""
-    command = [sys.executable, "-m", "torqued.server.cli.main", "record", "--robot", ROBOT]
+    command = [sys.executable, "-m", "torqued.tools.cli.main", "record", "--robot", ROBOT]
     log = sockets / "recorder.log"
     with log.open("wb") as file:
         child = subprocess.Popen(
@@ -175,7 +175,7 @@ def drive(client: Client, recorder: int, seconds: float) -> dict[str, Any]:
     with ExitStack() as stack:
         sessions: list[Session] = [
             stack.enter_context(client.session(LAW, transport="memory"))
-            for _ in range(MOST_SESSIONS)
+            for _ in range(MAX_SESSIONS)
         ]
         before, spent = client.stats().servo, processor_time(recorder)
         started, own, sent = time.monotonic(), time.process_time(), 0
@@ -204,7 +204,7 @@ def contents(path: Path) -> dict[str, Any]:
     from mcap.records import Channel, Message
     from mcap.stream_reader import StreamReader
 
-    from torqued.server.observation.messages import LOOP_MESSAGE, LOST_MESSAGE
+    from torqued.tools.recording.messages import LOOP_MESSAGE, LOST_MESSAGE
 
     topics: dict[int, str] = {}
     numbers: dict[str, list[int]] = {}  # of a session's ticks, from 0 on
@@ -220,7 +220,7 @@ def contents(path: Path) -> dict[str, Any]:
                 elif topic.removeprefix("/sessions/").isdecimal():
                     numbers.setdefault(topic, []).append(record.sequence)
     loop = LOOP_MESSAGE.decode(b"".join(others["/loop"]))
-    loop = loop[loop["served"] == MOST_SESSIONS]
+    loop = loop[loop["served"] == MAX_SESSIONS]
     lost = LOST_MESSAGE.decode(b"".join(others["/lost"]))
     return {
         "recorded": sum(map(len, numbers.values())),

@@ -15,7 +15,7 @@ from torqued.benchmarks.processes import NotStarted, process
 from torqued.server.daemon import Daemon
 
 #: Seconds that readers have to begin.
-LONGEST_START = 120.0
+MAX_START = 120.0
 RECORDER = "record"
 #: Commands by the package that they need, with options that keep them out of others' way.
 COMMANDS = {
@@ -35,7 +35,7 @@ def readers(daemon: Daemon) -> Iterator[dict[str, int]]:
     commands: dict[str, list[str]] = {}
     for command, (package, options) in COMMANDS.items():
         if importlib.util.find_spec(package):
-            start = [sys.executable, "-m", "torqued.server.cli.main", command, "--robot", name]
+            start = [sys.executable, "-m", "torqued.tools.cli.main", command, "--robot", name]
             commands[command] = [*start, "--folder", str(folder), *options]
     if RECORDER in commands:
         commands[RECORDER] += ["--out", str(out)]
@@ -45,7 +45,7 @@ def readers(daemon: Daemon) -> Iterator[dict[str, int]]:
             key: stack.enter_context(process(command, logs[key]))
             for key, command in commands.items()
         }
-        deadline = time.monotonic() + LONGEST_START
+        deadline = time.monotonic() + MAX_START
         # The recorder says nothing before its end, all others where they are to be found.
         while not all(
             list(out.glob("*.mcap")) if key == RECORDER else logs[key].read_text()

@@ -26,7 +26,7 @@ Call = tuple[Callable[..., object], tuple[object, ...]]
 Clock = Callable[[], int]
 
 #: A window of several calls lasts no longer, so that turns stay short.
-LONGEST_WINDOW_NS = 2_000_000
+MAX_WINDOW_NS = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def pooled(parts: Sequence[Mapping[str, Times]]) -> dict[str, Times]:
 def calls_per_window(contenders: Mapping[str, Sequence[Call]], plan: Plan, clock: Clock) -> int:
     """As many as planned, or as fit into a short turn of the slowest contender."""
     slowest_us = max(window_mean(calls[0], 1, clock) for calls in contenders.values())
-    return int(min(plan.calls, max(1, LONGEST_WINDOW_NS // max(1, int(slowest_us * 1e3)))))
+    return int(min(plan.calls, max(1, MAX_WINDOW_NS // max(1, int(slowest_us * 1e3)))))
 
 
 def window_mean(call: Call, calls: int, clock: Clock) -> float:

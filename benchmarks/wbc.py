@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 #: Ceilings: total p50 against DAQP alone, total p99 in µs.
-MOST_RATIO, MOST_P99_US = 2.0, 1000.0
+MAX_RATIO, MAX_P99_US = 2.0, 1000.0
 
 #: Ticks before the measured ones: caches, branch predictors and clocks settle.
 WARM_UP = 200
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         path = draw(samples, args.plot / "wbc.png")
         console.print(f"drew {path}", markup=False, soft_wrap=True)
     total = figures["talos"]["total"]
-    missed = total["ratio"] > MOST_RATIO or total["p99_us"] > MOST_P99_US
+    missed = total["ratio"] > MAX_RATIO or total["p99_us"] > MAX_P99_US
     console.print(f"budget: {'missed' if missed else 'kept'}", markup=False, style="bold")
     return 1 if missed and not args.quick else 0
 
@@ -158,7 +158,7 @@ def draw(samples: dict[str, Array], path: Path) -> Path:
         axes.step(np.sort(us), share, where="post", label=name, color=colour)
     axes.set(xscale="log", yscale="log", xlabel="µs", ylabel="share of ticks that take longer")
     axes.set_title("Whole-body control of Talos on two feet")
-    axes.axvline(MOST_P99_US, color=GREY, linestyle=":", label="period of the loop")
+    axes.axvline(MAX_P99_US, color=GREY, linestyle=":", label="period of the loop")
     axes.axhline(0.01, color=GREY, linewidth=0.5)
     axes.legend(frameon=False)
     return save(figure, path)
@@ -239,7 +239,7 @@ def print_table(console: Console, figures: dict[str, Any]) -> None:
     ]
     notes = [
         f"{talos['size']}; total / DAQP alone {talos['total']['ratio']:.2f} "
-        f"(at most {MOST_RATIO}), p99 at most {MOST_P99_US:.0f} µs"
+        f"(at most {MAX_RATIO}), p99 at most {MAX_P99_US:.0f} µs"
     ]
     if "missing" in talos["tsid"]:
         notes.append(f"TSID was not measured: {talos['tsid']['missing']}")

@@ -32,12 +32,12 @@ ARRAY = 1
 FIRST_ID = 1 << 16
 
 #: Largest message that either side accepts, bytes.
-LARGEST_MESSAGE = 16 * 1024 * 1024
-LARGEST_NESTING = 64
+MAX_MESSAGE = 16 * 1024 * 1024
+MAX_NESTING = 64
 #: Members that maps and lists of a request may have together; arrays are none.
-MOST_MEMBERS = 100_000
+MAX_MEMBERS = 100_000
 NESTING = (dict, list)
-MOST_DIMENSIONS = 8
+MAX_DIMENSIONS = 8
 
 #: Byte on the wire → type of numbers.
 TYPES: dict[int, np.dtype[Any]] = {
@@ -49,7 +49,7 @@ BYTES = {kind: byte for byte, kind in TYPES.items()}
 
 
 #: Heads of arrays that are remembered: more than the shapes that one robot has.
-MOST_HEADS = 256
+MAX_HEADS = 256
 
 Head = tuple[np.dtype[Any], tuple[int, ...], int]  # type of numbers, shape, bytes of numbers
 
@@ -60,8 +60,8 @@ _fronts: dict[tuple[str, str, tuple[int, ...]], bytes] = {}
 _thread = threading.local()
 
 #: The first byte of a map, by its number of members.
-LARGEST_SHORT_MAP = 15
-SHORT_MAPS = [bytes([0x80 | count]) for count in range(LARGEST_SHORT_MAP + 1)]
+MAX_SHORT_MAP = 15
+SHORT_MAPS = [bytes([0x80 | count]) for count in range(MAX_SHORT_MAP + 1)]
 
 #: Where an array's numbers begin, by its dimensions: after its head, at a multiple of 8.
 NUMBERS_START = tuple((4 + 4 * dimensions + 7) // 8 * 8 for dimensions in range(256))
@@ -88,7 +88,7 @@ def _write_head(array: NDArray[Any]) -> bytes:
 
 def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
     """Keep a value; when there are too many, begin anew."""
-    if len(known) >= MOST_HEADS:
+    if len(known) >= MAX_HEADS:
         known.clear()
     known[key] = value
 
@@ -110,11 +110,11 @@ def _read_head(data: bytes) -> Head:
     if len(data) < 4:
         raise MessageError("bad_message", f"array of {len(data)} bytes is shorter than its head")
     byte, dimensions, zero = struct.unpack_from("<BBH", data)
-    if byte not in TYPES or zero != 0 or dimensions > MOST_DIMENSIONS:
+    if byte not in TYPES or zero != 0 or dimensions > MAX_DIMENSIONS:
         raise MessageError(
             "bad_message",
             f"array head {data[:4].hex()} is not one of a type (d, f, q), at most "
-            f"{MOST_DIMENSIONS} dimensions and two zeros",
+            f"{MAX_DIMENSIONS} dimensions and two zeros",
         )
     start = NUMBERS_START[dimensions]
     if len(data) < start:
@@ -140,7 +140,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
         pack = _thread.pack
     except AttributeError:  # one per thread: a packer's buffer is not to be shared
         pack = _thread.pack = msgpack.Packer(default=_encode_other).pack
-    data: bytes = _join(message, pack) if len(message) <= LARGEST_SHORT_MAP else pack(message)
+    data: bytes = _join(message, pack) if len(message) <= MAX_SHORT_MAP else pack(message)
     return data
 
 
@@ -172,14 +172,14 @@ def _write_front(key: str, array: NDArray[Any]) -> tuple[bytes, Any]:
     return member[1:end], member[end:]
 
 
-def decode(data: bytes, most_members: int = LARGEST_MESSAGE) -> dict[str, Any]:
+def decode(data: bytes, most_members: int = MAX_MESSAGE) -> dict[str, Any]:
     """The message in some bytes; `MessageError` whatever is wrong with them.
 
     `most_members` is how many its maps and lists may have together.
     """
-    if len(data) > LARGEST_MESSAGE:
+    if len(data) > MAX_MESSAGE:
         raise MessageError(
-            "too_large", f"message of {len(data)} bytes, at most {LARGEST_MESSAGE} are allowed"
+            "too_large", f"message of {len(data)} bytes, at most {MAX_MESSAGE} are allowed"
         )
     members = _Members(most_members)
     try:
@@ -200,9 +200,9 @@ def decode(data: bytes, most_members: int = LARGEST_MESSAGE) -> dict[str, Any]:
     if type(message) is not dict:
         raise MessageError("bad_message", f"{type(message).__name__}, expected a map")
     inside = [value for value in message.values() if type(value) in NESTING]
-    if inside and not _nests_within(inside, LARGEST_NESTING - 1):
+    if inside and not _nests_within(inside, MAX_NESTING - 1):
         raise MessageError(
-            "bad_message", f"maps and lists nest deeper than the {LARGEST_NESTING} allowed"
+            "bad_message", f"maps and lists nest deeper than the {MAX_NESTING} allowed"
         )
     return message
 

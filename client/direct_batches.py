@@ -19,7 +19,7 @@ from torqued.client.errors import TimeoutError
 #: A request: the batch's number, and the id that the reply brings back.
 REQUEST = struct.Struct("<QQ")
 #: Batches of one file that are known by their number; then it begins anew.
-MOST_KNOWN = 16
+MAX_KNOWN = 16
 
 
 class DirectRequests:
@@ -49,7 +49,7 @@ class DirectRequests:
             self._opened.remove(self._reader)
             os.close(self._reader)
             self._reader = -1
-        if len(self._numbers) >= MOST_KNOWN:
+        if len(self._numbers) >= MAX_KNOWN:
             self._numbers.clear()
         self._numbers[batch] = number
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from torqued.client._native import Page
 
 #: s for the daemon to hand over a page.
-LONGEST_HANDOVER = 5
+MAX_HANDOVER = 5
 #: Where compiled code finds the page's words, and the bytes of a lock.
 WORDS = (STATES, DAEMON_SLEEPS, OUTPUTS, CLIENT_SLEEPS, LOCK_BYTES)
 
@@ -93,7 +93,7 @@ def asked_for(endpoint: str, owner: bytes) -> Handover:
     try:
         # Times of the system's own: with Python's, connecting fails at once where others wait.
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            asked.setsockopt(socket.SOL_SOCKET, option, struct.pack("qq", LONGEST_HANDOVER, 0))
+            asked.setsockopt(socket.SOL_SOCKET, option, struct.pack("qq", MAX_HANDOVER, 0))
         asked.connect(path)
         asked.send(owner)
         _, descriptors, _, _ = socket.recv_fds(asked, 1, 1, socket.MSG_CMSG_CLOEXEC)
@@ -102,7 +102,7 @@ def asked_for(endpoint: str, owner: bytes) -> Handover:
     except BaseException as error:
         asked.close()
         if isinstance(error, BlockingIOError):
-            raise TimeoutError(f"no page from {path} within {LONGEST_HANDOVER} s") from None
+            raise TimeoutError(f"no page from {path} within {MAX_HANDOVER} s") from None
         if isinstance(error, OSError):
             raise TorquedError(f"no page from {path}: {error.strerror}") from None
         raise

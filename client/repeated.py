@@ -24,7 +24,7 @@ ID, _REST = 15, 19
 _id = struct.Struct(">I")
 
 #: Kinds of messages that are kept. More than a controller has; then it begins anew.
-MOST_KNOWN = 64
+MAX_KNOWN = 64
 #: Larger messages take so long by themselves that nothing is gained.
 LARGEST = 64 * 1024
 
@@ -54,7 +54,7 @@ class Repeated:
             return known.body
         data = codec.request(identity, operation, fields)
         if known is None and _is_simple(fields) and _has_short_id(identity, len(fields)):
-            if len(self._requests) >= MOST_KNOWN:
+            if len(self._requests) >= MAX_KNOWN:
                 self._requests.clear()
             self._requests[key] = KnownRequest(data, fields)
         return data
@@ -81,7 +81,7 @@ class Repeated:
         if known is not None:  # it has changed by more than its numbers, and may do so again
             self._replies[key] = None
         elif key not in self._replies and len(data) <= LARGEST:
-            if len(self._replies) >= MOST_KNOWN:
+            if len(self._replies) >= MAX_KNOWN:
                 self._replies.clear()
             self._replies[key] = KnownReply.of(data, reply) or PlainReply.of(data, reply)
         return fields
@@ -229,7 +229,7 @@ def _is_simple(fields: dict[str, Any]) -> bool:
 
 def _has_short_id(identity: Any, fields: int) -> bool:
     """Whether a message with that id and so many fields has its id where it is looked for."""
-    short = codec.LARGEST_SHORT_MAP - len(codec.REPLY_HEADER)
+    short = codec.MAX_SHORT_MAP - len(codec.REPLY_HEADER)
     return type(identity) is int and codec.FIRST_ID <= identity < END_OF_IDS and fields <= short
 
 

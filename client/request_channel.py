@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from torqued.client.memory_channel import MemoryChannel, asked_for
-from torqued.client.page_layout import LARGEST_REPLY, LARGEST_REQUEST, SIZE
+from torqued.client.page_layout import MAX_REPLY, MAX_REQUEST, SIZE
 
 #: s from one look whether the daemon is still there to the next.
 LOOK = 0.1
@@ -29,8 +29,8 @@ class RequestChannel:
         self, descriptor: int, connection: socket.socket, attached: dict[str, Any]
     ) -> None:
         sizes = {
-            "state_bytes": SIZE + LARGEST_REQUEST,
-            "output_bytes": SIZE + LARGEST_REPLY,
+            "state_bytes": SIZE + MAX_REQUEST,
+            "output_bytes": SIZE + MAX_REPLY,
         }
         self.page = MemoryChannel(descriptor, attached | sizes, sized=True).page
         #: Hands over the body of a request.

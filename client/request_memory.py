@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.client.endpoints import reachable
 from torqued.client.operations import COMPUTATIONS
-from torqued.client.page_layout import LARGEST_REQUEST
+from torqued.client.page_layout import MAX_REQUEST
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class RequestMemory:
             return None
         identity = self._client.next_identity()
         request = self._repeated.request(identity, operation, fields)
-        if len(request) > LARGEST_REQUEST:
+        if len(request) > MAX_REQUEST:
             return None
         channel = self._channel or self._attach()
         channel.ask(request)

@@ -25,9 +25,9 @@ FOLDER = "/dev/shm"
 PREFIX = "torqued-"
 NAME = re.compile(rf"{PREFIX}[0-9a-f]{{32}}")
 #: Files whose arrays are gone that are kept for the next results.
-MOST_SPARE = 2
+MAX_SPARE = 2
 #: Files offered with requests that are under way, or were given up.
-MOST_OFFERED = 16
+MAX_OFFERED = 16
 
 
 class NotSharedError(Exception):
@@ -49,7 +49,7 @@ class SharedMemory:
             return True
         name, memory = self._spare.pop()
         self._offered[name] = memory
-        while len(self._offered) > MOST_OFFERED:
+        while len(self._offered) > MAX_OFFERED:
             del self._offered[next(iter(self._offered))]
         return name
 
@@ -83,7 +83,7 @@ class SharedMemory:
 
 
 def _spare_again(spare: list[tuple[str, mmap.mmap]], name: str, memory: mmap.mmap) -> None:
-    if len(spare) < MOST_SPARE:
+    if len(spare) < MAX_SPARE:
         spare.append((name, memory))
 
 

@@ -37,7 +37,7 @@ NAME = re.compile(rf"{PREFIX}[0-9a-f]{{32}}")
 #: Bytes that are worth a file, and the requests by a pipe that come with it.
 SMALLEST = 1024
 #: Files that are kept for the next batches.
-MOST_SPARE = 2
+MAX_SPARE = 2
 #: Where the mark is in a file, an unsigned number of 8 bytes, and where numbers begin.
 MARK, NUMBERS = 0, 64
 
@@ -200,7 +200,7 @@ class SharedStates:
         self._keep(file)
 
     def _keep(self, file: StatesFile) -> None:
-        if len(self._spare) < MOST_SPARE and not file.requests.ended:
+        if len(self._spare) < MAX_SPARE and not file.requests.ended:
             self._spare.append(file)
         else:
             file.close()

@@ -122,19 +122,19 @@ class RequestError(TorquedError):
 
 
 #: Whole numbers that msgpack can write.
-LEAST_INTEGER, LARGEST_INTEGER = -(2**63), 2**64 - 1
+MIN_INTEGER, MAX_INTEGER = -(2**63), 2**64 - 1
 
 
 def _sendable(value: Any, longest: int) -> Any:
     """A value that can be sent whatever it is: numbers and short texts as they are."""
     if value is None or isinstance(value, bool | float):
         return value
-    if isinstance(value, int) and LEAST_INTEGER <= value <= LARGEST_INTEGER:
+    if isinstance(value, int) and MIN_INTEGER <= value <= MAX_INTEGER:
         return value
     if (
         isinstance(value, list)
         and len(value) <= 8
-        and all(type(item) is int and 0 <= item <= LARGEST_INTEGER for item in value)
+        and all(type(item) is int and 0 <= item <= MAX_INTEGER for item in value)
     ):
         return value  # a shape
     spelled = value if isinstance(value, str) else repr(value)

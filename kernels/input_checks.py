@@ -31,9 +31,9 @@ _KINDS = {
 }
 
 #: Characters of a value in an error message.
-LONGEST_SHOWN = 80
+MAX_SHOWN = 80
 #: Names in an error message about an unknown one: near ones, or the first of all.
-MOST_SUGGESTED, MOST_LISTED = 3, 5
+MAX_SUGGESTED, MAX_LISTED = 3, 5
 #: How alike names are that somebody may have meant, 0 to 1.
 NEAR = 0.75
 
@@ -114,7 +114,7 @@ def shown(value: Any) -> str:
         text = repr(value)
     except (ValueError, RecursionError):  # more digits than Python writes, or nested too deeply
         text = f"a {type(value).__name__}"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[: LONGEST_SHOWN - 1]}…"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
 def unit_quaternions(name: str, q: Array, starts: Iterable[tuple[str, int]]) -> None:
@@ -149,12 +149,12 @@ def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
     if not isinstance(name, str):
         message = f"{field}: {shown(name)} is not a {kind}'s name"
         raise InputError(message, field, shown(name), f"a {kind}'s name")
-    close = difflib.get_close_matches(name, known, MOST_SUGGESTED, NEAR)
+    close = difflib.get_close_matches(name, known, MAX_SUGGESTED, NEAR)
     if close:
         advice = f"; did you mean {' or '.join(map(repr, close))}?"
     else:
-        some = ", ".join(repr(other) for other in list(known)[:MOST_LISTED])
-        more = f", … ({len(known)} in all)" if len(known) > MOST_LISTED else ""
+        some = ", ".join(repr(other) for other in list(known)[:MAX_LISTED])
+        more = f", … ({len(known)} in all)" if len(known) > MAX_LISTED else ""
         advice = f"; known: {some}{more}" if known else f"; there is no {kind}"
     where = "" if field in (kind, f"{kind}s") else f"{field}: "
     message = f"{where}{kind} {shown(name)} is unknown{advice}"

@@ -15,7 +15,7 @@ FORMATS = ("text", "json")
 #: Seconds in which a warning is not repeated.
 QUIET = 10.0
 #: Different warnings that are remembered; one more forgets them all.
-MOST_REMEMBERED = 1000
+MAX_REMEMBERED = 1000
 
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "left_out"}
 
@@ -58,7 +58,7 @@ class Repeats(logging.Filter):
         if now - written < QUIET:
             self._seen[key] = (written, left_out + 1)
             return False
-        if len(self._seen) >= MOST_REMEMBERED:
+        if len(self._seen) >= MAX_REMEMBERED:
             self._seen.clear()
         self._seen[key] = (now, 0)
         record.left_out = left_out

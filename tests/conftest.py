@@ -6,6 +6,7 @@ import tempfile
 
 import environment  # noqa: F401  (before anything imports numpy)
 import pytest
+from daemons import DaemonProcess
 from hypothesis import settings
 
 from torqued.client.async_session import AsyncSession
@@ -38,3 +39,25 @@ def pytest_collection_modifyitems(items):
     """Files of slow tests first: what is left for the end is short, whichever process has it."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    return folder
+
+
+@pytest.fixture
+def another(folder):
+    """Makes further daemons; none outlives the test."""
+    made = []
+
+    def make(*options, name="other", **variables):
+        process = DaemonProcess(folder, name, *options, **variables)
+        made.append(process)
+        return process
+
+    yield make
+    for process in made:
+        process.kill()

@@ -117,11 +117,11 @@ def load() -> None:
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server import config, daemon, logs, notify  # noqa: F401
-    from torqued.server.cli import compile, main  # noqa: F401
     from torqued.server.loop import arrival_loop, tick  # noqa: F401
     from torqued.server.requests import fast_path_loop, page_requests_loop  # noqa: F401
     from torqued.server.transport import curve  # noqa: F401
     from torqued.server.worker import source  # noqa: F401
+    from torqued.tools.cli import compile, main  # noqa: F401
 
     compile_all()
     gc.collect()
@@ -142,7 +142,7 @@ def serve(asked: socket.socket) -> None:
 
 
 def become_daemon(arguments: list[str], environment: dict[str, str], log: str) -> None:
-    from torqued.server.cli.main import main
+    from torqued.tools.cli.main import main
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()

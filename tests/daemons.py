@@ -16,9 +16,9 @@ from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
 
 #: Seconds to become ready: a cold cache is filled meanwhile.
-LONGEST_START = 400.0
+MAX_START = 400.0
 #: Seconds to stop before a test gives up.
-LONGEST_STOP = 120.0
+MAX_STOP = 120.0
 
 
 def free_port(count: int = 3) -> int:
@@ -51,7 +51,7 @@ class DaemonProcess:
     of its own, or has changed `command`.
     """
 
-    PROGRAM = (sys.executable, "-m", "torqued.server.cli.main")
+    PROGRAM = (sys.executable, "-m", "torqued.tools.cli.main")
 
     def __init__(self, folder: Path, name: str, *options: str, **environment: str) -> None:
         self.folder, self.name = folder, name
@@ -79,7 +79,7 @@ class DaemonProcess:
         return self
 
     def _wait(self) -> None:
-        deadline = time.monotonic() + LONGEST_START
+        deadline = time.monotonic() + MAX_START
         with Client(self.endpoint, timeout=0.5, retries=0) as client:
             while time.monotonic() < deadline:
                 assert self.process is not None
@@ -105,7 +105,7 @@ class DaemonProcess:
 
     def wait(self) -> int:
         assert self.process is not None
-        return self.process.wait(LONGEST_STOP)
+        return self.process.wait(MAX_STOP)
 
     def stop(self) -> int:
         """SIGTERM, and the exit code; by force where that does not help."""

@@ -9,9 +9,9 @@ import numpy as np
 
 from torqued.common.errors import ModelWarning
 from torqued.kernels.control import Controller
-from torqued.server.demos.models import PANDA_READY, described, panda
-from torqued.server.demos.plant import Plant
-from torqued.server.demos.trajectories import Sines
+from torqued.tools.demos.models import PANDA_READY, described, panda
+from torqued.tools.demos.plant import Plant
+from torqued.tools.demos.trajectories import Sines
 
 STEP = 1e-3
 #: The strength of a joint that has 1 N m s/rad and 0.5 N m of friction; others in proportion.

@@ -2,7 +2,7 @@
 
 import threading
 
-from daemons import LONGEST_START, LONGEST_STOP, is_complete
+from daemons import MAX_START, MAX_STOP, is_complete
 from eventually import eventually
 
 from torqued.client import Client
@@ -26,7 +26,7 @@ class InThread:
 
     def __enter__(self):
         with Client(self.endpoint, timeout=60.0) as client:
-            eventually(lambda: is_complete(client), LONGEST_START)
+            eventually(lambda: is_complete(client), MAX_START)
         return self
 
     def client(self):
@@ -37,5 +37,5 @@ class InThread:
 
     def stop(self):
         self.daemon.stop()
-        self.thread.join(LONGEST_STOP)
+        self.thread.join(MAX_STOP)
         assert not self.thread.is_alive()

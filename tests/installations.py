@@ -96,7 +96,7 @@ def run_with(extra, folder, *arguments, **options):
     (folder / "sitecustomize.py").write_text(HIDING)
     environment = {"TORQUED_TEST_ALLOWED": " ".join(sorted(import_names(extra)))}
     return subprocess.run(
-        [sys.executable, "-m", "torqued.server.cli.main", *map(str, arguments)],
+        [sys.executable, "-m", "torqued.tools.cli.main", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=folder,

@@ -1,4 +1,4 @@
-"""Arrows point one way: server → kernels, server → client, all → common, never back."""
+"""Arrows point one way: tools → server → kernels, client; all → common; never back."""
 
 import ast
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
-SOURCES = ("common", "client", "kernels", "server", "benchmarks")
+SOURCES = ("common", "client", "kernels", "server", "tools", "benchmarks")
 
 #: Package → what no module of it may import, directly or inside a function.
 FORBIDDEN = {
@@ -18,6 +18,7 @@ FORBIDDEN = {
         "torqued.client",
         "torqued.kernels",
         "torqued.server",
+        "torqued.tools",
         "torqued.benchmarks",
         "numpy",
         "numba",
@@ -28,6 +29,7 @@ FORBIDDEN = {
     "kernels": {
         "torqued.client",
         "torqued.server",
+        "torqued.tools",
         "torqued.benchmarks",
         "zmq",
         "msgpack",
@@ -36,11 +38,13 @@ FORBIDDEN = {
     "client": {
         "torqued.kernels",
         "torqued.server",
+        "torqued.tools",
         "torqued.benchmarks",
         "numba",
         "llvmlite",
         "pydantic",
     },
+    "server": {"torqued.tools", "torqued.benchmarks"},
 }
 
 
@@ -191,7 +195,7 @@ def test_importing_the_client_loads_nothing_of_the_server():
 
 
 def test_command_line_help_loads_neither_numba_nor_rich():
-    loaded = loaded_by("import torqued.server.cli.main as main; main.build_parser()")
+    loaded = loaded_by("import torqued.tools.cli.main as main; main.build_parser()")
     assert loaded.isdisjoint({"numba", "rich"})
 
 

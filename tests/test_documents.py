@@ -21,9 +21,9 @@ from daemons import DaemonProcess
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.screws_reader import read_screws
-from torqued.server.cli.bench import options_parser
-from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
+from torqued.tools.cli.bench import options_parser
+from torqued.tools.cli.main import build_parser
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +31,7 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 #: Most blocks that may ask not to be run, in all documents together.
-MOST_EXCEPTIONS = 2
+MAX_EXCEPTIONS = 2
 #: Commands that change nothing, and end by themselves.
 HARMLESS = {"ping", "stats", "call", "models"}
 #: Seconds for a command that takes one.
@@ -122,7 +122,7 @@ def test_python_that_does_not_run_still_compiles_and_is_rare():
     for block in exceptions:
         compile(block.text, block.document.name, "exec")
         assert len(block.reason) > 10
-    assert len(exceptions) <= MOST_EXCEPTIONS
+    assert len(exceptions) <= MAX_EXCEPTIONS
 
 
 def test_every_block_has_a_language_that_is_checked_here():
@@ -193,7 +193,7 @@ def test_commands_within_sentences_exist(document):
     ids=" ".join,
 )
 def test_harmless_commands_run(arguments, beside_the_daemon):
-    command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
+    command = [sys.executable, "-m", "torqued.tools.cli.main", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout
@@ -264,7 +264,7 @@ def test_variables_of_the_operations_page_are_read_somewhere():
     text = (ROOT / "docs" / "OPERATIONS.md").read_text(encoding="utf-8")
     sources = "".join(
         path.read_text(encoding="utf-8", errors="replace")  # a cache of some tool may lie about
-        for folder in ("kernels", "client", "server", "docker")
+        for folder in ("kernels", "client", "server", "tools", "docker")
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     )

@@ -19,8 +19,8 @@ from daemons import DaemonProcess
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("common", "kernels", "client", "server", "benchmarks")
-TYPED = ("common", "kernels", "client", "server")
+PACKAGES = ("common", "kernels", "client", "server", "tools", "benchmarks")
+TYPED = ("common", "kernels", "client", "server", "tools")
 
 
 #: What a build calls.
@@ -150,7 +150,7 @@ def test_extras_are_those_that_the_documentation_names(read):
 def test_wheel_installs_the_torqued_command(read):
     entry_points = ConfigParser()
     entry_points.read_string(read("entry_points.txt"))
-    assert dict(entry_points["console_scripts"]) == {"torqued": "torqued.server.cli.main:main"}
+    assert dict(entry_points["console_scripts"]) == {"torqued": "torqued.tools.cli.main:main"}
 
 
 @pytest.fixture(scope="module")
@@ -293,4 +293,4 @@ def test_sources_to_be_handed_on_have_what_is_compiled(sources, tmp_path):
 
 def test_light_installation_explains_what_the_server_needs(light):
     with pytest.raises(AssertionError, match=r"pip install 'torqued\[server\]'"):
-        run(light, "-I", "-m", "torqued.server.cli.main", "serve", "--robot", "chain4")
+        run(light, "-I", "-m", "torqued.tools.cli.main", "serve", "--robot", "chain4")

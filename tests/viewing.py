@@ -59,7 +59,7 @@ class Viewer:
     """A command in a process of its own; its first lines tell where it is."""
 
     def __init__(self, daemon, *arguments):
-        command = [sys.executable, "-m", "torqued.server.cli.main", *arguments]
+        command = [sys.executable, "-m", "torqued.tools.cli.main", *arguments]
         self.process = subprocess.Popen(
             [*command, "--robot", daemon.name, "--folder", str(daemon.folder)],
             stdout=subprocess.PIPE,
@@ -85,7 +85,7 @@ class Recording:
 
     def __init__(self, daemon, folder):
         self.folder = folder
-        command = [sys.executable, "-m", "torqued.server.cli.main", "record", "--out", str(folder)]
+        command = [sys.executable, "-m", "torqued.tools.cli.main", "record", "--out", str(folder)]
         self.process = subprocess.Popen(
             [*command, "--robot", daemon.name, "--folder", str(daemon.folder)],
             stdout=subprocess.DEVNULL,

@@ -17,7 +17,7 @@ int place_of(PyObject *described, Py_ssize_t message, struct place *place)
     if (!PyArg_ParseTuple(described, "nO!", &place->offset, &PyTuple_Type, &shape)) return -1;
     const Py_ssize_t dimensions = PyTuple_GET_SIZE(shape);
     Py_ssize_t count = 1;
-    for (Py_ssize_t k = 0; k < dimensions && k < MOST_DIMENSIONS && count >= 0; ++k) {
+    for (Py_ssize_t k = 0; k < dimensions && k < MAX_DIMENSIONS && count >= 0; ++k) {
         const Py_ssize_t length = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape, k));
         if (length == -1 && PyErr_Occurred()) return -1;
         place->shape[k] = length;
@@ -25,7 +25,7 @@ int place_of(PyObject *described, Py_ssize_t message, struct place *place)
     }
     place->dimensions = (int)dimensions;
     place->bytes = 8 * count;
-    if (dimensions > MOST_DIMENSIONS || count < 0 || place->offset < 0 ||
+    if (dimensions > MAX_DIMENSIONS || count < 0 || place->offset < 0 ||
         place->offset > message || place->bytes > message - place->offset) {
         PyErr_Format(PyExc_ValueError, "an array at %R is not in a message of %zd bytes",
                      described, message);
@@ -61,7 +61,7 @@ bool is_still_at(PyObject *array, const struct place *place, const char *numbers
 
 PyObject *array_in(PyObject *data, Py_ssize_t offset, const struct place *place)
 {
-    npy_intp shape[MOST_DIMENSIONS];
+    npy_intp shape[MAX_DIMENSIONS];
     for (int k = 0; k < place->dimensions; ++k) shape[k] = place->shape[k];
     PyObject *array = PyArray_New(&PyArray_Type, place->dimensions, shape, NPY_DOUBLE, NULL,
                                   PyBytes_AS_STRING(data) + offset, 0, NPY_ARRAY_CARRAY_RO, NULL);

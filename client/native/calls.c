@@ -9,7 +9,7 @@
  */
 #include "known.h"
 
-enum { MOST_KNOWN = 64, SIZE = 8 };
+enum { MAX_KNOWN = 64, SIZE = 8 };
 
 typedef struct {
     PyObject_HEAD
@@ -21,7 +21,7 @@ typedef struct {
     double timeout;            /* s; of a page until Python asks once more, of a socket its own */
     int busy;
     int count;
-    struct known *known[MOST_KNOWN];
+    struct known *known[MAX_KNOWN];
 } CallsObject;
 
 static int calls_init(CallsObject *self, PyObject *args, PyObject *named)
@@ -108,7 +108,7 @@ static PyObject *calls_learn(CallsObject *self, PyObject *args, PyObject *named)
         forget(known);
         Py_RETURN_NONE;
     }
-    if (at == MOST_KNOWN) { /* then it begins anew */
+    if (at == MAX_KNOWN) { /* then it begins anew */
         while (self->count > 0) forget(self->known[--self->count]);
         at = 0;
     }

@@ -5,7 +5,7 @@ void forget(struct known *known)
 {
     Py_XDECREF(known->make), Py_XDECREF(known->names), Py_XDECREF(known->values);
     Py_XDECREF(known->texts_kept), Py_XDECREF(known->result);
-    for (Py_ssize_t k = 0; k < MOST_ARRAYS; ++k) {
+    for (Py_ssize_t k = 0; k < MAX_ARRAYS; ++k) {
         Py_XDECREF(known->fields[k]);
         for (int i = 0; i < KEPT_SETS; ++i) Py_XDECREF(known->kept[i][k]);
     }
@@ -49,7 +49,7 @@ static int learn_texts(struct known *known)
 static int learn_arrays(struct known *known, PyObject *arrays)
 {
     known->array_count = PyTuple_GET_SIZE(arrays);
-    if (known->array_count > MOST_ARRAYS) return -1;
+    if (known->array_count > MAX_ARRAYS) return -1;
     for (Py_ssize_t k = 0; k < known->array_count; ++k) {
         PyObject *name, *described;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(arrays, k), "OO!", &name, &PyTuple_Type, &described))

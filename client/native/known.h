@@ -4,7 +4,7 @@
 
 #include "native.h"
 
-enum { MOST_ARRAYS = 16, ID_BYTES = 4 };
+enum { MAX_ARRAYS = 16, ID_BYTES = 4 };
 /* Sets of arrays that are kept: of the newest result, of the one before, and one to fill. */
 enum { KEPT_SETS = 3 };
 
@@ -21,12 +21,12 @@ struct known {
     PyObject *texts_kept;      /* what `texts` points into */
     struct text *texts;        /* of a reply: what is the same each time */
     Py_ssize_t text_count;
-    PyObject *fields[MOST_ARRAYS]; /* names of a reply's arrays */
-    struct place arrays[MOST_ARRAYS];
+    PyObject *fields[MAX_ARRAYS]; /* names of a reply's arrays */
+    struct place arrays[MAX_ARRAYS];
     Py_ssize_t array_count;
     Py_ssize_t request_size, reply_size;
-    PyObject *kept[KEPT_SETS][MOST_ARRAYS]; /* arrays; the bytes that they are of are theirs */
-    PyObject *data[KEPT_SETS][MOST_ARRAYS];
+    PyObject *kept[KEPT_SETS][MAX_ARRAYS]; /* arrays; the bytes that they are of are theirs */
+    PyObject *data[KEPT_SETS][MAX_ARRAYS];
     PyObject *result; /* what makes a result of the fields */
     int is_plain;     /* a class whose objects have them as attributes, and nothing else */
     char request[];
@@ -35,7 +35,7 @@ struct known {
 /* A reply under way: arrays that its numbers go into, by name, and where their numbers are. */
 struct reply {
     PyObject *fields;
-    char *numbers[MOST_ARRAYS];
+    char *numbers[MAX_ARRAYS];
 };
 
 /* What client/known_calls.py tells of a call, with the byte where ids are; NULL with an error. */

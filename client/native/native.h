@@ -7,11 +7,11 @@
 
 #include "page.h"
 
-enum { MOST_DIMENSIONS = 8 };
+enum { MAX_DIMENSIONS = 8 };
 
 /* Where an array's numbers are in a message, and its shape. */
 struct place {
-    Py_ssize_t offset, bytes, shape[MOST_DIMENSIONS];
+    Py_ssize_t offset, bytes, shape[MAX_DIMENSIONS];
     int dimensions;
 };
 

@@ -32,13 +32,13 @@ from websockets.sync.client import connect
 
 from torqued.client import Client
 from torqued.kernels import Robot
-from torqued.server.demos.daemon import NAME, PATIENT, Child, Demo, demo
-from torqued.server.demos.humanoid_robot import talos
-from torqued.server.demos.humanoid_story import loop as story_loop
-from torqued.server.demos.live_pace import PRIORITY
-from torqued.server.demos.lockstep import LAW_ALONE, PERIOD, Loop
-from torqued.server.demos.models import PANDA_READY, panda
-from torqued.server.demos.plant import Plant, Push
+from torqued.tools.demos.daemon import NAME, PATIENT, Child, Demo, demo
+from torqued.tools.demos.humanoid_robot import talos
+from torqued.tools.demos.humanoid_story import loop as story_loop
+from torqued.tools.demos.live_pace import PRIORITY
+from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Loop
+from torqued.tools.demos.models import PANDA_READY, panda
+from torqued.tools.demos.plant import Plant, Push
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
@@ -51,7 +51,7 @@ WIDTH, HEIGHT = 1440, 860
 COLOURS = 256
 #: s
 LONGEST = 120.0
-COMMAND = "torqued.server.cli.main"
+COMMAND = "torqued.tools.cli.main"
 #: As on a robot's computer, where the system allows it.
 SETTINGS = f"{PATIENT}priority = {PRIORITY}\n"
 

@@ -36,7 +36,7 @@ from torqued.kernels.primitives.wide import WIDTH
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-MOST_THREADS = 1024
+MAX_THREADS = 1024
 
 
 class Batch(StackedQuantities, StackedDerivatives):
@@ -49,7 +49,7 @@ class Batch(StackedQuantities, StackedDerivatives):
         `progress(done, total)` is called from the caller's thread now and then."""
         if threads is None:
             threads = available_cores()
-        threads = whole_number("threads", threads, 1, MOST_THREADS)
+        threads = whole_number("threads", threads, 1, MAX_THREADS)
         # Without the compiler, or without joints, nothing can be done several at a time; and robots
         # that may reach too far are looked at state by state.
         narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far

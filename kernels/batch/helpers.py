@@ -37,7 +37,7 @@ IDLE, CALLED, POSTED, TAKEN, LEAVING = (np.uint32(k) for k in range(5))
 
 #: ns that a helper who was called watches for a job, and the caller for the end of a helper's last
 #: states, before they sleep.
-LONGEST_WATCH = 200_000
+MAX_WATCH = 200_000
 
 #: One helper's. The first word is its state; no two helpers share a line of the cache.
 SEAT = np.dtype(
@@ -105,7 +105,7 @@ def help_with_batches(address):
 
 @kernel
 def watch_for_job(address, seat):
-    until = now(seat.clock) + LONGEST_WATCH
+    until = now(seat.clock) + MAX_WATCH
     while load_word(address) == CALLED:
         if now(seat.clock) > until:
             swap_word(address, CALLED, IDLE)
@@ -157,7 +157,7 @@ def settle_job(first, seats):
         seat = seat_at(address)
         if swap_word(address, POSTED, IDLE) == POSTED:
             continue
-        until = now(seat.caller_clock) + LONGEST_WATCH
+        until = now(seat.caller_clock) + MAX_WATCH
         while load_word(address) == TAKEN:
             if now(seat.caller_clock) < until:
                 give_way()

@@ -22,7 +22,7 @@ from torqued.kernels.model.model import JointInfo, Model
 QUATERNION_OFFSET = {"floating": 3, "spherical": 0}
 
 #: A matrix whose singular values spread wider than this has no inverse worth the name.
-LARGEST_CONDITION = 1e12
+MAX_CONDITION = 1e12
 
 
 class Native(Protocol):
@@ -107,10 +107,10 @@ class Chart(ABC):
         """A⁺ (nv, native nv): v̄ = A⁺ ν, with A A⁺ = 1."""
         A = self.A(q)
         condition = float(np.linalg.cond(A))
-        if not condition < LARGEST_CONDITION:
+        if not condition < MAX_CONDITION:
             raise NumericalError(
                 f"coordinates {self.name!r}: A is singular here (its condition number is "
-                f"{condition:.3g}, at most {LARGEST_CONDITION:.0e} is allowed)"
+                f"{condition:.3g}, at most {MAX_CONDITION:.0e} is allowed)"
             )
         return np.asarray(np.linalg.inv(A), dtype=np.float64)
 

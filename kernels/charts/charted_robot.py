@@ -25,7 +25,7 @@ from torqued.kernels.charts.transformations import (
 from torqued.kernels.input_checks import names_of, number, numbers, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked, finite
-from torqued.kernels.robot.frames import HIGHEST_ORDER
+from torqued.kernels.robot.frames import MAX_ORDER
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.frame_table import Wrenches
@@ -360,8 +360,8 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         a = rest if a is None else self._velocity("a", a)
         jerk = rest if jerk is None else self._velocity("jerk", jerk)
         native_jerk = None
-        order = whole_number("order", order, 0, HIGHEST_ORDER)
-        if order == HIGHEST_ORDER:
+        order = whole_number("order", order, 0, MAX_ORDER)
+        if order == MAX_ORDER:
             native_a, native_jerk = self._rates(at, a, jerk)
         else:
             native_a = A @ a + at.A_rate @ at.moving

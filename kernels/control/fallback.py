@@ -42,7 +42,7 @@ HOLD_RATE = 10.0  # rad/s, critically damped
 FLOATING_RATE = 30.0  # rad/s, of joints by their least inertia
 GRAVITY_DAMPING = 2.0  # 1/s
 #: Share of the speed limit below which a joint counts as at rest; s after which holding begins.
-AT_REST, LONGEST_BRAKING = 0.02, 2.0
+AT_REST, MAX_BRAKING = 0.02, 2.0
 
 
 @kernel
@@ -59,7 +59,7 @@ def brake_or_hold(session, sizes, data, dt):
         return
     session.braked += dt
     v = motor_velocity(sizes, data)
-    if session.fallback == BRAKE and session.braked < LONGEST_BRAKING:
+    if session.fallback == BRAKE and session.braked < MAX_BRAKING:
         for k in range(sizes.unactuated, sizes.nv):
             if abs(v[k]) > AT_REST * data.speed[k]:
                 return

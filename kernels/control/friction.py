@@ -36,13 +36,13 @@ NAMES = ("viscous", "coulomb", "smoothing", "share")
 #: Of the friction at the reference velocity, and at the measured one.
 REFERENCE_SHARE, MEASURED_SHARE = 1.0, 0.8
 #: Most of the friction at the measured velocity that may be compensated: something has to brake.
-MOST_MEASURED = 0.95
+MAX_MEASURED = 0.95
 #: Speeds within which Coulomb friction changes its sign: of the velocity limit, and at most.
-SMOOTHING_SHARE, MOST_SMOOTHING = 0.01, 0.05
-LEAST_SMOOTHING = 1e-4
+SMOOTHING_SHARE, MAX_SMOOTHING = 0.01, 0.05
+MIN_SMOOTHING = 1e-4
 #: rad/s, at least by default for a measured velocity: encoders have noise of about 1 mrad/s, and
 #: four times that is then within the part of Coulomb friction that is left alone.
-LEAST_MEASURED = 0.02
+MIN_MEASURED = 0.02
 
 
 class Friction:
@@ -63,8 +63,8 @@ class Friction:
         self.viscous = per_joint(robot, fields, "viscous", viscous)
         self.coulomb = per_joint(robot, fields, "coulomb", coulomb)
         smoothing = per_joint(robot, fields, "smoothing", default_smoothing(robot, by_reference))
-        if (smoothing < LEAST_SMOOTHING).any():
-            wanted, least = f"{LEAST_SMOOTHING:g} rad/s or more", float(smoothing.min())
+        if (smoothing < MIN_SMOOTHING).any():
+            wanted, least = f"{MIN_SMOOTHING:g} rad/s or more", float(smoothing.min())
             name = "friction.smoothing"
             raise InputError(f"{name} has {least}, expected {wanted}", name, least, wanted)
         self.sharpness = 1.0 / smoothing
@@ -120,13 +120,13 @@ def default_smoothing(robot: Robot, by_reference: bool) -> Array:
     fastest = robot.limits.velocity
     usable = np.isfinite(fastest) & (fastest > 0.0)
     share = SMOOTHING_SHARE * np.where(usable, fastest, np.inf)
-    least = 10.0 * LEAST_SMOOTHING if by_reference else LEAST_MEASURED
-    return np.clip(share, least, MOST_SMOOTHING)
+    least = 10.0 * MIN_SMOOTHING if by_reference else MIN_MEASURED
+    return np.clip(share, least, MAX_SMOOTHING)
 
 
 def share_of(fields: Mapping[str, Any], by_reference: bool) -> float:
     """How much of it is compensated."""
-    most = REFERENCE_SHARE if by_reference else MOST_MEASURED
+    most = REFERENCE_SHARE if by_reference else MAX_MEASURED
     usual = REFERENCE_SHARE if by_reference else MEASURED_SHARE
     share = number("friction.share", fields.get("share", usual))
     if not 0.0 <= share <= most:

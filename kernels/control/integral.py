@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 NAMES = ("rate", "limit")
 #: 1/s: default, and most. An estimate as fast as the law would work against it.
-DEFAULT_RATE, MOST_RATE = 1.0, 10.0
+DEFAULT_RATE, MAX_RATE = 1.0, 10.0
 #: Of a joint's effort limit, or of what its weight asks for: most that is estimated by default.
 DEFAULT_SHARE = 0.1
 #: In the last tick the robot did not get the law's torque: nothing is learned from that.
@@ -63,8 +63,8 @@ class Integral:
                 listed = ", ".join(NAMES)
                 raise InputError(f"integral: {name!r} is unknown, allowed: {listed}", "integral")
         self.rate = number("integral.rate", fields.get("rate", DEFAULT_RATE))
-        if not 0.0 < self.rate <= MOST_RATE:
-            wanted = f"above 0, at most {MOST_RATE:g} 1/s"
+        if not 0.0 < self.rate <= MAX_RATE:
+            wanted = f"above 0, at most {MAX_RATE:g} 1/s"
             raise InputError(
                 f"integral.rate is {self.rate}, expected {wanted}", "integral", self.rate, wanted
             )

@@ -54,14 +54,14 @@ DAMPING_RATE = 20.0
 #: By robot and by what was asked for: requests come with the same gains again and again.
 _KNOWN: WeakKeyDictionary[Robot, dict[tuple[str, bytes], Array]] = WeakKeyDictionary()
 #: How many answers are kept for each robot.
-MOST_KNOWN = 64
+MAX_KNOWN = 64
 
 
 def remembered(robot: Robot, kind: str, of: Array, compute: Callable[[], Array]) -> Array:
     """What `compute` gives for a robot and the array `of`, computed once."""
     known, key = _KNOWN.setdefault(robot, {}), (kind, of.tobytes())
     if key not in known:
-        if len(known) >= MOST_KNOWN:
+        if len(known) >= MAX_KNOWN:
             known.clear()
         known[key] = compute()
     return known[key].copy()

@@ -21,7 +21,7 @@ MEAN_TIME, WINDOW = 0.1, 0.25
 #: Of the effort limit: half of the band's width.
 BAND = 0.03
 #: Swings within the window that are too many: with 0.25 s those of 12 Hz and more.
-MOST_SWINGS = 6.0
+MAX_SWINGS = 6.0
 
 
 @entry(WORK, types.uint64, types.float64)
@@ -44,6 +44,6 @@ def watch_torques(handle, address, dt):
             if side[k] != 0.0:
                 swings[k] += 1.0
             side[k] = now
-        if swings[k] > MOST_SWINGS:
+        if swings[k] > MAX_SWINGS:
             status = OSCILLATING
     return status

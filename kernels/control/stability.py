@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: s from a state to its torque, where nobody says: two periods of a loop of 1 kHz.
 DEFAULT_DELAY = 0.002
 #: s, the longest that is checked: the size of the problem grows with it.
-LONGEST_DELAY = 0.05
+MAX_DELAY = 0.05
 #: How far from the unit circle rounding may put what lies on it: a robot that floats.
 ROUNDING = 1e-6
 #: Sizes from which on eigenvalues take too long to be computed at every pose.
@@ -129,9 +129,9 @@ def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputErro
 
 def checked_delay(value: float) -> float:
     """A session's `delay` in s."""
-    if not 0.0 <= value <= LONGEST_DELAY:
+    if not 0.0 <= value <= MAX_DELAY:
         raise InputError(
-            f"delay is {value}, expected 0 … {LONGEST_DELAY:g} s", "delay", value, "0 … 0.05 s"
+            f"delay is {value}, expected 0 … {MAX_DELAY:g} s", "delay", value, "0 … 0.05 s"
         )
     return value
 

@@ -62,7 +62,7 @@ SWEEPS, SETTLED = 40, 1e-3
 #: m/s², by which frames count on being braked before a plane; J, that their way back may take.
 FRAME_BRAKING, FRAME_RETURN = 2.0, 0.01
 
-MOST_PLANES = 48
+MAX_PLANES = 48
 
 
 @kernel
@@ -301,8 +301,8 @@ def parse_walls(robot: Robot, given: Any) -> tuple[bool, Any]:
     if not isinstance(frames, Sequence) or isinstance(frames, str | bytes):
         raise InputError("walls.frames: expected a list of maps", "walls", None)
     rows = [row for k, item in enumerate(frames) for row in _planes(robot, k, item)]
-    if len(rows) > MOST_PLANES:
-        raise InputError(f"walls: {len(rows)} planes, at most {MOST_PLANES}", "walls", len(rows))
+    if len(rows) > MAX_PLANES:
+        raise InputError(f"walls: {len(rows)} planes, at most {MAX_PLANES}", "walls", len(rows))
     return joints, np.array(rows, PLANE).view(np.recarray)
 
 

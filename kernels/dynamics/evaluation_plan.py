@@ -25,8 +25,8 @@ from torqued.kernels.input_checks import choice
 
 #: Combinations that a robot remembers, and frames in one of them: far more than a controller asks
 #: for, and no more memory than a few megabytes.
-MOST_PLANS = 64
-MOST_FRAMES_REMEMBERED = 256
+MAX_PLANS = 64
+MAX_FRAMES_REMEMBERED = 256
 
 
 def checked_want(want: Sequence[str], frames: Sequence[str]) -> int:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: Most steps of one simulation.
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 
 Torque = Callable[[float, Array, Array], Array]
 
@@ -122,7 +122,7 @@ def simulate(
         wanted = "a function of the steps done and of how many"
         raise InputError(f"report: {shown(report)}, expected {wanted}", "report", None, wanted)
     steps, step = step_count(seconds, dt)
-    shown_every = whole_number("every", every, 1, MOST_STEPS)
+    shown_every = whole_number("every", every, 1, MAX_STEPS)
     state = State(robot.tree.own_q(q).copy(), robot.tree.own_v("v", v).copy())
     acting = Acting(robot, sequence("contacts", contacts, "contacts"))
     torque_of = torques(robot, tau, steps, step)
@@ -164,9 +164,9 @@ def step_count(seconds: Any, dt: Any) -> tuple[int, float]:
         raise InputError(f"seconds: {whole}, expected 0 or more", "seconds", whole, ">= 0")
     if not step > 0.0:
         raise InputError(f"dt: {step}, expected a positive number", "dt", step, "> 0")
-    if not whole / step <= MOST_STEPS:
-        message = f"seconds: {whole} s in steps of {step} s, at most {MOST_STEPS} steps are allowed"
-        raise InputError(message, "seconds", whole, f"at most {MOST_STEPS} steps")
+    if not whole / step <= MAX_STEPS:
+        message = f"seconds: {whole} s in steps of {step} s, at most {MAX_STEPS} steps are allowed"
+        raise InputError(message, "seconds", whole, f"at most {MAX_STEPS} steps")
     steps = max(1, round(whole / step)) if whole > 0.0 else 0
     return steps, whole / steps if steps else step
 

@@ -38,7 +38,7 @@ FAMILIES: dict[str, str] = {
 _FAMILY_NAME = re.compile(rf"({'|'.join(FAMILIES)})([0-9]+)")
 
 #: Most names that an error suggests.
-MOST_SUGGESTIONS = 4
+MAX_SUGGESTIONS = 4
 
 
 def urdf_files() -> dict[str, Path]:
@@ -187,8 +187,8 @@ def _advice(name: str, known: dict[str, Path]) -> str:
     names = sorted({*known, *(SHORT_NAMES if known else ()), *(f"{kind}20" for kind in FAMILIES)})
     lower = name.lower()
     longer = [other for other in names if lower in other.lower()]
-    alike = difflib.get_close_matches(lower, names, MOST_SUGGESTIONS)
-    close = list(dict.fromkeys([*longer, *alike]))[:MOST_SUGGESTIONS]
+    alike = difflib.get_close_matches(lower, names, MAX_SUGGESTIONS)
+    close = list(dict.fromkeys([*longer, *alike]))[:MAX_SUGGESTIONS]
     if close:
         return f"did you mean {' or '.join(close)}?"
     if not known:

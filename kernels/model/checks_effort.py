@@ -19,7 +19,7 @@ WEIGHT, ACCELERATION = 9.81, 20.0
 #: Times what the joint of the robot that needs most would need, at its very most.
 ABSURD = 20.0
 #: m: joints that slide have no arm, and carry the weight itself.
-LEAST_ARM = 0.1
+MIN_ARM = 0.1
 #: N m or N: motors up to this size exist for robots of any size.
 PLAUSIBLE = 200.0
 
@@ -74,5 +74,5 @@ def carried(joint: Joint, below: dict[str, list[Joint]]) -> Iterator[tuple[str, 
 def needed_by(inertia: Inertia, distance: float) -> float:
     arm = distance + float(np.linalg.norm(inertia.com))
     own = float(np.abs(inertia.rotational).max(initial=0.0))
-    weight, rotation = WEIGHT * max(arm, LEAST_ARM), ACCELERATION * arm**2
+    weight, rotation = WEIGHT * max(arm, MIN_ARM), ACCELERATION * arm**2
     return inertia.mass * (weight + rotation) + ACCELERATION * own

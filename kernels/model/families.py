@@ -32,7 +32,7 @@ LEGS = {
 
 
 #: Joints of a robot beyond which nobody has waited for its matrices.
-MOST_DOFS = 2000
+MAX_DOFS = 2000
 
 
 def family(kind: str, dofs: int, seed: int = 0) -> Description:
@@ -42,7 +42,7 @@ def family(kind: str, dofs: int, seed: int = 0) -> Description:
     quadrupeds is the main body, meant to float; `dofs` then counts the joints of the legs.
     """
     choice("family", kind, FAMILIES)
-    whole_number("dofs", dofs, 1, MOST_DOFS)
+    whole_number("dofs", dofs, 1, MAX_DOFS)
     whole_number("seed", seed, 0, 2**64 - 1)
     robot = _Growing(np.random.default_rng(seed), digits=len(str(dofs)))
     FAMILIES[kind](robot, kind, int(dofs))

@@ -28,9 +28,9 @@ DENSITY = 1000.0
 #: Keys of a load.
 KEYS = ("frame", "mass", "centre", "inertia")
 #: kg, m and kg m² that are beyond what anything carries, and whose products overflow nothing.
-LARGEST_LOAD = 1e9
+MAX_LOAD = 1e9
 #: Loads that may be named at once.
-MOST_LOADS = 32
+MAX_LOADS = 32
 
 
 @dataclass(frozen=True)
@@ -67,8 +67,8 @@ def loads_of(model: Model, field: str, given: Any) -> list[Load]:
     listed = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else None
     if listed is None:
         return [load_of(model, given, field)]
-    if len(listed) > MOST_LOADS:
-        wanted = f"at most {MOST_LOADS} loads"
+    if len(listed) > MAX_LOADS:
+        wanted = f"at most {MAX_LOADS} loads"
         raise InputError(f"{field} has {len(listed)} loads, expected {wanted}", field, None, wanted)
     loads = [load_of(model, item, f"{field}[{k}]") for k, item in enumerate(listed)]
     names = [load.frame for load in loads]
@@ -137,8 +137,8 @@ def rotational_of(name: str, given: Any, mass: float) -> Array:
 
 
 def _in_range(name: str, value: Any) -> None:
-    if not (np.abs(value) <= LARGEST_LOAD).all():
-        wanted = f"numbers up to {LARGEST_LOAD:g}"
+    if not (np.abs(value) <= MAX_LOAD).all():
+        wanted = f"numbers up to {MAX_LOAD:g}"
         largest = float(np.abs(value).max())
         raise InputError(f"{name} has {largest:g}, expected {wanted}", name, largest, wanted)
 

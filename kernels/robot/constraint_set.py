@@ -26,7 +26,7 @@ from torqued.kernels.robot.frame_table import FrameTable, Place
 Constraint = Contact | Loop | Rows
 
 #: Most rows of a user's own constraint.
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -142,8 +142,8 @@ def own_rows(name: str, item: Rows, q: Array, v: Array) -> OwnRows:
         )
     G = numbers(f"{name}.G", found[0], (-1, len(v)))
     count = len(G)
-    if not 1 <= count <= MOST_ROWS:
-        raise InputError(f"{name}.G: {count} rows, expected 1 to {MOST_ROWS}", f"{name}.G", count)
+    if not 1 <= count <= MAX_ROWS:
+        raise InputError(f"{name}.G: {count} rows, expected 1 to {MAX_ROWS}", f"{name}.G", count)
     stiffness = nonnegative(f"{name}.stiffness", item.stiffness)
     if stiffness and len(found) == 2:
         where = f"{name}.stiffness"

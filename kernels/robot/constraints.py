@@ -31,12 +31,12 @@ RANK = 1e-9
 EXACT = 1e-8
 
 #: A step of an assembly goes at most this far, rad or m: Jacobians hold nearby.
-LONGEST_STEP = 0.5
+MAX_STEP = 0.5
 
 #: Steps are not shortened further, and a state is the nearest when it would move less, rad or m.
-LEAST_SHARE, NEAR = 1e-4, 1e-8
+MIN_SHARE, NEAR = 1e-4, 1e-8
 
-MOST_ITERATIONS = 100_000
+MAX_ITERATIONS = 100_000
 
 
 class Constraints:
@@ -77,11 +77,11 @@ class Constraints:
         tree = self._tree
         guess, W = tree.own_q(q), self._weights(weights)
         least = nonnegative("tolerance", tolerance)
-        most = whole_number("iterations", iterations, 1, MOST_ITERATIONS)
+        most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         now, error, done = self._closed(guess, constraints, W, least, most)
         far = self._distance(guess, now, W)
         share = 1.0
-        while error <= least and done < most and share > LEAST_SHARE:
+        while error <= least and done < most and share > MIN_SHARE:
             d = self._difference(guess, now)
             G = self.terms(now, np.zeros(tree.nv), constraints).G
             along = nearest(G, G @ d, W) - d  # towards the guess, which constraints leave free
@@ -120,7 +120,7 @@ class Constraints:
                 if np.linalg.norm(new.position) < before:
                     break
                 share *= 0.5
-                if share < LEAST_SHARE or done >= most:
+                if share < MIN_SHARE or done >= most:
                     return q, largest(terms.position), done
             q, terms = there, new
         return q, largest(terms.position), done
@@ -210,7 +210,7 @@ class Constraints:
 
 def limited(step: Array) -> Array:
     """A step, at most as long as Jacobians hold."""
-    return step * min(1.0, LONGEST_STEP / max(largest(step), LONGEST_STEP))
+    return step * min(1.0, MAX_STEP / max(largest(step), MAX_STEP))
 
 
 def largest(x: Array) -> float:

@@ -19,7 +19,7 @@ from torqued.kernels.robot.frame_table import FrameTable, Place
 ROTATION_TOLERANCE = 1e-6
 
 #: Contacts that are kept as checked.
-MOST_KNOWN = 256
+MAX_KNOWN = 256
 
 
 def checked_contacts(frames: FrameTable, contacts: Any) -> tuple[Sequence[Contact], Any]:
@@ -48,7 +48,7 @@ def contact_fields(frames: FrameTable, name: str, contact: Contact, row: int) ->
         found = checked_fields(frames, name, contact)
     else:
         found = checked_fields(frames, name, contact) if known is None else known
-        if len(frames.checked) < MOST_KNOWN:
+        if len(frames.checked) < MAX_KNOWN:
             frames.checked[contact] = found
     return *found[:3], row, *found[3:]
 

@@ -49,7 +49,7 @@ STATES = ("separates", "sticks", "slides")
 REDUNDANT = 1e-6
 
 #: Most sweeps and Newton steps that may be asked for.
-MOST_ITERATIONS = 1_000_000
+MAX_ITERATIONS = 1_000_000
 
 
 class Contacts:
@@ -110,7 +110,7 @@ class Contacts:
         if step <= 0.0:
             wanted = "a positive time step in seconds"
             raise InputError(f"dt is {step}, expected {wanted}", "dt", step, wanted)
-        most = whole_number("iterations", iterations, 1, MOST_ITERATIONS)
+        most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         tolerance = nonnegative("tolerance", tolerance)
         torque = self._tree.own_v("tau", tau)
         held = self.set_of(contacts, q, v)

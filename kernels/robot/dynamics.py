@@ -13,8 +13,8 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import (
-    MOST_FRAMES_REMEMBERED,
-    MOST_PLANS,
+    MAX_FRAMES_REMEMBERED,
+    MAX_PLANS,
     EvaluationPlan,
 )
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
@@ -179,9 +179,9 @@ class Dynamics:
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         records = self._frames.records(frames, field="frames")
         plan = EvaluationPlan(want, frames, records, kind, self._tree.nv_free)
-        if len(frames) > MOST_FRAMES_REMEMBERED or len(want) > len(QUANTITIES):
+        if len(frames) > MAX_FRAMES_REMEMBERED or len(want) > len(QUANTITIES):
             return plan
-        if len(self._plans) >= MOST_PLANS:
+        if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
         self._plans[want, frames, representation] = plan
         return plan

@@ -19,7 +19,7 @@ from torqued.kernels.robot.tree import FreeTree
 #: What `kinematics` brings with each order, beside that of the lower ones: the motion of a frame
 #: and the matrix that is new in its formula.
 BROUGHT = {0: ("pose",), 1: ("velocity", "J"), 2: ("acceleration", "Jdot"), 3: ("jerk", "Jddot")}
-HIGHEST_ORDER = 3
+MAX_ORDER = 3
 
 
 class Frames:
@@ -65,7 +65,7 @@ class Frames:
         self, q: Any, v: Any, a: Any, jerk: Any, names: Any, order: Any, representation: Any
     ) -> dict[str, dict[str, Array]]:
         """What `BROUGHT` lists up to an order, by name and frame."""
-        highest = whole_number("order", order, 0, HIGHEST_ORDER)
+        highest = whole_number("order", order, 0, MAX_ORDER)
         if v is None and highest >= 1:
             message = f"v: missing, but order {highest} depends on it"
             raise InputError(message, "v", None, f"shape ({self._tree.nv},)")
@@ -116,8 +116,8 @@ class Frames:
             for name, values in (("v", v), ("a", a), ("jerk", jerk))
         ]
         q = tree.q(q)
-        poses, motions = np.empty((k, 4, 4)), np.empty((k, HIGHEST_ORDER, 6))
-        J, Jdot, Jddot = (np.empty((k if order > m else 0, 6, n)) for m in range(HIGHEST_ORDER))
+        poses, motions = np.empty((k, 4, 4)), np.empty((k, MAX_ORDER, 6))
+        J, Jdot, Jddot = (np.empty((k if order > m else 0, 6, n)) for m in range(MAX_ORDER))
         COMPILED.frame_kinematics(
             tree.handle, q, *motion, records, kind, order, poses, motions, J, Jdot, Jddot
         )

@@ -35,8 +35,8 @@ from torqued.kernels.robot.tree import FreeTree
 ENDINGS = (REACHED, NEAREST, STOPPED)
 
 #: Most that may be asked for.
-MOST_ITERATIONS, MOST_STARTS, MOST_TARGETS = 100_000, 10_000, 256
-HIGHEST_PRIORITY = 1000
+MAX_ITERATIONS, MAX_STARTS, MAX_TARGETS = 100_000, 10_000, 256
+MAX_PRIORITY = 1000
 
 WORLD = Place(-1, np.eye(3), np.zeros(3))
 
@@ -83,8 +83,8 @@ class InverseKinematicsSolver:
         given, tasks, problem, search = self._laid_out(targets, limits)
         start = tree.own_q(q0, "q0")
         near = nonnegative("tolerance", tolerance)
-        most = whole_number("iterations", iterations, 1, MOST_ITERATIONS)
-        more = whole_number("restarts", restarts, 0, MOST_STARTS)
+        most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
+        more = whole_number("restarts", restarts, 0, MAX_STARTS)
         search.q[:] = start
         counts = np.zeros(2, np.int64)
         tries = self._inside(start, problem)[None]
@@ -130,15 +130,15 @@ class InverseKinematicsSolver:
         """The targets, a record of `TASK` for each but postures, and what is solved in."""
         tree, mimics = self._tree, self._tree.model.mimics
         given = list(sequence("targets", targets, "targets"))
-        if not 1 <= len(given) <= MOST_TARGETS:
-            wanted = f"1 to {MOST_TARGETS} targets"
+        if not 1 <= len(given) <= MAX_TARGETS:
+            wanted = f"1 to {MAX_TARGETS} targets"
             raise InputError(f"targets: {len(given)}, expected {wanted}", "targets", None, wanted)
         for k, target in enumerate(given):
             name = f"targets[{k}]"
             if not isinstance(target, Target):
                 raise InputError(f"{name}: {shown(target)}, expected a Target", "targets")
             choice(f"{name}.kind", target.kind, KINDS)
-            whole_number(f"{name}.priority", target.priority, 0, HIGHEST_PRIORITY)
+            whole_number(f"{name}.priority", target.priority, 0, MAX_PRIORITY)
         levels = sorted({target.priority for target in given})
         moving = [(k, t) for k, t in enumerate(given) if t.kind != "posture"]
         moving.sort(key=lambda item: item[1].priority)

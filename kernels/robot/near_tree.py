@@ -21,7 +21,7 @@ from torqued.kernels.primitives import layout
 from torqued.kernels.robot.tree import FreeTree
 
 #: The part of an inertia that may be rounding.
-LARGEST_LOSS = 1e-6
+MAX_LOSS = 1e-6
 
 #: Robots that cannot reach further are not looked at: no joint moves a body whose radius of
 #: gyration is so small (1.5 mm) that it mattered.
@@ -59,7 +59,7 @@ class NearTree(FreeTree):
         raise NumericalError(
             f"robot {model.name!r}: link {names.get(body, body)!r} is {distance:.6g} m away from "
             f"link {names.get(anchor, anchor)!r}, allowed: {self.limit:.6g} m; further away more "
-            f"than {LARGEST_LOSS:g} of its least inertia would be rounding"
+            f"than {MAX_LOSS:g} of its least inertia would be rounding"
         )
 
 
@@ -101,7 +101,7 @@ def reach(tree: FreeTree) -> float:
 
 
 def largest_distance(tree: FreeTree) -> float:
-    """Where `LARGEST_LOSS` of the least inertia is rounding, m; by inertias at the neutral q."""
+    """Where `MAX_LOSS` of the least inertia is rounding, m; by inertias at the neutral q."""
     bodies, n = tree.model.bodies, tree.nv_free
     M, q = np.empty((n, n)), np.zeros(tree.nq_free)
     for joint in tree.model.joints:
@@ -118,4 +118,4 @@ def largest_distance(tree: FreeTree) -> float:
         for c in range(int(body["column"]), int(body["column"]) + turning):
             if mass[i] > 0.0 and M[c, c] > 0.0:
                 least = min(least, M[c, c] / mass[i])
-    return math.sqrt(least * LARGEST_LOSS / np.finfo(np.float64).eps)
+    return math.sqrt(least * MAX_LOSS / np.finfo(np.float64).eps)

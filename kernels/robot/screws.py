@@ -33,7 +33,7 @@ from torqued.kernels.screws.closed_forms import (
     momentum_form,
     read_bodies,
 )
-from torqued.kernels.screws.partials import HIGHEST_ORDER, JacobianPartials
+from torqued.kernels.screws.partials import MAX_ORDER, JacobianPartials
 from torqued.kernels.screws.representations import convert, convert_wrench
 
 
@@ -69,7 +69,7 @@ class Screws:
         choice("representation", representation, REPRESENTATIONS)
         tree = self._tree
         columns = sequence("along", along, "columns of v")
-        whole_number("along: how many columns", len(columns), 1, HIGHEST_ORDER)
+        whole_number("along: how many columns", len(columns), 1, MAX_ORDER)
         for k, column in enumerate(columns):
             whole_number(f"along[{k}]", column, 0, tree.nv - 1)
         partials = self._partials(q, frame, point)

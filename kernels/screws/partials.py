@@ -18,7 +18,7 @@ import numpy as np
 from torqued.kernels.model.description import Array
 
 #: Above this order sums of 2^ν products are no longer worth it.
-HIGHEST_ORDER = 12
+MAX_ORDER = 12
 
 
 def screw_product(x: Array, y: Array) -> Array:

@@ -28,7 +28,7 @@ from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.layout import HELICAL, PRISMATIC, REVOLUTE
 
 #: More coordinates than this give expressions that nobody wants to see.
-MOST_COORDINATES = 15
+MAX_COORDINATES = 15
 
 #: Digits that a number of the model is taken for, and the largest denominator in a quaternion.
 DIGITS, DENOMINATOR = 12, 10**7
@@ -82,10 +82,10 @@ def exact_bodies(model: Model) -> list[Body]:
             )
     if model.mimics.present:
         raise InputError(f"robot {model.name!r}: joints that follow others, expected mimic='free'")
-    if not 1 <= len(model.bodies) <= MOST_COORDINATES:
+    if not 1 <= len(model.bodies) <= MAX_COORDINATES:
         raise InputError(
             f"robot {model.name!r}: {len(model.bodies)} coordinates, expected 1 to "
-            f"{MOST_COORDINATES}: expressions grow fast"
+            f"{MAX_COORDINATES}: expressions grow fast"
         )
     out = []
     for b in model.bodies:

@@ -9,7 +9,7 @@ from sympy import Matrix, Rational, Symbol, cse, latex, numbered_symbols
 from sympy.printing import ccode, pycode
 
 #: Fractions beyond this are decimals in LaTeX.
-LONGEST_DENOMINATOR = 1000
+MAX_DENOMINATOR = 1000
 
 #: Quantity → what its function takes.
 ARGUMENTS = {
@@ -99,7 +99,7 @@ def _matrix(values: Any) -> str:
 
 def _readable(entry: Any) -> Any:
     """Long fractions as decimals of six digits."""
-    long = [x for x in entry.atoms(Rational) if x.q > LONGEST_DENOMINATOR]
+    long = [x for x in entry.atoms(Rational) if x.q > MAX_DENOMINATOR]
     return entry.xreplace({x: x.evalf(6) for x in long})
 
 

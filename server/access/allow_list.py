@@ -23,7 +23,7 @@ from torqued.server.access.rights import RIGHTS
 log = logging.getLogger("torqued")
 
 #: Characters of a key's name: it also names a file.
-LONGEST_NAME = 64
+MAX_NAME = 64
 
 
 class KeysError(TorquedError):
@@ -48,10 +48,10 @@ class Client:
 
 def checked(name: str) -> str:
     """A name that can name a file and is not the daemon's."""
-    if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LONGEST_NAME}}}", name) or name == "server":
-        shown = repr(name) if len(name) <= LONGEST_NAME else f"{name[:20]!r} … ({len(name)} long)"
+    if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name) or name == "server":
+        shown = repr(name) if len(name) <= MAX_NAME else f"{name[:20]!r} … ({len(name)} long)"
         raise KeysError(
-            f"{shown} cannot name a key, allowed: 1 to {LONGEST_NAME} letters, digits, - and _, "
+            f"{shown} cannot name a key, allowed: 1 to {MAX_NAME} letters, digits, - and _, "
             "but not 'server'"
         )
     return name

@@ -37,9 +37,9 @@ from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
 #: and the newest wins.
-MOST_PER_PERIOD = 8
+MAX_PER_PERIOD = 8
 #: A step of time is at least such a part of a period, and at most so many periods.
-SHORTEST_STEP, LONGEST_STEP = 10, 4
+MIN_STEP, MAX_STEP = 10, 4
 
 
 class Arrivals(NamedTuple):
@@ -63,7 +63,7 @@ ARRIVALS = typeof(arrivals(0, unused_stand_in()))
 @kernel
 def set_clock(mine, main, session, time):
     """The time of a tick that begins now; its period is the time since the session was served."""
-    shortest, longest = main.period // SHORTEST_STEP, main.period * LONGEST_STEP
+    shortest, longest = main.period // MIN_STEP, main.period * MAX_STEP
     mine.period = min(max(time - session.served, shortest), longest)
     mine.time, mine.deadline, mine.tick = time, main.deadline, main.tick
     mine.stopped = main.stopped
@@ -94,7 +94,7 @@ def answer_arrivals(handle, shared, own):
         time = now(mine.clock)
         if time - begin >= main.period:
             begin, answers = time, 0
-        if answers == MOST_PER_PERIOD:
+        if answers == MAX_PER_PERIOD:
             sleep_until(begin + main.period, mine.clock)
             continue
         answers += 1
@@ -104,7 +104,7 @@ def answer_arrivals(handle, shared, own):
             if not noted:
                 mine.processor = processor_time(mine.clock)
             call_session(main.serve, handle, mine, session)
-            expect_next(session, mine.time, main.period * LONGEST_STEP)
+            expect_next(session, mine.time, main.period * MAX_STEP)
             session.served = session.arrived = mine.time
             session.processor = processor_here()
             answered, noted = True, False

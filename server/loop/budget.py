@@ -15,7 +15,7 @@ import numpy as np
 
 from torqued.client import errors
 from torqued.kernels.control.controller import Controller
-from torqued.server.loop.tick import LEAST_ITERATIONS
+from torqued.server.loop.tick import MIN_ITERATIONS
 
 #: Part of a period that all sessions together may need; the rest is for what they need at times.
 BUDGET = 0.7
@@ -23,9 +23,9 @@ BUDGET = 0.7
 #: ZeroMQ's thread, through which the frames of all sessions pass, and the kernel copy them.
 OVERHEAD, PER_BYTE = 15e-6, 1e-9
 #: s, and in times of the measured cost: what a session may use in each tick before it has to wait.
-LEAST_SHARE, SHARE = 100e-6, 2.0
+MIN_SHARE, SHARE = 100e-6, 2.0
 #: Bytes of a state or an output frame at the most.
-LARGEST_FRAME = 1 << 20
+MAX_FRAME = 1 << 20
 
 #: States that are tried, and how often each; the last where one try has been too long already.
 STATES, TIMES, FEWER_TIMES = 3, 3, 2
@@ -43,7 +43,7 @@ def measured_cost(controller: Controller, enough: float = math.inf) -> float:
     robot, rng = controller.robot, np.random.default_rng(0)
     record = controller.record[0]
     if record.most_iterations > 0:
-        record.iterations = min(LEAST_ITERATIONS, record.most_iterations)
+        record.iterations = min(MIN_ITERATIONS, record.most_iterations)
     worst = 0.0
     for k in range(STATES):
         q, v = robot.random_state(rng)
@@ -67,13 +67,13 @@ def _seconds(controller: Controller) -> float:
 
 def check_frame(kind: str, size: int) -> None:
     """Refuse frames that are too large to be sent at each tick."""
-    if size > LARGEST_FRAME:
+    if size > MAX_FRAME:
         raise errors.error(
             "too_large",
-            f"{kind} frames of this session would have {size} bytes, at most {LARGEST_FRAME} are "
+            f"{kind} frames of this session would have {size} bytes, at most {MAX_FRAME} are "
             "allowed: ask for less",
             value=size,
-            expected=f"at most {LARGEST_FRAME}",
+            expected=f"at most {MAX_FRAME}",
         )
 
 
@@ -97,4 +97,4 @@ def check_budget(cost: float, others: Iterable[float], period: float) -> None:
 
 def share_of(cost: float) -> int:
     """ns that a session may use in each tick."""
-    return round(1e9 * max(LEAST_SHARE, SHARE * cost))
+    return round(1e9 * max(MIN_SHARE, SHARE * cost))

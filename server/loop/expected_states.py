@@ -19,7 +19,7 @@ SMOOTHING, FARTHEST = 8, 2
 FIRST_SPREAD = 16
 #: A state strays that comes further from its time than this part of an interval. Strays count
 #: double, others against them: where there are so many, states come at another rate.
-NEAR, MOST_STRAYS = 3, 5
+NEAR, MAX_STRAYS = 3, 5
 
 
 @kernel
@@ -29,7 +29,7 @@ def expect_next(session, time, longest):
     last = time - session.arrived
     if last > longest:
         session.interval = 0
-    elif session.interval == 0 or session.strays >= MOST_STRAYS:
+    elif session.interval == 0 or session.strays >= MAX_STRAYS:
         session.interval, session.strays = max(1, last), 0
         session.spread = session.interval // FIRST_SPREAD
         session.due = time + session.interval

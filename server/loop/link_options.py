@@ -16,9 +16,9 @@ LOOP, STATE = CLOCKS = ("loop", "state")
 #: Fields of `open` about the way of its frames.
 LINK_OPTIONS = ("transport", "clock", "spin", "rehearse")
 #: Part of a period that the loop may watch the clock before a deadline.
-MOST_SPIN = 0.5
+MAX_SPINNING = 0.5
 #: s that either side may watch for a frame before it sleeps, at the most.
-LONGEST_SPIN = 0.01
+MAX_SPIN = 0.01
 
 
 class Link(NamedTuple):
@@ -61,7 +61,7 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
             SOCKET,
         )
     if "spin" in fields:
-        spin = checked_spin(number("spin", fields["spin"]), LONGEST_SPIN)
+        spin = checked_spin(number("spin", fields["spin"]), MAX_SPIN)
     return Link(transport, clock, spin, rehearse)
 
 

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 Fields = Mapping[str, Any]
 
 #: s of silence after which a commander counts as dead: by default, at the least, at the most.
-DEFAULT_LEASE, LEAST_LEASE, LONGEST_LEASE = 1.0, 0.05, 3600.0
+DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
 #: s: the longest movement that may be asked for.
-LONGEST_MOVE = 3600.0
+MAX_MOVE = 3600.0
 #: By how much longer than the least time a movement is where none is asked for.
 EASE = 1.1
 
@@ -56,8 +56,8 @@ class Orders:
         session = self._torque_session(fields)
         record = self._record(session)
         lease = number("lease", fields.get("lease", DEFAULT_LEASE))
-        if not LEAST_LEASE <= lease <= LONGEST_LEASE:
-            allowed = f"{LEAST_LEASE:g} … {LONGEST_LEASE:g} s"
+        if not MIN_LEASE <= lease <= MAX_LEASE:
+            allowed = f"{MIN_LEASE:g} … {MAX_LEASE:g} s"
             raise InputError(f"lease is {lease}, expected {allowed}", "lease", lease, allowed)
         other = session.commander if record.lease > 0 else None
         is_new = other is None or other.key != caller.key
@@ -113,8 +113,8 @@ class Orders:
         seconds = EASE * least + 0.02
         if fields.get("seconds") is not None:
             seconds = number("seconds", fields["seconds"])
-        if not least <= seconds <= LONGEST_MOVE:
-            allowed = f"{least:.3g} … {LONGEST_MOVE:g} s, by the limits of references"
+        if not least <= seconds <= MAX_MOVE:
+            allowed = f"{least:.3g} … {MAX_MOVE:g} s, by the limits of references"
             raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
         self._order(session, MOVE, target, seconds)
         return {"session": session.number, "seconds": seconds}

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torqued.server.loop.session import Session
 
 #: s over which a payload comes into effect, and the longest that may be asked for.
-DEFAULT_RAMP, LONGEST_RAMP = 0.5, 60.0
+DEFAULT_RAMP, MAX_RAMP = 0.5, 60.0
 
 
 def change_payload(
@@ -26,8 +26,8 @@ def change_payload(
     `period` is the loop's, s; `runs` tells whether it does.
     """
     over = number("over", fields.get("over", DEFAULT_RAMP))
-    if not 0.0 <= over <= LONGEST_RAMP:
-        wanted = f"0 … {LONGEST_RAMP:g} s"
+    if not 0.0 <= over <= MAX_RAMP:
+        wanted = f"0 … {MAX_RAMP:g} s"
         raise InputError(f"over is {over}, expected {wanted}", "over", over, wanted)
     payload, data = session.controller.payload, session.controller.data
     loads = payload.changed({key: fields[key] for key in KEYS if key in fields}, "")

@@ -31,7 +31,7 @@ from torqued.server.loop.session_states import OPEN
 
 #: ns between looks at a session that has no rehearsals, or no more states; and after how many of
 #: them that are twice as far apart each time.
-PAUSE, MOST_DOUBLINGS = 20_000_000, 10
+PAUSE, MAX_DOUBLINGS = 20_000_000, 10
 #: How slowly it is forgotten that rehearsals took too long to be held.
 FORGETTING = 16
 
@@ -85,7 +85,7 @@ def prompt_rehearsals(shared, own):
             early += session.interval
             if early <= EARLY:  # where it stays away, looks become seldom
                 early = min(session.interval << overdue, PAUSE)
-                overdue = min(overdue + 1, MOST_DOUBLINGS)
+                overdue = min(overdue + 1, MAX_DOUBLINGS)
         if early > EARLY:
             sleep_for(own, early)
             continue

@@ -13,7 +13,7 @@ import numpy as np
 from numba import typeof
 from numpy.typing import NDArray
 
-MOST_SESSIONS = 16
+MAX_SESSIONS = 16
 
 #: Bins of the histograms: bin k counts values in [2^(k/16), 2^((k+1)/16)) µs, 4 % wide.
 BINS = 384
@@ -173,14 +173,14 @@ class Shared(NamedTuple):
     """What the loop takes: its own record and the sessions'."""
 
     loop: NDArray[np.void]  # (1,) LOOP
-    sessions: NDArray[np.void]  # (MOST_SESSIONS,) SESSION
+    sessions: NDArray[np.void]  # (MAX_SESSIONS,) SESSION
 
 
 def shared_memory(period_ns: int) -> Shared:
     """Zeroed records."""
     loop = np.zeros(1, LOOP).view(np.recarray)
     loop.period = period_ns
-    return Shared(loop, np.zeros(MOST_SESSIONS, SESSION).view(np.recarray))
+    return Shared(loop, np.zeros(MAX_SESSIONS, SESSION).view(np.recarray))
 
 
 SHARED = typeof(shared_memory(1))

@@ -38,7 +38,7 @@ MARGIN, SPREADS = 100_000, 3
 LONGEST = 8
 #: ns between states for which rehearsals are of use: of those that are closer, each is one for the
 #: next. And by how much one may begin too early.
-SHORTEST_INTERVAL, LONGEST_INTERVAL, EARLY = 3 * MARGIN, 20_000_000, 10_000
+MIN_INTERVAL, MAX_INTERVAL, EARLY = 3 * MARGIN, 20_000_000, 10_000
 #: Rehearsals that their duration is averaged over.
 SMOOTHING = 8
 
@@ -64,7 +64,7 @@ def unused_stand_in() -> StandIn:
 def expects_rehearsal(session):
     """Whether a rehearsal is to be held before the next state: where enough is known of when states
     come, and it does not take too long."""
-    if session.rehearses == 0 or not SHORTEST_INTERVAL <= session.interval <= LONGEST_INTERVAL:
+    if session.rehearses == 0 or not MIN_INTERVAL <= session.interval <= MAX_INTERVAL:
         return False
     return session.lag <= session.interval // LONGEST
 

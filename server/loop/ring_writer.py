@@ -2,7 +2,7 @@
 
 One writer, any number of readers, nobody waits. `reserved` is moved before the bytes of a record
 are written and `written` after them: what a reader has copied is whole if `reserved` has not come
-round to it by then (server/observation/cursor.py).
+round to it by then (tools/recording/cursor.py).
 
 A session whose states are answered on arrival has a ring of its own. It belongs, like the session's
 record, to whoever has the session's turn (turns.py): a ring never has two writers.
@@ -47,7 +47,7 @@ from torqued.server.observation.layout import (
 )
 
 #: A record takes at most this part of the ring.
-MOST_OF_RING = 4
+MAX_OF_RING = 4
 _NUMBER = 8  # bytes
 _TICK_BYTES, _VALUES_BYTES, _LOOP_BYTES = (
     TICK_HEAD.itemsize,
@@ -110,7 +110,7 @@ def begin_record(ring, size, kind, number):
     size = (size + ALIGN - 1) // ALIGN * ALIGN
     header = carray(pointer(ring), 1, HEADER)[0]
     capacity = header.capacity
-    if size > capacity // MOST_OF_RING:
+    if size > capacity // MAX_OF_RING:
         header.refused += 1
         return np.uint64(0)
     start = header.written

@@ -41,7 +41,7 @@ from torqued.server.loop.links import end_memory_link, fill_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
 from torqued.server.loop.promptness import name_thread
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
@@ -52,7 +52,7 @@ from torqued.server.observation.observation import Observation
 
 #: s over which changed gains come into effect, and the longest that may be asked for.
 DEFAULT_RAMP = 0.1
-LONGEST_RAMP = 60.0
+MAX_RAMP = 60.0
 #: ms that the last frame of a session has to leave.
 LAST_FRAME = 200
 #: Random bytes in a session's routing id, which is a secret.
@@ -68,7 +68,7 @@ class Servo:
         context: zmq.Context[Any],
         rate: float,
         safety: Safety,
-        most_per_client: int = MOST_SESSIONS,
+        most_per_client: int = MAX_SESSIONS,
         observation: Observation | None = None,
         spin: float = 0.0,
     ) -> None:
@@ -254,10 +254,10 @@ class Servo:
         if len(own) >= self.most_per_client:
             return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
         taken = {session.slot for session in self.sessions.values()}
-        for slot in range(MOST_SESSIONS):
+        for slot in range(MAX_SESSIONS):
             if slot not in taken:
                 return slot
-        return self._abandoned(self.sessions.values(), f"all {MOST_SESSIONS} sessions are open")
+        return self._abandoned(self.sessions.values(), f"all {MAX_SESSIONS} sessions are open")
 
     def _abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
         """The slot of the session that was abandoned the longest; that session is ended."""
@@ -309,8 +309,8 @@ class Servo:
         """Change gains of an open session, gradually over `over` seconds."""
         session = self.orders.commanded(fields, caller)
         over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
-        if not 0.0 <= over <= LONGEST_RAMP:
-            raise InputError(f"over is {over}, expected 0 … {LONGEST_RAMP:g} s", "over", over)
+        if not 0.0 <= over <= MAX_RAMP:
+            raise InputError(f"over is {over}, expected 0 … {MAX_RAMP:g} s", "over", over)
         gains = session.controller.tuned(mapping(fields, "gains"), self.period, session.delay)
         record = self.shared.sessions[session.slot]
         while record.tuned != record.tuning and self.runs():

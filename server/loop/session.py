@@ -17,11 +17,11 @@ from torqued.kernels.input_checks import choice
 from torqued.server.access.rights import Caller
 from torqued.server.loop.arrivals import ArrivalThreads
 from torqued.server.loop.link_options import Link
-from torqued.server.loop.state_frames import LONGEST_ROUTE
+from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
 
 #: s: the longest time that a session may ask for to hold or to fade a torque.
-LONGEST_FADE = 10.0
+MAX_FADE = 10.0
 #: What a torque may fade to without states.
 BLIND = ("gravity", "zero")
 
@@ -60,7 +60,7 @@ class Session:
     owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
-    route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(LONGEST_ROUTE, np.uint8))
+    route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MAX_ROUTE, np.uint8))
     commander: Caller | None = None  # who orders where it goes, beside its states
     lease: float = 0.0  # s of silence after which a commander counts as dead
 
@@ -81,11 +81,11 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         if name in given:
             chosen[name] = float(not_negative(given, name))
     for name in ("hold", "fade"):
-        if chosen.get(name, 0.0) > LONGEST_FADE:
+        if chosen.get(name, 0.0) > MAX_FADE:
             raise InputError(
-                f"{name} is {chosen[name]}, expected 0 … {LONGEST_FADE:g} s",
+                f"{name} is {chosen[name]}, expected 0 … {MAX_FADE:g} s",
                 name,
                 chosen[name],
-                f"0 … {LONGEST_FADE:g} s",
+                f"0 … {MAX_FADE:g} s",
             )
     return replace(safety, **chosen)

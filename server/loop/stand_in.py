@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from torqued.client.page_layout import PageLayout
 from torqued.kernels.control.controller import Controller
 from torqued.server.loop.rehearsal import StandIn, unused_stand_in
-from torqued.server.loop.ring_writer import MOST_OF_RING
+from torqued.server.loop.ring_writer import MAX_OF_RING
 from torqued.server.observation.layout import (
     ALIGN,
     HEADER,
@@ -64,7 +64,7 @@ def _lines(size: int) -> NDArray[np.uint8]:
 def _small_ring(controller: Controller) -> NDArray[np.uint8]:
     """A ring that nobody reads, with room for the ticks of a session."""
     numbers = len(controller.data.state) + len(controller.data.out)
-    least = MOST_OF_RING * padded(TICK_HEAD.itemsize + 8 * numbers)
+    least = MAX_OF_RING * padded(TICK_HEAD.itemsize + 8 * numbers)
     part = MARKS * ALIGN
     capacity = -(-least // part) * part
     ring = _lines(HEADER_BYTES + capacity)

@@ -23,14 +23,14 @@ from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
 from torqued.server.loop.zeromq_calls import has_more, receive
 
 #: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
-MOST_FRAMES = 64
+MAX_FRAMES = 64
 #: The same for parts of messages. A frame has two with its sender's routing id; ZeroMQ takes
 #: messages of millions.
-MOST_PARTS = 2 * MOST_FRAMES
+MAX_PARTS = 2 * MAX_FRAMES
 #: s between two states; what is longer, or runs backwards, counts as one tick.
-LONGEST_STEP = 0.1
+MAX_STEP = 0.1
 #: Bytes of a routing id at the most.
-LONGEST_ROUTE = 256
+MAX_ROUTE = 256
 #: By how much the sender's clock may be slower than ours.
 DRIFT = 5e-4
 #: s by which a clock may differ from ours and still be taken for the same one.
@@ -48,7 +48,7 @@ def next_message(session, more):
     if not pass_over_rest(session, more):
         return NONE, 0
     session.parts -= 2
-    route_size = receive(session.socket, session.route, LONGEST_ROUTE)
+    route_size = receive(session.socket, session.route, MAX_ROUTE)
     if route_size < 0:
         return NONE, 0
     kind = FRAME
@@ -92,7 +92,7 @@ def newest_state(session, control, data, loop):
         elif found == WHOLE:
             status = take_state(session, control, data, loop)
         return status | session.refusal
-    session.parts = MOST_PARTS
+    session.parts = MAX_PARTS
     while session.parts > 0:
         kind, size = next_message(session, loop.more)
         if kind == NONE:
@@ -135,7 +135,7 @@ def take_state(session, control, data, loop):
     if session.sequence >= 0:
         # Laws with memory go by the robot's time: a late or lost tick costs them nothing.
         passed = at - session.at
-        control.elapsed += passed if 0.0 < passed < LONGEST_STEP else loop.period * 1e-9
+        control.elapsed += passed if 0.0 < passed < MAX_STEP else loop.period * 1e-9
     n = len(q) - len(data.command)
     for k in range(n):
         data.state[k] = q[k]

@@ -72,10 +72,10 @@ from torqued.server.loop.zeromq_calls import send_to
 #: Where the values of an output frame begin.
 OUTPUT_VALUES = PAYLOAD + OUTPUT_HEAD.size
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
-MOST_CREDIT, MOST_DEBT = 20, 100
+MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;
 #: it may try twice. And the iterations that it always has.
-SOLVER_SHARE, LEAST_ITERATIONS = 0.4, 20
+SOLVER_SHARE, MIN_ITERATIONS = 0.4, 20
 
 
 @kernel
@@ -185,13 +185,13 @@ def fallback(work, session, sizes, data, has_state, time, dt):
 @kernel
 def compute(handle, loop, session, control):
     """Evaluate the law, on the session's time. Returns status bits."""
-    session.credit = min(session.credit + session.share, MOST_CREDIT * session.share)
+    session.credit = min(session.credit + session.share, MAX_CREDIT * session.share)
     if session.credit < 0:
         session.overruns += 1
         return OVERRUN
     if control.most_iterations > 0:
         left = loop.period - (now(loop.clock) - loop.time)  # of a tick that woke up late, too
-        allowed = max(LEAST_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
+        allowed = max(MIN_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
         control.iterations = min(control.most_iterations, allowed)
     begin = now(loop.clock)
     status = evaluate(handle, control)
@@ -200,7 +200,7 @@ def compute(handle, loop, session, control):
         spent = min(spent, processor_time(loop.clock) - loop.processor)
     # A virtual processor that is taken away for long counts as one period: no single tick demotes.
     spent = min(spent, loop.period)
-    session.credit = max(session.credit - spent, -MOST_DEBT * session.share)
+    session.credit = max(session.credit - spent, -MAX_DEBT * session.share)
     return status
 
 

@@ -26,7 +26,7 @@ from torqued.server.transport.endpoints import Endpoints
 
 VERSION = 1
 #: Closed sessions that are kept: records of theirs may still be in the ring.
-MOST_CLOSED = 64
+MAX_CLOSED = 64
 
 
 class Directory:
@@ -97,7 +97,7 @@ class Directory:
             if number in self._sessions:
                 self._sessions[number]["closed"] = time.time()
         old = [key for key, value in self._sessions.items() if value["closed"] is not None]
-        for number in old[: max(0, len(old) - MOST_CLOSED)]:
+        for number in old[: max(0, len(old) - MAX_CLOSED)]:
             del self._sessions[number]
         self._write()
 

@@ -18,7 +18,7 @@ log = logging.getLogger("torqued")
 #: Files that the minutes to be kept are divided into: that part more than asked for is kept.
 PARTS = 10
 #: s that it has to finish its file when the daemon ends, and before it is started anew.
-LONGEST_END, AGAIN = 2.0, 5.0
+MAX_END, AGAIN = 2.0, 5.0
 #: Exit code of a recorder that has told the daemon why it cannot go on.
 GAVE_UP = 2
 
@@ -36,7 +36,7 @@ class FlightRecorder:
         seconds = 60.0 * minutes
         self.out = out
         self._command = [
-            *(sys.executable, "-P", "-m", "torqued.server.cli.main", "record"),
+            *(sys.executable, "-P", "-m", "torqued.tools.cli.main", "record"),
             *("--robot", name, "--folder", str(folder), "--out", str(out)),
             *("--rotate", f"{seconds / PARTS:g}s", "--keep", f"{seconds:g}s"),
         ]
@@ -82,7 +82,7 @@ class FlightRecorder:
             self._lifeline = None
         if self._process is not None:
             try:
-                self._process.wait(LONGEST_END)
+                self._process.wait(MAX_END)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()

@@ -22,7 +22,7 @@ FIELDS: dict[str, Any] = {
     "alarm": "",
 }
 STATES = ("recording", "stopped", "ended")
-LONGEST_TEXT = 4096
+MAX_TEXT = 4096
 LARGEST = 2**62
 #: Recorders that are remembered; and s of silence after which one without an alarm is forgotten.
 MOST, SILENCE = 16, 5.0
@@ -77,6 +77,6 @@ def checked(name: str, value: Any) -> Any:
         raise InputError(f"report: {name} is {value!r:.80}, expected {kind.__name__}", "report")
     if kind is not str and not 0 <= value < LARGEST:
         raise InputError(f"report: {name} is {value!r:.80}, expected 0 and more", "report")
-    if kind is str and len(value) > LONGEST_TEXT:
+    if kind is str and len(value) > MAX_TEXT:
         raise InputError(f"report: {name} has {len(value)} characters", "report", len(value))
     return value

@@ -173,7 +173,7 @@ def in_memory(
 
 SHARED = SharedFiles()
 #: Batches that are kept: each lane of the worker has a robot of its own.
-MOST_BATCHES = 16
+MAX_BATCHES = 16
 _kept: list[Batch] = []
 
 
@@ -183,7 +183,7 @@ def batch_of(robot: Robot) -> Batch:
         if batch.robot is robot:
             return batch
     _kept.append(robot.batch())
-    del _kept[:-MOST_BATCHES]
+    del _kept[:-MAX_BATCHES]
     return batch_of(robot)
 
 

@@ -18,7 +18,7 @@ from torqued.common import errors
 from torqued.kernels.compilation.jit import MissingKernelError, without_compiling
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import READ, Caller, check
-from torqued.server.requests.limits import LONGEST_INLINE, check_counts, fits_into_a_reply
+from torqued.server.requests.limits import MAX_INLINE, check_counts, fits_into_a_reply
 from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Operation, checked_name
 from torqued.server.requests.operations import OPERATIONS, names_on
 from torqued.server.requests.outbox import Outbox
@@ -99,7 +99,7 @@ class Dispatcher:
                 "bad_message",
                 "message of too many frames, expected its body, or an empty frame and its body",
             )
-        return codec.decode(arrival.data, codec.MOST_MEMBERS)
+        return codec.decode(arrival.data, codec.MAX_MEMBERS)
 
     def _result(self, message: Mapping[str, Any], arrival: Arrival) -> Result | Deferred:
         caller = arrival.caller
@@ -145,7 +145,7 @@ class Dispatcher:
             return operation.carried_out_by == KERNEL
         work = operation.work(self.daemon.robot, fields)
         fits_into_a_reply(work.reply)
-        return work.seconds <= LONGEST_INLINE
+        return work.seconds <= MAX_INLINE
 
     def _submit(
         self, operation: Operation, fields: Mapping[str, Any], pending: PendingReply

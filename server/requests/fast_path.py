@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import zmq
 
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
@@ -23,11 +23,11 @@ from torqued.server.requests.fast_path_loop import (
     TEMPLATE,
     InboxSizes,
 )
-from torqued.server.requests.templates import LARGEST_REPLY, MOST_TEMPLATES, Templates
+from torqued.server.requests.templates import MAX_REPLY, MAX_TEMPLATES, Templates
 from torqued.server.transport.event_loop import Source
 from torqued.server.transport.framing import Message, complete, receive
 
-__all__ = ["LARGEST_REPLY", "MOST_TEMPLATES", "FastPath"]
+__all__ = ["MAX_REPLY", "MAX_TEMPLATES", "FastPath"]
 
 Socket = zmq.Socket[bytes]
 
@@ -42,7 +42,7 @@ class FastPath(Templates):
         self._sockets = sockets  # that requests come in by
         self._sources: list[Source] = []
         self._taken: Message | None = None  # received, and left to Python
-        self._data = np.empty(LARGEST_MESSAGE, np.uint8)  # takes memory only where it is used
+        self._data = np.empty(MAX_MESSAGE, np.uint8)  # takes memory only where it is used
         self._clock = np.zeros(2, np.int64)
         self._rate = rate
         self._inbox = np.zeros(1, INBOX).view(np.recarray)

@@ -28,7 +28,7 @@ from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.access.rate_limits import BUCKETS, client_number, take_token
 from torqued.server.loop.zeromq_calls import receive
-from torqued.server.transport.framing import MOST_AT_ONCE
+from torqued.server.transport.framing import MAX_AT_ONCE
 
 _zmq_poll: Any = types.ExternalFunction(
     "zmq_poll", types.int32(types.voidptr, types.int32, types.int64)
@@ -43,10 +43,10 @@ RCVMORE = 13
 DONTWAIT, SNDMORE = 1, 2
 
 PREFIX = 14  # bytes before the id
-LONGEST_NUMBER = 9  # bytes of an id
+MAX_NUMBER = 9  # bytes of an id
 REST = 32  # where the rest of a reply begins in its buffer; what goes before ends there
-MOST_IN_A_ROW = 1000  # requests, before Python may look after other things
-LONGEST_ROUTE = 256  # bytes; ZeroMQ's identities have at most 255
+MAX_IN_A_ROW = 1000  # requests, before Python may look after other things
+MAX_ROUTE = 256  # bytes; ZeroMQ's identities have at most 255
 
 #: How a wait ended.
 NOTHING, MESSAGE = 0, 1
@@ -124,7 +124,7 @@ class InboxArrays(NamedTuple):
     """Where messages come in."""
 
     items: Records = array(POLL_ITEM, "items")  # sockets for requests, then all else waited for
-    route: NDArray[np.uint8] = array(np.uint8, LONGEST_ROUTE)  # a message's first part
+    route: NDArray[np.uint8] = array(np.uint8, MAX_ROUTE)  # a message's first part
     data: NDArray[np.uint8] = array(np.uint8, "data")  # its second part
     more: Indices = array(int, 2)  # whether there are more parts, and the bytes of that answer
 
@@ -268,7 +268,7 @@ def known_reply(work, inbox, templates):
     arrays = open_inbox(inbox.arrays)
     message = arrays.data[: max(0, inbox.data_size)]
     nowhere = np.uint64(0)
-    if len(message) < PREFIX + LONGEST_NUMBER:
+    if len(message) < PREFIX + MAX_NUMBER:
         return nowhere, 0
     width = number_size(message[PREFIX])
     if width == 0:
@@ -325,7 +325,7 @@ def take_message(inbox, arrays):
     """
     dropped = 0
     while goes_on(inbox, arrays):
-        if dropped == MOST_AT_ONCE:
+        if dropped == MAX_AT_ONCE:
             return False
         receive(inbox.socket, arrays.data.ctypes.data, 0)
         dropped += 1
@@ -348,7 +348,7 @@ def answer_known_requests(handle, inboxes, templates):
     inbox = inboxes[0]
     arrays = open_inbox(inbox.arrays)
     items = arrays.items
-    for _ in range(MOST_IN_A_ROW):
+    for _ in range(MAX_IN_A_ROW):
         ready = _zmq_poll(pointer(items.ctypes.data), len(items), inbox.timeout)
         if ready <= 0:
             return NOTHING

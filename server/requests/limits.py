@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.common import errors
 
 
@@ -40,7 +40,7 @@ LIMITS: dict[str, Limit] = {
 }
 
 #: s of work, by estimate, that the main thread takes on; longer work goes to the worker process.
-LONGEST_INLINE = 0.01
+MAX_INLINE = 0.01
 
 
 class Work(NamedTuple):
@@ -89,10 +89,10 @@ def _points(contact: Mapping[Any, Any]) -> int:
 
 def fits_into_a_reply(size: int, advice: str = "ask for less at a time") -> None:
     """Refuse results of so many bytes that they could not be sent."""
-    if size > LARGEST_MESSAGE:
+    if size > MAX_MESSAGE:
         raise errors.error(
             "too_large",
-            f"reply of {size} bytes, at most {LARGEST_MESSAGE} are allowed: {advice}",
+            f"reply of {size} bytes, at most {MAX_MESSAGE} are allowed: {advice}",
             value=size,
-            expected=f"at most {LARGEST_MESSAGE} bytes",
+            expected=f"at most {MAX_MESSAGE} bytes",
         )

@@ -14,13 +14,13 @@ from collections import deque
 import zmq
 
 #: Replies kept here for one connection; nearly all of them are `busy`.
-MOST_KEPT = 20_000
+MAX_KEPT = 20_000
 #: Bytes kept here for all connections.
-MOST_BYTES_KEPT = 64 * 1024 * 1024
+MAX_BYTES_KEPT = 64 * 1024 * 1024
 #: Replies of so many bytes are followed until they have left.
 LARGE = 64 * 1024
 #: Bytes of large replies that may be under way to one connection.
-MOST_BYTES_UNDER_WAY = 64 * 1024 * 1024
+MAX_BYTES_UNDER_WAY = 64 * 1024 * 1024
 
 Reply = bytes | zmq.Frame
 
@@ -51,7 +51,7 @@ class Outbox:
             self._under_way[connection] = left
         else:
             del self._under_way[connection]
-        return sum(size for _, size in left) > MOST_BYTES_UNDER_WAY
+        return sum(size for _, size in left) > MAX_BYTES_UNDER_WAY
 
     def send(self, route: list[bytes], reply: Reply) -> None:
         """Send a reply, now or as soon as its client takes those before it."""
@@ -65,7 +65,7 @@ class Outbox:
     def _keep(
         self, kept: deque[tuple[list[bytes], Reply]], route: list[bytes], reply: Reply
     ) -> None:
-        if len(kept) >= MOST_KEPT or self._bytes_kept + len(reply) > MOST_BYTES_KEPT:
+        if len(kept) >= MAX_KEPT or self._bytes_kept + len(reply) > MAX_BYTES_KEPT:
             self.unsent += 1
             return
         kept.append((route, reply))

@@ -20,9 +20,9 @@ from torqued.client import futex
 from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     COUNT_MASK,
-    LARGEST_REPLY,
-    LARGEST_REQUEST,
     LOCK_BYTES,
+    MAX_REPLY,
+    MAX_REQUEST,
     OUTPUTS,
     SIZE,
     STATES,
@@ -34,7 +34,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, number
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
-from torqued.server.loop.link_options import LONGEST_SPIN, checked_spin
+from torqued.server.loop.link_options import MAX_SPIN, checked_spin
 from torqued.server.requests.fast_path_loop import INBOX, INBOX_LAYOUT, MESSAGE, InboxSizes
 from torqued.server.requests.page_requests_loop import PAGE
 from torqued.server.requests.templates import Templates
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
 
 #: Clients that may have one at a time.
-MOST_PAGES = 8
+MAX_PAGES = 8
 #: Random bytes of a page's secret.
 SECRET_BYTES = 12
 #: s between two tries to wake a thread that is to come back.
@@ -72,7 +72,7 @@ class PageClient:
         self._ask = ask  # hands a request over to the requests' thread
         self._rate = RequestRate(rate)
         self._clock = np.zeros(2, np.int64)
-        self._memory = INBOX_LAYOUT.allocate(InboxSizes(items=0, data=LARGEST_REQUEST))
+        self._memory = INBOX_LAYOUT.allocate(InboxSizes(items=0, data=MAX_REQUEST))
         self._inbox = np.zeros(1, INBOX).view(np.recarray)
         inbox = self._inbox[0]
         inbox.arrays, inbox.clock = self._memory.address, self._clock.ctypes.data
@@ -139,7 +139,7 @@ class PageClient:
             self.unsent += 1
             return
         data = reply.bytes if isinstance(reply, zmq.Frame) else reply
-        if len(data) > LARGEST_REPLY:
+        if len(data) > MAX_REPLY:
             data = b""  # the client asks over its socket
         record, layout, view = self._record[0], self.page.layout, self._bytes
         count = (int(record.sent) + 1) & COUNT_MASK
@@ -188,12 +188,12 @@ class PageRequests:
             raise InputError("attach: shared memory is for clients of the daemon's local socket")
         spin = self._spin
         if "spin" in fields:
-            spin = checked_spin(number("spin", fields["spin"]), LONGEST_SPIN)
+            spin = checked_spin(number("spin", fields["spin"]), MAX_SPIN)
         caller.transport.listeners.require_room()
         self._make_room()
         secret = f"torqued-{secrets.token_hex(SECRET_BYTES)}"
         key = secret.encode()
-        layout = PageLayout.of(SIZE + LARGEST_REQUEST, SIZE + LARGEST_REPLY)
+        layout = PageLayout.of(SIZE + MAX_REQUEST, SIZE + MAX_REPLY)
         page = self._pages.make(layout, key, lambda: self._end(key), lambda: self._hand_over(key))
 
         def ask(client: PageClient, data: bytes) -> None:
@@ -211,14 +211,14 @@ class PageRequests:
 
     def _make_room(self) -> None:
         """Refused where all places are taken; a page that nobody has fetched makes way."""
-        if len(self._clients) < MOST_PAGES:
+        if len(self._clients) < MAX_PAGES:
             return
         for key, client in self._clients.items():
             if not client.was_handed_over:
                 self._end(key)
                 return
         raise errors.error(
-            "busy", f"{MOST_PAGES} clients have shared memory for requests; use the socket"
+            "busy", f"{MAX_PAGES} clients have shared memory for requests; use the socket"
         )
 
     def _hand_over(self, key: bytes) -> None:

@@ -13,8 +13,8 @@ from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     COUNT_MASK,
     DAEMON_SLEEPS,
-    LARGEST_REQUEST,
     LOCK_BYTES,
+    MAX_REQUEST,
     OUTPUTS,
     SIZE,
     SLOTS,
@@ -79,7 +79,7 @@ def take_request(page, data):
     if load_long(slot) != whole:
         return -1
     size = load_long(slot + np.uint64(LOCK_BYTES))
-    if size > np.uint64(LARGEST_REQUEST):
+    if size > np.uint64(MAX_REQUEST):
         return -1
     begin = slot + np.uint64(LOCK_BYTES + SIZE)
     words = (np.int64(size) + 7) // 8  # slots are whole words, and so is what it is copied into

@@ -21,7 +21,7 @@ from torqued.server.requests.outcomes import OK
 log = logging.getLogger("torqued")
 
 #: Longest id that a request may have where it is a text.
-LONGEST_ID = 64
+MAX_ID = 64
 
 Identity = int | str | None
 Result = Mapping[str, Any]
@@ -32,15 +32,15 @@ def checked_identity(message: Mapping[str, Any]) -> Identity:
     identity = message.get("id")
     if identity is None or type(identity) is int:
         return identity
-    if isinstance(identity, str) and len(identity) <= LONGEST_ID:
+    if isinstance(identity, str) and len(identity) <= MAX_ID:
         return identity
     what = f"text of {len(identity)} characters" if isinstance(identity, str) else type(identity)
     raise errors.error(
         "bad_message",
         f"id is {what if isinstance(what, str) else what.__name__}, expected a whole number or "
-        f"a text of at most {LONGEST_ID} characters",
+        f"a text of at most {MAX_ID} characters",
         field="id",
-        expected=f"a whole number or at most {LONGEST_ID} characters",
+        expected=f"a whole number or at most {MAX_ID} characters",
     )
 
 

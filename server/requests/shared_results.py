@@ -34,9 +34,9 @@ LIFETIME = 30.0
 #: Bytes of one batch's results.
 LARGEST = 1024 * 1024 * 1024
 #: Bytes of files together that no client has opened yet: what is beyond that goes through sockets.
-MOST_WAITING = LARGEST
+MAX_WAITING = LARGEST
 #: Files that are kept, and their bytes together: for clients that may ask again.
-MOST_KEPT, MOST_BYTES = 32, 512 * 1024 * 1024
+MAX_KEPT, MAX_BYTES = 32, 512 * 1024 * 1024
 #: A line of the cache, at which each array begins.
 LINE = 64
 
@@ -84,7 +84,7 @@ class SharedFile:
         self.name = f"{PREFIX}{secrets.token_hex(16)}"
         self.size = size
         self._path = Path(FOLDER, self.name)
-        if clear_away() + size > MOST_WAITING:
+        if clear_away() + size > MAX_WAITING:
             raise OSError(errno.ENOSPC, "clients have not fetched their results")
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = os.open(self._path, flags, 0o600)
@@ -152,7 +152,7 @@ class SharedFiles:
         """A file that somebody has; as the last used."""
         with self._lock:
             self._kept = [*(other for other in self._kept if other is not file), file]
-            while len(self._kept) > MOST_KEPT or sum(x.size for x in self._kept) > MOST_BYTES:
+            while len(self._kept) > MAX_KEPT or sum(x.size for x in self._kept) > MAX_BYTES:
                 self._kept.pop(0)
 
     def drop(self, file: SharedFile) -> None:

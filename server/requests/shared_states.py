@@ -34,11 +34,11 @@ from torqued.server.requests.shared_results import LARGEST
 
 #: s that a client may take to write its numbers after it has sent the request, and between looks;
 #: it has them there soon, or looks may be further apart.
-LONGEST_WRITE, LOOK, SOON = 1.0, 2e-5, 1e-3
+MAX_WRITE, LOOK, SOON = 1.0, 2e-5, 1e-3
 #: Pipes of a client that the worker may write to and read from, as `states` tells of them.
 PIPES = ("reply", "request")
 #: Files that are kept open, and bytes of each.
-MOST_KEPT, MOST_BYTES = 32, 64 * 1024 * 1024
+MAX_KEPT, MAX_BYTES = 32, 64 * 1024 * 1024
 
 
 class StatesMemory:
@@ -125,14 +125,14 @@ class StatesMemory:
         if memory is None or len(memory) < size:
             flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
             memory = mmap.mmap(self._file, size, flags=flags, prot=mmap.PROT_READ)
-            self._memory = memory if size <= MOST_BYTES else None
+            self._memory = memory if size <= MAX_BYTES else None
         return memory
 
     def arrays(self, places: Mapping[str, Mapping[str, Any]]) -> dict[str, Array]:
         memory = self.mapped()
         return {name: _array(name, place, memory) for name, place in places.items()}
 
-    def await_numbers(self, mark: Any, identity: Any, longest: float = LONGEST_WRITE) -> None:
+    def await_numbers(self, mark: Any, identity: Any, longest: float = MAX_WRITE) -> None:
         """Until the client has written all that belongs to the request of that id, as it has while
         the request was on its way, and says so by the number at `mark`. Refused when it has left,
         or after `longest` seconds."""
@@ -190,7 +190,7 @@ class StatesMemories:
         """One that will be asked for, as the last that was."""
         with self._lock:
             others = [file for file in self._kept if file is not memory]
-            self._kept = [*others, memory][-MOST_KEPT:]
+            self._kept = [*others, memory][-MAX_KEPT:]
 
 
 MEMORIES = StatesMemories()

@@ -19,7 +19,7 @@ from torqued.client.codec import PROTOCOL_VERSION
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import texts
 from torqued.server.requests.fast_path_loop import (
-    LONGEST_NUMBER,
+    MAX_NUMBER,
     PREFIX,
     REST,
     TEMPLATE,
@@ -28,11 +28,11 @@ from torqued.server.requests.fast_path_loop import (
 )
 
 #: Requests that are remembered; the oldest is forgotten for a new one.
-MOST_TEMPLATES = 32
+MAX_TEMPLATES = 32
 #: Larger replies take so long to compute that nothing is gained.
-LARGEST_REPLY = 256 * 1024
+MAX_REPLY = 256 * 1024
 #: Larger requests are no controller's; so templates take a few megabytes at most.
-LARGEST_REQUEST = 64 * 1024
+MAX_REQUEST = 64 * 1024
 
 #: Between a request's first byte and its id.
 BEFORE_ID = codec.encode({"protocol": PROTOCOL_VERSION, "id": 0})[1:-1]
@@ -48,20 +48,20 @@ class Templates:
         """Begin anew, with another robot."""
         self.robot = robot
         #: As compiled code takes them.
-        self.records = np.zeros(MOST_TEMPLATES, TEMPLATE).view(np.recarray)
-        self._kept: list[Any] = [None] * MOST_TEMPLATES  # what the templates point to
+        self.records = np.zeros(MAX_TEMPLATES, TEMPLATE).view(np.recarray)
+        self._kept: list[Any] = [None] * MAX_TEMPLATES  # what the templates point to
         self._next = 0
 
     def learn(self, data: bytes, message: Mapping[str, Any], reply: bytes) -> None:
         """Remember a request that was answered, if it is one that comes again and again."""
         if (
             message["op"] == "dynamics"
-            and len(data) <= LARGEST_REQUEST
-            and len(reply) <= LARGEST_REPLY
+            and len(data) <= MAX_REQUEST
+            and len(reply) <= MAX_REPLY
             and self._can_learn(data, message)
         ):
             self._kept[self._next] = self._learn(self.records[self._next], data, message)
-            self._next = (self._next + 1) % MOST_TEMPLATES
+            self._next = (self._next + 1) % MAX_TEMPLATES
 
     def _can_learn(self, data: bytes, message: Mapping[str, Any]) -> bool:
         """Whether the request has the form that the loop looks for."""
@@ -71,7 +71,7 @@ class Templates:
             and not self.robot.model.mimics.present
             and message.get("coordinates", "native") == "native"
             and all(is_vector(message[name]) for name in ("q", "v") if name in message)
-            and len(data) >= PREFIX + LONGEST_NUMBER
+            and len(data) >= PREFIX + MAX_NUMBER
             and codec.encode(message) == data
         )
 

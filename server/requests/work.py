@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels import Robot
-from torqued.kernels.robot.frames import HIGHEST_ORDER
+from torqued.kernels.robot.frames import MAX_ORDER
 from torqued.server.requests.constraints import constraint_rows
 from torqued.server.requests.limits import Work, at_most, contact_points
 
@@ -44,7 +44,7 @@ def dynamics(robot: Robot, fields: Fields) -> Work:
 def kinematics(robot: Robot, fields: Fields) -> Work:
     """By its frames, and by the Jacobians and rates of each."""
     order = fields.get("order")
-    matrices = order if isinstance(order, int) and 0 <= order <= HIGHEST_ORDER else 1
+    matrices = order if isinstance(order, int) and 0 <= order <= MAX_ORDER else 1
     numbers = length(fields, "frames") * (16 + 6 * matrices * (1 + robot.nv))
     return Work(NUMBER * numbers, 1e-4 + 2e-8 * numbers)
 

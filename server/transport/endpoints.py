@@ -22,7 +22,7 @@ from torqued.common.errors import TorquedError
 __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 
 #: Longest path of a local socket, bytes; the operating system's limit.
-LONGEST_PATH = 107
+MAX_PATH = 107
 #: How the lock file is opened.
 LOCK_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 #: Ending of a socket file that takes no connections for the time being.
@@ -111,9 +111,9 @@ class Endpoints:
                 f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
             )
         longest = str(self._session_file("f" * 8)) + PAUSED
-        if len(os.fsencode(longest)) > LONGEST_PATH:
+        if len(os.fsencode(longest)) > MAX_PATH:
             raise EndpointError(
-                f"path {longest} has {len(os.fsencode(longest))} bytes, at most {LONGEST_PATH} "
+                f"path {longest} has {len(os.fsencode(longest))} bytes, at most {MAX_PATH} "
                 "are possible for a socket: choose a shorter folder"
             )
 

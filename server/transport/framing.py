@@ -15,7 +15,7 @@ import zmq
 Socket = zmq.Socket[bytes]
 
 #: Frames of one message that are dropped before others have their turn.
-MOST_AT_ONCE = 5000
+MAX_AT_ONCE = 5000
 
 
 class Message(NamedTuple):
@@ -40,7 +40,7 @@ def receive(socket: Socket) -> Message | None:
 
 def drop_rest(socket: Socket) -> bool:
     """Drop what is left of the message before; whether all of that is gone."""
-    for _ in range(MOST_AT_ONCE):
+    for _ in range(MAX_AT_ONCE):
         if not socket.rcvmore:
             return True
         socket.recv(copy=False)

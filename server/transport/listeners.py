@@ -45,17 +45,17 @@ MOST = 1 << 20
 #: Fewer descriptors are too few for 16 sessions, the worker and some clients.
 FEWEST = 256
 #: With TCP, where strangers connect faster than a thread can look.
-FEWEST_WITH_TCP = 1024
+MIN_WITH_TCP = 1024
 #: At most so many descriptors in use before TCP, and then local sockets, pause: however high the
 #: limit is, more connections would only use up memory.
-MOST_TCP, MOST_LOCAL = 2048, 4096
+MAX_TCP, MAX_LOCAL = 2048, 4096
 #: Connections that may wait to be accepted: they are accepted even when listening is paused.
 BACKLOG = 32
 #: Seconds between two looks while connections keep coming, and while something is paused.
 LOOK, LOOK_AGAIN = 0.001, 0.05
 #: Of the mark at which something is paused: below it, it listens again, after so many seconds at
 #: the earliest. Each time that it does, a flood gets as far as until the next look.
-RELIEF, SHORTEST_PAUSE = 0.875, 1.0
+RELIEF, MIN_PAUSE = 0.875, 1.0
 
 # <linux/filter.h>: a program of one instruction, "return 0", which keeps no byte of any packet.
 SO_ATTACH_FILTER, SO_DETACH_FILTER = 26, 27
@@ -67,7 +67,7 @@ def raise_limit(with_tcp: bool) -> int:
     """Raise the limit of open files as far as it goes; the new one. Refused where it is too low."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = MOST if hard == resource.RLIM_INFINITY else min(hard, MOST)
-    needed = FEWEST_WITH_TCP if with_tcp else FEWEST
+    needed = MIN_WITH_TCP if with_tcp else FEWEST
     if most < needed:
         raise EndpointError(
             f"open files are limited to {most}, at least {needed} are needed"
@@ -161,8 +161,8 @@ class Listeners:
         limit = raise_limit(with_tcp)
         #: Descriptors in use from which on a kind of listener is paused.
         self.marks: dict[type[Listener], int] = {
-            TcpListener: min(MOST_TCP, limit // 4),
-            LocalListener: min(MOST_LOCAL, limit // 2),
+            TcpListener: min(MAX_TCP, limit // 4),
+            LocalListener: min(MAX_LOCAL, limit // 2),
         }
         self._listeners: dict[zmq.Socket[bytes], Listener] = {}
         #: Kinds that take no connections, and since when, s.
@@ -279,7 +279,7 @@ class Listeners:
                 log.warning("%d descriptors are in use: %s connections again", in_use, NAMES[kind])
 
     def _may_resume(self, kind: type[Listener], in_use: int) -> bool:
-        rested = time.monotonic() - self.paused[kind] > SHORTEST_PAUSE
+        rested = time.monotonic() - self.paused[kind] > MIN_PAUSE
         return rested and in_use < RELIEF * self.marks[kind]
 
     def _switch(self, kind: type[Listener], paused: bool) -> None:

@@ -27,9 +27,9 @@ from torqued.server.transport.event_loop import EventLoop
 
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 #: Connections that may be there at a time without having said what they want; the oldest goes.
-MOST_CONNECTIONS = 16
+MAX_CONNECTIONS = 16
 #: Bytes of a secret at the most.
-LONGEST_SECRET = 256
+MAX_SECRET = 256
 
 
 class Page:
@@ -97,7 +97,7 @@ class MemoryPages:
         try:
             self._listening.bind(self.endpoint.removeprefix("ipc://"))
             files.protect(self.endpoint)
-            self._listening.listen(MOST_CONNECTIONS)
+            self._listening.listen(MAX_CONNECTIONS)
         except OSError as error:
             self._listening.close()
             raise EndpointError(f"cannot bind {self.endpoint}: {error.strerror}") from None
@@ -130,7 +130,7 @@ class MemoryPages:
         if self._is_crowded():
             connection.close()
             return
-        if len(self._connections) >= MOST_CONNECTIONS:
+        if len(self._connections) >= MAX_CONNECTIONS:
             self._drop(next(iter(self._connections)))
         connection.setblocking(False)
         descriptor = connection.fileno()
@@ -141,7 +141,7 @@ class MemoryPages:
         """Hand over the page that was asked for; nothing where there is none."""
         connection = self._connections[descriptor]
         try:
-            secret = connection.recv(LONGEST_SECRET)
+            secret = connection.recv(MAX_SECRET)
             page = self._pages.get(secret)
             if page is not None:
                 socket.send_fds(connection, [b"\0"], [page.descriptor])

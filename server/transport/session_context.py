@@ -24,7 +24,7 @@ from torqued.server.transport.endpoints import EndpointError
 #: Name of the I/O thread, as `top -H` shows it; 15 bytes at most.
 THREAD_NAME = "sessions-io"
 #: Seconds for libzmq to start its thread.
-LONGEST_START = 10.0
+MAX_START = 10.0
 
 _numbers = itertools.count(1)
 
@@ -48,13 +48,13 @@ class SessionContext:
 
 def wait_for_thread(name: str) -> int:
     """The id of this process's thread of that name; threads name themselves once they run."""
-    deadline = time.monotonic() + LONGEST_START
+    deadline = time.monotonic() + MAX_START
     while time.monotonic() < deadline:
         for thread, found in thread_names():
             if found == name:
                 return thread
         time.sleep(0.001)
-    raise EndpointError(f"libzmq did not start a thread {name!r} within {LONGEST_START:g} s")
+    raise EndpointError(f"libzmq did not start a thread {name!r} within {MAX_START:g} s")
 
 
 def thread_names() -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import zmq
 
 from torqued.client import errors
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.client.endpoints import control_endpoint, telemetry_endpoint
 from torqued.server.access.rate_limits import MANY
 from torqued.server.access.rights import ADMINISTRATE, Caller
@@ -40,14 +40,14 @@ TELEMETRY_QUEUE = 8
 #: Name of a socket → its type, the largest frame that it takes (bytes, handshakes too), and its
 #: queues for each peer, in and out. What comes in on telemetry are subscriptions.
 KINDS = {
-    "request": (zmq.ROUTER, LARGEST_MESSAGE, RECEIVE_QUEUE, SEND_QUEUE),
+    "request": (zmq.ROUTER, MAX_MESSAGE, RECEIVE_QUEUE, SEND_QUEUE),
     "control": (zmq.ROUTER, 64 * 1024, RECEIVE_QUEUE, SEND_QUEUE),
     "telemetry": (zmq.PUB, 1024, TELEMETRY_QUEUE, TELEMETRY_QUEUE),
 }
 #: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
-MOST_TOPICS = 64
+MAX_TOPICS = 64
 #: ms in which a peer has to finish ZeroMQ's handshake.
-LONGEST_HANDSHAKE = 3000
+MAX_HANDSHAKE = 3000
 
 
 class Arrival(NamedTuple):
@@ -110,7 +110,7 @@ class Transport(ABC):
         others have to finish their handshake in time.
         """
         socket.zap_domain = KEYLESS.encode()
-        socket.handshake_ivl = LONGEST_HANDSHAKE
+        socket.handshake_ivl = MAX_HANDSHAKE
 
     def _bind(
         self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
@@ -150,7 +150,7 @@ class Transport(ABC):
             return
         self.telemetry.send(message)
         topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
-        if isinstance(topics, int) and topics > MOST_TOPICS:
+        if isinstance(topics, int) and topics > MAX_TOPICS:
             log.warning("telemetry: %d topics, one is enough: all subscribers dropped", topics)
             self.drop_subscribers()
 

@@ -19,7 +19,7 @@ import zmq
 from torqued.client import codec
 
 #: Bytes of a message that go through the socket. A few of them fit into its buffer.
-LARGEST_INLINE = 32 * 1024
+MAX_INLINE = 32 * 1024
 
 _head = struct.Struct("<I")
 
@@ -43,7 +43,7 @@ class Channel:
         """Raises OSError where nobody hears it."""
         packed = codec.encode(head)
         message = _head.pack(len(packed)) + packed
-        if len(message) + len(body) <= LARGEST_INLINE:
+        if len(message) + len(body) <= MAX_INLINE:
             self._socket.sendall(message + body)
             return
         file = os.memfd_create("torqued-worker", os.MFD_CLOEXEC)
@@ -58,7 +58,7 @@ class Channel:
     def receive(self) -> tuple[dict[str, Any], zmq.Frame] | None:
         """The next message's head and body; None where there is none, or will be none."""
         try:
-            data, files, *_ = socket.recv_fds(self._socket, LARGEST_INLINE, 1)
+            data, files, *_ = socket.recv_fds(self._socket, MAX_INLINE, 1)
         except BlockingIOError:
             return None
         except ConnectionError:

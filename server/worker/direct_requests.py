@@ -18,10 +18,10 @@ from torqued.server.requests.shared_states import StatesMemory
 from torqued.server.worker.channel import Channel
 
 #: Clients of one lane. Others are served through the daemon.
-MOST_CLIENTS = 4
+MAX_CLIENTS = 4
 #: Requests of a client in a row that cannot be computed. One that goes on has not read what came
 #: back, or it is its own replies that come in here.
-MOST_GIVEN_BACK = 8
+MAX_GIVEN_BACK = 8
 
 
 class Numbered(NamedTuple):
@@ -48,7 +48,7 @@ class Client:
     def makes_sense(self, is_computed: bool) -> bool:
         """Count how a request ended."""
         self._given_back = 0 if is_computed else self._given_back + 1
-        return self._given_back < MOST_GIVEN_BACK
+        return self._given_back < MAX_GIVEN_BACK
 
 
 class DirectRequests:

@@ -30,16 +30,16 @@ from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import success
 from torqued.server.requests.shared_states import MEMORIES, StatesMemory
 from torqued.server.worker.channel import Channel
-from torqued.server.worker.direct_requests import MOST_CLIENTS, Client, DirectRequests, Numbered
+from torqued.server.worker.direct_requests import MAX_CLIENTS, Client, DirectRequests, Numbered
 from torqued.server.worker.models import unpack
 
 #: Batches that a lane remembers, and bytes of their states and results together.
-MOST_KNOWN, MOST_BYTES = 16, 128 * 1024 * 1024
+MAX_KNOWN, MAX_BYTES = 16, 128 * 1024 * 1024
 #: Bytes of one batch's states, and of its results.
 LARGEST = 32 * 1024 * 1024
 #: s that a client may take to write its numbers after its request. Others may be waiting; who
 #: needs longer asks the daemon, when the numbers are there.
-LONGEST_WRITE = 0.005
+MAX_WRITE = 0.005
 #: Seconds between two reports of how many batches came.
 REPORT_PERIOD = 0.05
 
@@ -62,7 +62,7 @@ class KnownBatch:
         """Compute it once more; None where something is wrong, which is for the daemon to say."""
         try:
             if self._mark is not None:
-                self.states.await_numbers(self._mark, identity, LONGEST_WRITE)
+                self.states.await_numbers(self._mark, identity, MAX_WRITE)
             with np.errstate(all="ignore"):
                 if self._again is None:
                     self._compute(robot)
@@ -120,7 +120,7 @@ class DirectServing:
 
     def _remember(self, batch: Numbered) -> None:
         self._known[batch.number] = KnownBatch(batch)
-        while len(self._known) > MOST_KNOWN or self._bytes() > MOST_BYTES:
+        while len(self._known) > MAX_KNOWN or self._bytes() > MAX_BYTES:
             self._known.popitem(last=False)
 
     def _bytes(self) -> int:
@@ -180,7 +180,7 @@ class DirectLanes:
             lane = states.reader
             if lane is None:
                 lane = min(self._lanes, key=lambda lane: len(lane.requests))
-                if len(lane.requests) >= MOST_CLIENTS:
+                if len(lane.requests) >= MAX_CLIENTS:
                     return None
                 states.reader = lane
             number = next(self._numbers)

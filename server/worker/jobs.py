@@ -17,7 +17,7 @@ from torqued.common import errors
 from torqued.server.requests.replies import Identity
 
 #: Jobs that may wait, and how many of them for one client. Each holds a whole request.
-MOST_JOBS, MOST_OF_ONE = 16, 12
+MAX_JOBS, MAX_OF_ONE = 16, 12
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,11 @@ class Jobs:
 
     def put(self, job: Job) -> None:
         """Refused where the queue is full, or this client's part of it."""
-        if len(self._waiting) >= MOST_JOBS:
-            raise errors.error("busy", f"{MOST_JOBS} jobs are waiting for the worker; try later")
-        if sum(other.client == job.client for other in self._waiting) >= MOST_OF_ONE:
+        if len(self._waiting) >= MAX_JOBS:
+            raise errors.error("busy", f"{MAX_JOBS} jobs are waiting for the worker; try later")
+        if sum(other.client == job.client for other in self._waiting) >= MAX_OF_ONE:
             raise errors.error(
-                "busy", f"{MOST_OF_ONE} jobs of this client are waiting for the worker; try later"
+                "busy", f"{MAX_OF_ONE} jobs of this client are waiting for the worker; try later"
             )
         self._waiting.append(job)
 

@@ -40,7 +40,7 @@ LANES = 4
 DIRECT_LANES = 4
 #: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
 #: save, and the end of the daemon must not wait for it.
-LONGEST_END = 0.1
+MAX_END = 0.1
 
 ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
 
@@ -287,7 +287,7 @@ class Worker:
         if self._process is None:
             return 0
         try:
-            code = self._process.wait(LONGEST_END)
+            code = self._process.wait(MAX_END)
         except subprocess.TimeoutExpired:
             self._process.kill()
             code = self._process.wait()

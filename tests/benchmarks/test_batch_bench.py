@@ -6,7 +6,7 @@ import pytest
 
 from torqued.benchmarks import batch_peers
 from torqued.kernels import Robot
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 

@@ -6,7 +6,7 @@ import json
 import pytest
 from robots import robots_folder
 
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 pytestmark = [
     pytest.mark.slow,

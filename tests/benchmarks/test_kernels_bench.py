@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from torqued.benchmarks import report
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ def quick(tmp_path_factory):
     page.write_text(f"# Page\n\n{report.BEGIN}\n{report.END}\n")
     done = subprocess.run(
         [
-            *(sys.executable, "-W", "error", "-m", "torqued.server.cli.main", "bench", "kernels"),
+            *(sys.executable, "-W", "error", "-m", "torqued.tools.cli.main", "bench", "kernels"),
             *("--quick", "--robots", "chain5", "--json", "figures.json"),
             *("--plot", "plots", "--markdown", "page.md"),
         ],

@@ -12,8 +12,8 @@ import pytest
 from torqued.benchmarks.loop import CONDITIONS
 from torqued.benchmarks.memory_rtt import ROWS
 from torqued.benchmarks.ring_readers import COMMANDS
-from torqued.server.cli.main import main
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.records import MAX_SESSIONS
+from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 
@@ -46,7 +46,7 @@ def short(tmp_path_factory):
             place = tmp_path_factory.mktemp(name)
             done = subprocess.run(
                 [
-                    *(sys.executable, "-W", "error", "-m", "torqued.server.cli.main"),
+                    *(sys.executable, "-W", "error", "-m", "torqued.tools.cli.main"),
                     *("bench", name, *OPTIONS[name], "--json", "figures.json"),
                 ],
                 capture_output=True,
@@ -113,7 +113,7 @@ def test_loop_has_the_ring_with_all_readers_that_are_installed(short):
 def test_record_tells_losses_by_the_numbers_of_ticks(short):
     figure = short("record").json["record"]
     assert figure["lost"] == figure["gaps"]  # none, where the machine gives the recorder time
-    assert figure["recorded"] >= MOST_SESSIONS * figure["ticks"] - figure["lost"] > 0
+    assert figure["recorded"] >= MAX_SESSIONS * figure["ticks"] - figure["lost"] > 0
     assert figure["sent"] > 0 and figure["megabytes"] > 0.0
     # Processor time comes in hundredths of a second, of which a busy machine may give none.
     assert figure["share"] >= 0.0

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 

@@ -152,7 +152,7 @@ def test_refusal_of_a_byte_that_msgpack_does_not_use_says_so():
 
 def test_too_long_a_message_is_refused_unread():
     with pytest.raises(errors.MessageError) as caught:
-        codec.decode(bytes(codec.LARGEST_MESSAGE + 1))
+        codec.decode(bytes(codec.MAX_MESSAGE + 1))
     assert caught.value.code == "too_large"
 
 
@@ -164,10 +164,10 @@ def nested(depth):
 
 
 def test_nesting_is_limited():
-    deepest = {"x": nested(codec.LARGEST_NESTING - 1)}
+    deepest = {"x": nested(codec.MAX_NESTING - 1)}
     assert codec.decode(msgpack.packb(deepest)) == deepest
     with pytest.raises(errors.MessageError, match="nest deeper"):
-        codec.decode(msgpack.packb({"x": nested(codec.LARGEST_NESTING)}))
+        codec.decode(msgpack.packb({"x": nested(codec.MAX_NESTING)}))
 
 
 @pytest.mark.parametrize("code", errors.CODES)

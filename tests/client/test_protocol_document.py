@@ -18,16 +18,16 @@ from torqued.client.page_layout import (
     STATES,
 )
 from torqued.common.status import STATUS
-from torqued.server.loop.arrival_loop import MOST_PER_PERIOD
-from torqued.server.loop.link_options import LONGEST_SPIN
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
+from torqued.server.loop.link_options import MAX_SPIN
+from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.requests import batch
 from torqued.server.requests.derivatives import DERIVATIVES
-from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
+from torqued.server.requests.limits import LIMITS, MAX_INLINE
 from torqued.server.requests.operations import TABLE
-from torqued.server.requests.outbox import MOST_BYTES_UNDER_WAY
+from torqued.server.requests.outbox import MAX_BYTES_UNDER_WAY
 from torqued.server.transport.sockets import KINDS, SEND_QUEUE
-from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE
+from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 
@@ -118,8 +118,8 @@ def test_page_of_shared_memory_is_the_codes():
     words += [(OUTPUTS, "daemon"), (CLIENT_SLEEPS, "client")]
     for place, writer in words:
         assert f"| {place} | uint32 | {writer} |" in DOCUMENT
-    assert f"At most {MOST_PER_PERIOD} states are answered in one period" in DOCUMENT
-    assert f"0 … {LONGEST_SPIN:g}, default as configured" in DOCUMENT
+    assert f"At most {MAX_PER_PERIOD} states are answered in one period" in DOCUMENT
+    assert f"0 … {MAX_SPIN:g}, default as configured" in DOCUMENT
 
 
 def test_quantities_are_the_codes():
@@ -149,17 +149,17 @@ def test_laws_are_the_codes():
 
 
 def test_limits_are_the_codes():
-    assert f"at most {codec.LARGEST_MESSAGE} bytes" in DOCUMENT
-    assert f"nest at most {codec.LARGEST_NESTING} deep" in DOCUMENT
-    assert f"at most {codec.MOST_MEMBERS} members together" in DOCUMENT
-    assert f"one of {MOST_SESSIONS} places" in DOCUMENT
-    assert f"{MOST_JOBS} jobs are waiting" in DOCUMENT
-    assert f"{MOST_OF_ONE} of one client" in DOCUMENT
+    assert f"at most {codec.MAX_MESSAGE} bytes" in DOCUMENT
+    assert f"nest at most {codec.MAX_NESTING} deep" in DOCUMENT
+    assert f"at most {codec.MAX_MEMBERS} members together" in DOCUMENT
+    assert f"one of {MAX_SESSIONS} places" in DOCUMENT
+    assert f"{MAX_JOBS} jobs are waiting" in DOCUMENT
+    assert f"{MAX_OF_ONE} of one client" in DOCUMENT
     assert f"{KINDS['control'][1]} on the control socket" in DOCUMENT
     assert f"once {SEND_QUEUE} of them wait" in DOCUMENT
-    assert f"{MOST_BYTES_UNDER_WAY // 2**20} MiB of large ones" in DOCUMENT
-    assert f"take more than {LONGEST_INLINE * 1000:g} ms" in DOCUMENT
-    assert f"number of dimensions n, at most {codec.MOST_DIMENSIONS}" in DOCUMENT
+    assert f"{MAX_BYTES_UNDER_WAY // 2**20} MiB of large ones" in DOCUMENT
+    assert f"take more than {MAX_INLINE * 1000:g} ms" in DOCUMENT
+    assert f"number of dimensions n, at most {codec.MAX_DIMENSIONS}" in DOCUMENT
 
 
 @pytest.mark.parametrize("name", [*MESSAGES, *FRAMES])

@@ -5,7 +5,7 @@ import pytest
 
 from torqued.client import codec
 from torqued.client.errors import FieldError, VersionError
-from torqued.client.repeated import END_OF_IDS, MOST_KNOWN, Repeated
+from torqued.client.repeated import END_OF_IDS, MAX_KNOWN, Repeated
 
 FIRST = codec.FIRST_ID
 
@@ -165,8 +165,8 @@ def test_errors_and_versions_are_those_of_the_codec():
 
 def test_no_more_kinds_are_kept_than_said():
     repeated = Repeated()
-    for k in range(3 * MOST_KNOWN):
+    for k in range(3 * MAX_KNOWN):
         repeated.request(FIRST + k, "dynamics", {"q": np.zeros(4), "want": [str(k)]})
         repeated.result("dynamics", FIRST, reply(FIRST, g=np.zeros(k + 1)), "")
-    assert 0 < len(repeated._requests) <= MOST_KNOWN
-    assert 0 < len(repeated._replies) <= MOST_KNOWN
+    assert 0 < len(repeated._requests) <= MAX_KNOWN
+    assert 0 < len(repeated._replies) <= MAX_KNOWN

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from torqued.kernels.compilation.target_cpu import KINDS, VARIABLE
-from torqued.server.cli.main import build_parser
 from torqued.server.config import load_config
+from torqued.tools.cli.main import build_parser
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from torqued.server.cli.main import build_parser
 from torqued.server.observation.layout import LOOP_TICK
-from torqued.server.observation.reader import Batch
-from torqued.server.viewers.metrics import SESSION_COUNTERS, Metrics
+from torqued.tools.cli.main import build_parser
+from torqued.tools.recording.reader import Batch
+from torqued.tools.viewers.metrics import SESSION_COUNTERS, Metrics
 
 DOCKER = Path(__file__).parents[2] / "docker"
 COMPOSE = (DOCKER / "compose.observe.yaml").read_text()

@@ -9,9 +9,9 @@ import pytest
 from torqued.kernels import ModelWarning
 from torqued.kernels.control.laws import LAWS
 from torqued.server import config as configuration
-from torqued.server.cli.main import main
 from torqued.server.config import Config, ConfigError, RobotConfig, load_config
 from torqued.server.kernels_needed import needed, others
+from torqued.tools.cli.main import main
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
 

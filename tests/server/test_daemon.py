@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
-from daemons import LONGEST_START, DaemonProcess
+from daemons import MAX_START, DaemonProcess
 from eventually import eventually
 from in_thread import InThread
 
@@ -28,9 +28,9 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES
 from torqued.server import daemon as daemon_module
 from torqued.server import kernels_needed
-from torqued.server.cli.ping import progress
-from torqued.server.observation.reader import Reader
 from torqued.server.requests.operations import OPERATIONS
+from torqued.tools.cli.ping import progress
+from torqued.tools.recording.reader import Reader
 
 pytestmark = pytest.mark.slow
 
@@ -183,7 +183,7 @@ def test_error_codes_of_the_control_socket(raw, client, data, code):
 
 
 def test_message_beyond_the_largest_is_dropped_and_the_daemon_goes_on(raw, client):
-    assert raw(bytes(codec.LARGEST_MESSAGE + 1), patience=200) is None
+    assert raw(bytes(codec.MAX_MESSAGE + 1), patience=200) is None
     assert client.ping().ready
 
 
@@ -328,7 +328,7 @@ def test_reply_beyond_the_largest_is_refused(another):
 def test_command_line_talks_to_the_daemon(daemon):
     def torqued(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "torqued.server.cli.main", *arguments],
+            [sys.executable, "-m", "torqued.tools.cli.main", *arguments],
             capture_output=True,
             text=True,
             timeout=600,
@@ -389,7 +389,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
                 kernels = client.stats().kernels
                 return kernels["done"] == kernels["total"]
 
-            eventually(all_there, LONGEST_START)
+            eventually(all_there, MAX_START)
             assert progress(True, client.ping().kernels) == "ready"
     finally:
         go_on.set()
@@ -430,7 +430,7 @@ def test_a_request_whose_kernel_is_not_there_yet_brings_it_forward_and_holds_up_
                 kernels = client.ping().kernels
                 return kernels["kernel"] == late and kernels["total"] - kernels["done"] == 1
 
-            eventually(is_the_last, LONGEST_START)
+            eventually(is_the_last, MAX_START)
             assert progress(True, client.ping().kernels).startswith("ready, ")
             with pytest.raises(errors.OperationError, match=f"{late}.* not compiled yet") as told:
                 client.coriolis_product(q, v, v)
@@ -438,7 +438,7 @@ def test_a_request_whose_kernel_is_not_there_yet_brings_it_forward_and_holds_up_
             assert client.dynamics(q, v, want=("M",)).M.shape == (20, 20)
             eventually(lambda: asked == [late])
             there.set()
-            eventually(lambda: client.ping().kernels["kernel"] == "", LONGEST_START)
+            eventually(lambda: client.ping().kernels["kernel"] == "", MAX_START)
             C = robot.coriolis_matrix(q, v)
             assert client.coriolis_product(q, v, v) == pytest.approx(C @ v)
     finally:

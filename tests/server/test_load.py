@@ -95,7 +95,7 @@ def test_too_many_contacts_are_refused_before_anything_is_computed(daemon):
 
 def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
     """What is estimated to be long goes to the worker, which here does not get on at all."""
-    monkeypatch.setattr(dispatch, "LONGEST_INLINE", 0.0)
+    monkeypatch.setattr(dispatch, "MAX_INLINE", 0.0)
     q = np.zeros(5)
     contact = {"frame": "joint_5", "kind": "point"}
     fields = {"q": q, "v": q, "tau": q, "contacts": [contact]}

@@ -15,7 +15,7 @@ from torqued.kernels.dynamics.tracking import carry_reference, rotors_motion, tr
 
 #: What is not bias is not scaled down further than this. Joints that are too weak even so are cut
 #: one by one: a joint that hardly holds its weight must not stop all others from braking.
-LEAST_SHARE = 0.2
+MIN_SHARE = 0.2
 
 
 @kernel
@@ -66,7 +66,7 @@ def scale_into(effort, force, tau):
             share = room / abs(force[k])
     if share == 1.0:
         return 0
-    share = max(share, LEAST_SHARE)
+    share = max(share, MIN_SHARE)
     for k in range(len(tau)):
         tau[k] -= (1.0 - share) * force[k]
     return CLAMPED

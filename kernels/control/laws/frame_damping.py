@@ -31,7 +31,7 @@ BRAKING = 120.0
 #: may have within the time 1/this.
 CUT = 60.0
 #: Damping ratio of the posture's fastest mode at least.
-LEAST_RATIO = 0.4
+MIN_RATIO = 0.4
 #: Share of a joint's speed limit that springs and references together may drive it to, and what is
 #: left to springs whatever references ask for.
 TOGETHER, LEFT = 0.8, 0.2
@@ -101,7 +101,7 @@ def joint_rate(task, gains, rest):
     n, trace = len(task.mobility), 0.0
     for k in range(n):
         trace += task.mobility[k] * gains[36 + (n + 1) * k]
-    return max(gains[rest + 2], min(LEAST_RATIO * math.sqrt(trace), FASTEST))
+    return max(gains[rest + 2], min(MIN_RATIO * math.sqrt(trace), FASTEST))
 
 
 @kernel

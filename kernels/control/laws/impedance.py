@@ -99,8 +99,8 @@ GAINS = (
 #: rad/s, of the fastest translation and rotation that the default spring makes anywhere, and what
 #: it has at most: a hand that is light is held softly, and none harder than people should meet.
 TRANSLATION_RATE, ROTATION_RATE = 50.0, 80.0
-MOST_STIFFNESS = 500.0  # N/m
-MOST_ROTATIONAL_STIFFNESS = 40.0  # N m/rad
+MAX_STIFFNESS = 500.0  # N/m
+MAX_ROTATIONAL_STIFFNESS = 40.0  # N m/rad
 DEFAULT_RATIO = 0.8
 #: rad/s, of each joint by itself. Gravity of a model that is wrong by a tenth moves a joint whose
 #: links have their mass at the distance l by 0.1 g / (l rate²): 0.05 rad for 5 cm.
@@ -127,8 +127,8 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     """
     known(given, GAINS)
     mobility = frame_mobility(robot, checked_frame(robot, fields), fields.get("point"))
-    stiffness = min(MOST_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
-    turn = mobility.rotational_stiffness(ROTATION_RATE, MOST_ROTATIONAL_STIFFNESS)
+    stiffness = min(MAX_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
+    turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)
     size, posture = robot.nv, POSTURE_RATE**2 * posture_inertia(robot)
     found = {
         "stiffness": matrix(given, "stiffness", stiffness, 3),

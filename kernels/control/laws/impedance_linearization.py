@@ -13,7 +13,7 @@ import numpy as np
 
 from torqued.kernels.control.frame_mobility import frame_mobility
 from torqued.kernels.control.law import Array, Fields, Gains
-from torqued.kernels.control.laws.frame_damping import FASTEST, LEAST_RATIO
+from torqued.kernels.control.laws.frame_damping import FASTEST, MIN_RATIO
 from torqued.kernels.control.laws.task_space import REGULAR, SINGULAR
 from torqued.kernels.control.poses import Poses
 
@@ -57,7 +57,7 @@ def at_pose(
     D_x = own[part, part] + designed(A, root[part, part], rate)
     # Of the posture's spring, whose fastest mode is no faster than √ tr M⁻¹ K_n.
     trace = float(np.diag(np.linalg.inv(M)) @ np.diag(gains["posture_stiffness"]))
-    joints = max(rate, min(LEAST_RATIO * np.sqrt(max(trace, 0.0)), FASTEST))
+    joints = max(rate, min(MIN_RATIO * np.sqrt(max(trace, 0.0)), FASTEST))
     K = J.T @ stiffness[part, part] @ J + null @ gains["posture_stiffness"]
     D = joints * M + J.T @ (D_x - joints * counted) @ J
     return K, D + null @ gains["posture_damping"] @ null.T

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 #: Frames of a stream: each costs time in every tick.
-MOST_FRAMES = 256
+MAX_FRAMES = 256
 
 
 def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
@@ -45,7 +45,7 @@ def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
 def prepare(robot: Robot, fields: Fields) -> Prepared:
     names = texts(fields, "frames", ())
     want = checked_want(texts(fields, "want", ("M", "C", "g")), names)
-    at_most("frames", len(names), MOST_FRAMES)
+    at_most("frames", len(names), MAX_FRAMES)
     representation = text(fields, "representation", "hybrid")
     free = shapes(want, robot.nv_free, len(names)) if robot.model.mimics.present else {}
     return Prepared(

@@ -35,7 +35,7 @@ FOLLOWED = 3e-2
 #: second it may ask for all of that limit.
 FED_FORWARD, STEEPEST = 0.7, 60.0
 #: rad/s or m/s: the same where a file's limits are beyond what any arm does (100 rad/s).
-MOST_FED = 10.0
+MAX_FED = 10.0
 
 
 class TaskSizes(NamedTuple):
@@ -256,7 +256,7 @@ def feed_forward(task, first, velocity, acceleration, w, torque):
     cholesky_solve(task.L, rate)
     power, slope = 0.0, 0.0
     for k in range(n):
-        most = min(FED_FORWARD * task.speed[k], MOST_FED)
+        most = min(FED_FORWARD * task.speed[k], MAX_FED)
         z = start[k] / most
         power += z**8
         slope += z**7 * rate[k] / most

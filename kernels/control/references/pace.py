@@ -34,7 +34,7 @@ MOTION_SHARE = 0.9
 #: Of weight alone, unless `reference_limits` says otherwise.
 LOAD_SHARE = 0.8
 #: α at the least: of a reference on its way out of where nothing is left.
-LEAST_SHARE = 0.01
+MIN_SHARE = 0.01
 #: Ways ahead that are looked at, relative to that which standing takes from full speed.
 WAYS = (1.0, 0.25, 0.0625, 0.015625)
 
@@ -104,11 +104,11 @@ def pace_of(work, sizes, data, p, e, going, ahead):
     """
     here, load_here = share_at(work, sizes, data, p, going)
     most = max(data.load_share[0], load_here)
-    share = max(here, LEAST_SHARE)
+    share = max(here, MIN_SHARE)
     for part in WAYS:
         look_ahead(sizes, data, p, e, going, part, ahead)
         there, load = share_at(work, sizes, data, ahead, going)
         if load <= most:
-            share = max(LEAST_SHARE, min(here, there))
+            share = max(MIN_SHARE, min(here, there))
             return math.sqrt(part * share), share, True
     return math.sqrt(WAYS[-1] * share), share, False

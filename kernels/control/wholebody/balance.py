@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 COM_RATE, ORIENTATION_RATE = 5.0, 6.0
 DAMPING_RATIO = 0.8
 #: rad/s and 1/s: what the base may do at most where it is lightest, with its feet held.
-FASTEST_BASE, FASTEST_DAMPING = 30.0, 120.0
+MAX_BASE, MAX_DAMPING = 30.0, 120.0
 #: rad/s, of a joint by itself.
 POSTURE_RATE = 8.0
 #: Kinds of tasks that balancing has, and how much faster than where it is lightest a task's frame
@@ -171,9 +171,9 @@ class Balance(ContactController):
         base = base_inertia(robot, feet)
         joints = posture_inertia(robot)
         twice = 2.0 * DAMPING_RATIO
-        stiffness = min(inertia * ORIENTATION_RATE**2, base.light * FASTEST_BASE**2)
+        stiffness = min(inertia * ORIENTATION_RATE**2, base.light * MAX_BASE**2)
         heavy = min(base.heavy, inertia)
-        damping = min(twice * np.sqrt(stiffness * heavy), base.light * FASTEST_DAMPING)
+        damping = min(twice * np.sqrt(stiffness * heavy), base.light * MAX_DAMPING)
         return {
             "com.stiffness": mass * COM_RATE**2,  # N/m
             "com.damping": twice * mass * COM_RATE,  # N s/m

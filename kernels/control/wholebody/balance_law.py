@@ -74,7 +74,7 @@ COMMON_GAINS = 6
 #: Share of the posture's damping in a leg that swings: its task damps it, and moves it.
 SWINGING = 0.2
 #: Errors of a task that count, rad and m: what is further away is not drawn in faster.
-MOST_TURN, MOST_WAY = 0.6, 0.2
+MAX_TURN, MAX_WAY = 0.6, 0.2
 
 
 @routine
@@ -260,13 +260,13 @@ def add_tasks(work, sizes, program, state, gains):
             turn, moves = (first + 3, first + 7) if task.kind == FRAME_TASK else (first, first + 4)
             x, y, z, w = state[turn], state[turn + 1], state[turn + 2], state[turn + 3]
             target = quaternion_rotation(x, y, z, w)
-            e = bounded(rotation_vector(compose(target, transpose(R))), MOST_TURN)
+            e = bounded(rotation_vector(compose(target, transpose(R))), MAX_TURN)
             slower = sub(at(state, moves), angular(twist))
             moment = task_force(task, 0, e, slower, stiffness, damping)
             row = 3
         if task.kind != ORIENTATION:
             moves = first + 10 if task.kind == FRAME_TASK else first + 3
-            e = bounded(sub(at(state, first), position), MOST_WAY)
+            e = bounded(sub(at(state, first), position), MAX_WAY)
             slower = sub(at(state, moves), linear(twist))
             force = task_force(task, row, e, slower, stiffness, damping)
         wrench = join(add(moment, cross(p, force)), force)

@@ -30,7 +30,7 @@ PER_PRODUCT = 0.5
 Shapes = dict[str, tuple[int, ...]]
 
 #: Most steps of the solver in a tick that may be asked for.
-MOST_ITERATIONS = 10000
+MAX_ITERATIONS = 10000
 
 
 def count(shapes: Shapes) -> int:
@@ -69,7 +69,7 @@ class ContactController:
     def _allocate(self, sizes: dict[str, int], task: Any, contact: Any, iterations: Any) -> None:
         """Memory for everything, with what is known of the robot filled in."""
         require_daqp()
-        whole_number("iterations", iterations, 1, MOST_ITERATIONS)
+        whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         robot, mimics = self.robot, self.robot.model.mimics
         variables, rows = sizes["variables"], sizes["most_rows"]
         self.solver = LeastDistance(variables, rows, iterations)

@@ -78,7 +78,7 @@ _LIMIT_FIELDS = {"torque", "position", "velocity", "acceleration"}
 
 
 #: What a program of one tick may consist of; far more than a millisecond is enough for.
-MOST_TASKS, MOST_CONTACTS, MOST_POINTS, MOST_POINTS_IN_ALL = 64, 32, 16, 64
+MAX_TASKS, MAX_CONTACTS, MAX_POINTS, MAX_POINTS_IN_ALL = 64, 32, 16, 64
 
 
 def require_fields(name: str, given: Any, allowed: set[str]) -> Map:
@@ -121,7 +121,7 @@ def frame_fields(robot: Robot, name: str, frame: Any, point: Any = None) -> tupl
 
 def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]:
     """Names, records, joints of postures (tasks, nv), gains (tasks, 3)."""
-    given = require_list("tasks", tasks, MOST_TASKS)
+    given = require_list("tasks", tasks, MAX_TASKS)
     records = np.zeros(len(given), TASK)
     chosen, gains = np.zeros((len(given), robot.nv)), np.zeros((len(given), 3))
     row = 0
@@ -194,7 +194,7 @@ def parse_contacts(
     robot: Robot, contacts: Any, first_row: int
 ) -> tuple[list[str], Any, Array, Array]:
     """Names, records, points (P, 3) in their frames, dampings."""
-    given = require_list("contacts", contacts, MOST_CONTACTS)
+    given = require_list("contacts", contacts, MAX_CONTACTS)
     records = np.zeros(len(given), CONTACT_RECORD)
     offsets: list[Array] = []
     damping = np.zeros(len(given))
@@ -221,7 +221,7 @@ def parse_contacts(
         record["row"], record["rows"] = row, min(6, 3 * len(points))
         offsets += list(points)
         row += int(record["rows"])
-    at_most("contacts: points", len(offsets), MOST_POINTS_IN_ALL)
+    at_most("contacts: points", len(offsets), MAX_POINTS_IN_ALL)
     return (
         unique_names("contacts", given, "frame"),
         records,
@@ -240,7 +240,7 @@ def contact_points(name: str, contact: Map) -> Array:
     points = numbers(f"{name}.points", contact.get("points", [(0.0, 0.0, 0.0)]), (-1, 3))
     if not len(points):
         raise InputError(f"{name}.points is empty, expected at least one point", f"{name}.points")
-    at_most(f"{name}.points", len(points), MOST_POINTS)
+    at_most(f"{name}.points", len(points), MAX_POINTS)
     return points
 
 

@@ -9,8 +9,8 @@ from disturbances import follow, plant_of, rms, swing
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.payload import ask_for, is_taken, ramp_load
-from torqued.server.demos.models import described, panda, with_payload
-from torqued.server.demos.plant import Plant
+from torqued.tools.demos.models import described, panda, with_payload
+from torqued.tools.demos.plant import Plant
 
 #: By law, what it needs.
 OPTIONS = {

@@ -8,8 +8,8 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.urdf import read_urdf
-from torqued.server.demos.generalize_robots import heavier
-from torqued.server.demos.plant import Plant
+from torqued.tools.demos.generalize_robots import heavier
+from torqued.tools.demos.plant import Plant
 
 pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
 

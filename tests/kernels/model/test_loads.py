@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torqued.kernels import InputError, ModelError, Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.loads import MOST_LOADS, load_of, symmetric
+from torqued.kernels.model.loads import MAX_LOADS, load_of, symmetric
 
 LOAD = {
     "frame": "panda_hand",
@@ -113,8 +113,8 @@ def test_lists_are_checked(panda):
         panda.carrying([LOAD, LOAD])
     with pytest.raises(InputError, match=r"loads\[0\]: 3, expected a map with frame, mass"):
         panda.carrying([3])
-    with pytest.raises(InputError, match=f"expected at most {MOST_LOADS} loads"):
-        panda.carrying([LOAD] * (MOST_LOADS + 1))
+    with pytest.raises(InputError, match=f"expected at most {MAX_LOADS} loads"):
+        panda.carrying([LOAD] * (MAX_LOADS + 1))
 
 
 TOML = """

@@ -21,7 +21,7 @@ from torqued.kernels.model.description import Array
 from torqued.kernels.screws.symbolic import QUANTITIES, Equations, exact_rotation
 from torqued.kernels.screws.symbolic_code import ARGUMENTS, WRITERS, to_c, to_python
 from torqued.kernels.screws.symbolic_table import compare, planar_tree
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 TYPES = ("revolute", "prismatic", "helical")
 ROBOTS = {

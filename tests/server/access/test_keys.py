@@ -8,7 +8,7 @@ import pytest
 from torqued.client.keys import find_keys
 from torqued.server.access.allow_list import AllowList, KeysError
 from torqued.server.access.keys import KeyFolder, KeyPair, default_keys
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 
 @pytest.fixture

@@ -271,7 +271,7 @@ def test_spinning_is_refused_on_a_single_processor(monkeypatch, tmp_path):
     tmp_path.chmod(0o700)
     program = (
         "import os, sys; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-        "from torqued.server.cli.main import main; sys.exit(main())"
+        "from torqued.tools.cli.main import main; sys.exit(main())"
     )
     command = [sys.executable, "-c", program, "serve", "--robot", "chain2"]
     done = subprocess.run(

@@ -11,7 +11,7 @@ from torqued.common.status import FALLBACK, OVERRUN
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.server.loop import budget
-from torqued.server.loop.tick import LEAST_ITERATIONS
+from torqued.server.loop.tick import MIN_ITERATIONS
 
 PATIENCE = 60.0
 PERIOD = 1e-3
@@ -101,7 +101,7 @@ def test_solver_is_tried_with_the_iterations_that_it_always_has(monkeypatch, ite
     record = controller.record[0]
     monkeypatch.setattr(budget, "_seconds", lambda _: seen.add(int(record.iterations)) or 1e-4)
     budget.measured_cost(controller)
-    assert seen == {min(iterations, LEAST_ITERATIONS)}
+    assert seen == {min(iterations, MIN_ITERATIONS)}
 
 
 def test_large_frames_cost_time_too(tmp_path):

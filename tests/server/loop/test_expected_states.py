@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from torqued.server.loop.expected_states import MOST_STRAYS, expect_next
+from torqued.server.loop.expected_states import MAX_STRAYS, expect_next
 from torqued.server.loop.records import SESSION
 
 MICROSECOND = 1_000
@@ -100,7 +100,7 @@ def test_lost_states_cost_one_expectation_and_extra_ones_none(client):
 )
 def test_another_rate_is_learned_after_a_few_states(client, interval):
     client.come_often(50)
-    late = client.come_often(2 * MOST_STRAYS, interval)
+    late = client.come_often(2 * MAX_STRAYS, interval)
     assert np.abs(late[-2:]).max() < interval // 100
     assert abs(client.record.interval - interval) < interval // 100
 

@@ -12,7 +12,7 @@ from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import TimeoutError, codec
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.client.frames import PAYLOAD
 from torqued.common.status import FALLBACK, LAST
 
@@ -32,9 +32,9 @@ def daemon(tmp_path):
     process = DaemonProcess(folder, "chain", "--robot", f"chain{NV}")
     patient = (
         f"import sys, torqued.server.daemon as daemon; daemon.LINGER = {LINGER}; "
-        "from torqued.server.cli.main import main; sys.exit(main(sys.argv[1:]))"
+        "from torqued.tools.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
-    module = process.command.index("torqued.server.cli.main")
+    module = process.command.index("torqued.tools.cli.main")
     process.command = [sys.executable, "-c", patient, *process.command[module + 1 :]]
     yield process.start()
     process.kill()
@@ -47,7 +47,7 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
         assert session.step(q, v).tau.any()
         late.linger = 0
         late.rcvhwm = 1
-        late.maxmsgsize = LARGEST_MESSAGE
+        late.maxmsgsize = MAX_MESSAGE
         late.connect(daemon.endpoint)
         before = client.stats().requests
         for k in range(REPLIES):

@@ -26,8 +26,8 @@ from torqued.client.page_layout import LOCK_BYTES, OUTPUTS, STATES, PageLayout
 from torqued.client.session_frames import SEQUENCE
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID, LAST, STALE, WALL
-from torqued.server.loop.records import MOST_SESSIONS
-from torqued.server.transport.memory_pages import MOST_CONNECTIONS
+from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.transport.memory_pages import MAX_CONNECTIONS
 
 #: s until a frame has to come: no measure of the loop, only an end of waiting.
 PATIENCE = 60.0
@@ -38,7 +38,7 @@ PUNCH_HOLE, KEEP_SIZE = 2, 1  # of fallocate
 def daemon(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sockets")
     folder.chmod(0o700)
-    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MAX_SESSIONS)}
     process = DaemonProcess(folder, "arm", "--robot", "panda", **settings).start()
     yield process
     assert process.stop() == 0
@@ -273,7 +273,7 @@ def test_page_is_handed_to_nobody_without_its_secret(client):
 def test_connections_that_say_nothing_keep_nobody_out(daemon, client, state):
     path = memory_endpoint(daemon.endpoint).removeprefix("ipc://")
     with ExitStack() as stack:
-        for _ in range(2 * MOST_CONNECTIONS):
+        for _ in range(2 * MAX_CONNECTIONS):
             silent = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
             silent.connect(path)
         with client.session("gravity", transport="memory") as session:

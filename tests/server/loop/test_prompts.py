@@ -14,7 +14,7 @@ from torqued.client.page_layout import STATES
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.server.loop.prompts import prompter
 from torqued.server.loop.records import shared_memory
-from torqued.server.loop.rehearsal import MARGIN, SHORTEST_INTERVAL
+from torqued.server.loop.rehearsal import MARGIN, MIN_INTERVAL
 from torqued.server.loop.session_states import CLOSING, OPEN
 
 PERIOD = 1_000_000  # ns
@@ -73,7 +73,7 @@ def test_every_state_has_its_prompt():
             assert prompts.wakes_for_a_state()
 
 
-@pytest.mark.parametrize("interval", [1, 1000, MARGIN, SHORTEST_INTERVAL, PERIOD])
+@pytest.mark.parametrize("interval", [1, 1000, MARGIN, MIN_INTERVAL, PERIOD])
 def test_sessions_whose_states_stay_away_take_no_processor(interval):
     with Prompts(interval) as prompts:
         prompts.state()

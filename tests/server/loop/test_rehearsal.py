@@ -19,9 +19,9 @@ from torqued.server.loop import tick  # noqa: F401  (registers `serve_session`)
 from torqued.server.loop.records import LOOP, SESSION
 from torqued.server.loop.rehearsal import (
     LONGEST,
-    LONGEST_INTERVAL,
     MARGIN,
-    SHORTEST_INTERVAL,
+    MAX_INTERVAL,
+    MIN_INTERVAL,
     expects_rehearsal,
     rehearse,
     rehearse_if_due,
@@ -257,8 +257,8 @@ def test_rehearsal_whose_time_is_over_is_left_out_and_the_next_begins_earlier(ar
     [
         ("rehearses", 0),
         ("interval", 0),
-        ("interval", LONGEST_INTERVAL + 1),
-        ("interval", SHORTEST_INTERVAL - 1),
+        ("interval", MAX_INTERVAL + 1),
+        ("interval", MIN_INTERVAL - 1),
         ("lag", 2 * PERIOD),
     ],
 )

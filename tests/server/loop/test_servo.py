@@ -12,13 +12,13 @@ from torqued.client import Session, errors
 from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
 from torqued.kernels import Robot
-from torqued.server.loop.records import MOST_SESSIONS
+from torqued.server.loop.records import MAX_SESSIONS
 
 NV = 20
 #: Of the daemon: s.
 STALE_AFTER, HOLD, FADE = 0.003, 0.02, 0.1
 #: Frames after which a test gives up waiting for something.
-MOST_FRAMES = 3000
+MAX_FRAMES = 3000
 #: Gravity alone, also of what moves.
 UNDAMPED = {"damping": 0.0}
 #: Seconds until a frame has to come: no measure of the loop, only an end of waiting.
@@ -27,7 +27,7 @@ PATIENCE = 60.0
 
 def started(folder, **settings):
     folder.chmod(0o700)
-    settings |= {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MOST_SESSIONS}
+    settings |= {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MAX_SESSIONS}
     environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
     return DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
 
@@ -151,11 +151,11 @@ def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
 
 def first_good(session, state):
     """An output without status; how soon it comes is a matter of the machine."""
-    for _ in range(MOST_FRAMES):
+    for _ in range(MAX_FRAMES):
         output = session.step(*state, timeout=PATIENCE)
         if output.status == 0:
             return output
-    raise AssertionError(f"no good output in {MOST_FRAMES}")
+    raise AssertionError(f"no good output in {MAX_FRAMES}")
 
 
 def test_state_that_is_not_finite_gives_the_fallback_and_never_nan(client, robot, state):
@@ -196,7 +196,7 @@ def test_torques_change_no_faster_than_their_limit(client, robot, state):
     q, v = state
     with client.session("gravity", rate_limit=rate) as session:
         last, tick, compared = np.zeros(NV), None, 0
-        for k in range(MOST_FRAMES):  # after the first torque, one that is far from it
+        for k in range(MAX_FRAMES):  # after the first torque, one that is far from it
             output = session.step(q if k == 0 else -q, v, timeout=PATIENCE)
             if tick is not None:
                 most = rate * session.period * (output.tick - tick) * (1 + 1e-9)
@@ -220,7 +220,7 @@ def test_frames_of_wrong_size_or_form_are_counted_and_ignored(client, state):
             socket.send(bad)
         socket.send_multipart([frame, frame])
         socket.send(frame)
-        for _ in range(MOST_FRAMES):
+        for _ in range(MAX_FRAMES):
             assert socket.poll(1000 * PATIENCE)
             socket.recv()
             found = counters(client, opened)
@@ -238,7 +238,7 @@ def good_frame(opened, q, v):
 
 
 def test_sixteen_sessions_are_served_and_one_more_is_refused(client, robot, state):
-    sessions = [client.session("gravity", gains=UNDAMPED) for _ in range(MOST_SESSIONS)]
+    sessions = [client.session("gravity", gains=UNDAMPED) for _ in range(MAX_SESSIONS)]
     with pytest.raises(errors.OperationError) as caught:
         client.session("gravity", gains=UNDAMPED)
     assert caught.value.code == "busy"
@@ -265,11 +265,11 @@ def test_session_numbers_are_not_used_twice(client):
 def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
     folder = tmp_path / "sockets"
     folder.mkdir(mode=0o700)
-    environment = {"TORQUED_ABANDONED": "0.1", "TORQUED_SESSIONS_PER_CLIENT": str(MOST_SESSIONS)}
+    environment = {"TORQUED_ABANDONED": "0.1", "TORQUED_SESSIONS_PER_CLIENT": str(MAX_SESSIONS)}
     process = DaemonProcess(folder, "c", "--robot", "chain2", **environment).start()
     try:
         with process.client() as gone, process.client() as client:
-            for _ in range(MOST_SESSIONS):
+            for _ in range(MAX_SESSIONS):
                 gone.session("gravity")
 
             def opened():
@@ -280,7 +280,7 @@ def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
 
             session = eventually(opened)
             assert session.step(np.zeros(2), np.zeros(2)).status == 0
-            assert len(client.call("sessions", client.control_endpoint).sessions) == MOST_SESSIONS
+            assert len(client.call("sessions", client.control_endpoint).sessions) == MAX_SESSIONS
     finally:
         process.stop()
 
@@ -293,7 +293,7 @@ def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
         lazy.routing_id = opened.owner.encode()
         lazy.connect(opened.endpoint)
         with client.session("gravity", gains=UNDAMPED) as session:
-            for _ in range(MOST_FRAMES):
+            for _ in range(MAX_FRAMES):
                 assert session.step(*state, timeout=PATIENCE).status == 0
                 listed = client.call("sessions", client.control_endpoint).sessions
                 (found,) = [item for item in listed if item["session"] == opened.session]
@@ -310,7 +310,7 @@ def test_closing_sends_a_last_frame_without_torque(client, state):
     with client.session("gravity", gains=UNDAMPED) as session:
         assert session.step(*state).tau.any()
         client.call("close", session=session.number)
-        for _ in range(MOST_FRAMES):
+        for _ in range(MAX_FRAMES):
             output = session.receive(PATIENCE)
             if output.status_names == ["FALLBACK", "LAST"]:
                 break

@@ -15,7 +15,7 @@ from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames
 
 PATIENCE = 60.0
-MOST_FRAMES = 5000
+MAX_FRAMES = 5000
 STALE_AFTER = 0.05
 
 
@@ -80,11 +80,11 @@ class Raw:
         )
 
     def until(self, condition):
-        for _ in range(MOST_FRAMES):
+        for _ in range(MAX_FRAMES):
             output = self.receive()
             if condition(output):
                 return output
-        raise AssertionError(f"not in {MOST_FRAMES} frames: {vars(output)}")
+        raise AssertionError(f"not in {MAX_FRAMES} frames: {vars(output)}")
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh
         time.sleep(0.5)
     last = 299
     wrong = []
-    for _ in range(MOST_FRAMES):
+    for _ in range(MAX_FRAMES):
         output = session.receive()
         true_age = output.time - output.stamp
         if output.sequence >= 2:
@@ -223,7 +223,7 @@ def test_messages_of_others_have_no_effect(client, raw, state):
         head = STATE_HEAD.pack(9, time.monotonic(), 0.0)
         payload = session.opened.state_bytes - PAYLOAD
         stranger.send(prefix(payload) + head + np.concatenate(state).tobytes())
-        for _ in range(MOST_FRAMES):
+        for _ in range(MAX_FRAMES):
             session.receive()
             if counters(client, session)["foreign"]:
                 break
@@ -267,7 +267,7 @@ class TestManyParts:
         return session.reads
 
     def test_one_message_is_read_over_many_ticks(self, session):
-        most = state_frames.MOST_PARTS
+        most = state_frames.MAX_PARTS
         session.waiting = [10 * most]
         for _ in range(9):
             assert self.tick(session) == most
@@ -278,7 +278,7 @@ class TestManyParts:
         assert (session.foreign, session.unfinished) == (2, 0)
 
     def test_many_messages_of_many_parts_share_what_a_tick_has(self, session):
-        most = state_frames.MOST_PARTS
+        most = state_frames.MAX_PARTS
         session.waiting = [most // 4] * 40
         assert [self.tick(session) for _ in range(10)] == [most] * 10
         assert session.foreign == 40

@@ -10,11 +10,11 @@ from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety
 from torqued.server.observation.observation import Observation
-from torqued.server.observation.reader import Reader
-from torqued.server.observation.recording import RecordedSession
 from torqued.server.transport.endpoints import Endpoints
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, Transport
+from torqued.tools.recording.reader import Reader
+from torqued.tools.recording.recording import RecordedSession
 
 
 class Inside(LocalTransport):

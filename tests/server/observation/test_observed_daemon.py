@@ -14,7 +14,7 @@ from eventually import eventually
 
 from torqued.client import Client
 from torqued.common.status import LAST
-from torqued.server.observation.reader import Reader
+from torqued.tools.recording.reader import Reader
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def test_loop_is_there_without_sessions(daemon):
 
 def test_reader_that_is_stopped_or_killed_harms_nobody(daemon, client):
     program = (
-        "import sys; from pathlib import Path; from torqued.server.observation.reader import Reader"
+        "import sys; from pathlib import Path; from torqued.tools.recording.reader import Reader"
         "\nreader = Reader('chain4', Path(sys.argv[1])); print('reads', flush=True)"
         "\nwhile True: reader.poll()"
     )
@@ -137,7 +137,7 @@ def test_reader_that_is_stopped_or_killed_harms_nobody(daemon, client):
 
 
 def test_reading_needs_neither_numba_nor_zmq():
-    program = "import torqued.server.observation.reader, sys; print(*sys.modules)"
+    program = "import torqued.tools.recording.reader, sys; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert "numpy" in loaded.stdout.split()
     assert {"numba", "llvmlite", "pydantic"}.isdisjoint(loaded.stdout.split())

@@ -11,13 +11,13 @@ from numba import njit, types
 from written_ring import Written, per_ring, session
 
 from torqued.server.loop.ring_writer import begin_record
-from torqued.server.observation import cursor as cursors
 from torqued.server.observation import ring as rings
 from torqued.server.observation.directory import Directory
 from torqued.server.observation.layout import HEADER_BYTES, MARKS, TICK, TICK_HEAD
-from torqued.server.observation.reader import Reader, ReaderError
 from torqued.server.observation.ring import Ring, RingError, is_in_memory, remove_orphans
 from torqued.server.transport.endpoints import Endpoints
+from torqued.tools.recording import cursor as cursors
+from torqued.tools.recording.reader import Reader, ReaderError
 
 #: s
 PATIENCE = 60.0

@@ -12,7 +12,7 @@ from mechanisms import four_bar, stewart
 from torqued.client import codec, operations
 from torqued.common import errors
 from torqued.kernels import Contact, Loop, Robot, Rows
-from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
+from torqued.server.requests.limits import LIMITS, MAX_INLINE
 from torqued.server.requests.operations import OPERATIONS
 
 ZERO = np.zeros(3)
@@ -184,8 +184,8 @@ def test_a_function_of_q_cannot_be_sent():
 def test_long_assemblies_go_to_the_worker_and_endless_ones_are_refused(linkage):
     daemon, loops = linkage
     row, fields = OPERATIONS["assemble"], operations.assemble(ZERO, loops).fields
-    assert row.work(daemon.robot, fields | {"iterations": 2}).seconds < LONGEST_INLINE
-    assert row.work(daemon.robot, fields).seconds > LONGEST_INLINE
+    assert row.work(daemon.robot, fields | {"iterations": 2}).seconds < MAX_INLINE
+    assert row.work(daemon.robot, fields).seconds > MAX_INLINE
     with pytest.raises(errors.RequestError, match="search: 10000000 steps"):
         row.work(daemon.robot, fields | {"iterations": 10_000_000})
 

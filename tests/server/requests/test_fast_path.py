@@ -10,7 +10,7 @@ from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.quantities import WANTS
 from torqued.server.access.rate_limits import RequestRate
-from torqued.server.requests.fast_path import LARGEST_REPLY, MOST_TEMPLATES, FastPath
+from torqued.server.requests.fast_path import MAX_REPLY, MAX_TEMPLATES, FastPath
 from torqued.server.requests.operations import OPERATIONS
 
 
@@ -214,7 +214,7 @@ def test_large_replies_are_left_to_python():
     with exchange_of(Robot.family("chain", 40)) as exchange:
         q, v = states(exchange.robot)[0]
         data = dynamics(1, q, v, want=["Gamma"])
-        assert len(expected(exchange.robot, data)) > LARGEST_REPLY
+        assert len(expected(exchange.robot, data)) > MAX_REPLY
         assert [exchange.ask(data)[1] for _ in range(2)] == [True, True]
 
 
@@ -280,7 +280,7 @@ def test_oldest_is_forgotten_for_a_new_one(robots):
     with exchange_of(robots["chain"]) as exchange:
         q, v = states(exchange.robot)[0]
         names = [w for w in WANTS if w not in ("J", "Jdot_v", "pose")]
-        kinds = [[a, b] for a in names for b in names if a != b][: MOST_TEMPLATES + 1]
+        kinds = [[a, b] for a in names for b in names if a != b][: MAX_TEMPLATES + 1]
         for want in kinds:
             assert exchange.ask(dynamics(1, q, v, want=want))[1]
         assert not exchange.ask(dynamics(1, q, v, want=kinds[-1]))[1]

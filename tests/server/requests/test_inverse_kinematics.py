@@ -8,7 +8,7 @@ import pytest
 from torqued.client import codec, operations
 from torqued.common import errors
 from torqued.kernels import Robot, Target
-from torqued.server.requests.limits import LONGEST_INLINE
+from torqued.server.requests.limits import MAX_INLINE
 from torqued.server.requests.operations import OPERATIONS, batch
 
 ROW = OPERATIONS["inverse_kinematics"]
@@ -97,7 +97,7 @@ def test_wrong_targets_are_refused(robot, targets, message):
 def test_long_searches_go_to_the_worker_and_endless_ones_are_refused(robot, poses):
     tip, values = poses
     fields = {"q": robot.neutral(), "targets": [{"frame": tip, "value": values[0]}]}
-    assert ROW.work(robot, fields | {"restarts": 0}).seconds < LONGEST_INLINE
-    assert ROW.work(robot, fields | {"restarts": 2000}).seconds > LONGEST_INLINE
+    assert ROW.work(robot, fields | {"restarts": 0}).seconds < MAX_INLINE
+    assert ROW.work(robot, fields | {"restarts": 2000}).seconds > MAX_INLINE
     with pytest.raises(errors.RequestError, match="search: 100001000 steps from all starts, at mo"):
         ROW.work(robot, fields | {"restarts": 100_000, "iterations": 1000})

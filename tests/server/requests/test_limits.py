@@ -8,7 +8,7 @@ from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.server.requests import computations
 from torqued.server.requests.fields import TYPES
-from torqued.server.requests.limits import LIMITS, LONGEST_INLINE
+from torqued.server.requests.limits import LIMITS, MAX_INLINE
 from torqued.server.requests.operations import OPERATIONS, TABLE
 
 
@@ -95,7 +95,7 @@ def test_what_may_take_long_goes_to_the_worker(daemon, robot, name, fields, is_l
     assert daemon.ask(name, **own, **fields)["ok"]
     assert daemon.worker.jobs == ([name] if is_long else [])
     work = OPERATIONS[name].work(robot, own | fields)
-    assert (work.seconds > LONGEST_INLINE) == is_long
+    assert (work.seconds > MAX_INLINE) == is_long
 
 
 @pytest.mark.parametrize(

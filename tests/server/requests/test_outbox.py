@@ -10,7 +10,7 @@ from torqued.server.requests.outbox import LARGE, Outbox
 
 QUEUE = 5
 #: Milliseconds that a reply is waited for.
-MOST_TRIES = 5000
+MAX_TRIES = 5000
 
 
 class Pair:
@@ -35,7 +35,7 @@ class Pair:
         """So many replies; the outbox is flushed as a daemon does now and then."""
         replies = []
         for _ in range(count):
-            for _ in range(MOST_TRIES):
+            for _ in range(MAX_TRIES):
                 if self.client.poll(1):
                     break
                 self.outbox.flush()
@@ -71,7 +71,7 @@ def test_a_later_reply_does_not_overtake_those_that_are_kept(pair):
     assert first + pair.received(48) == [*(b"%d" % k for k in range(50)), b"last"]
 
 
-@pytest.mark.parametrize("name, most", [("MOST_KEPT", 7), ("MOST_BYTES_KEPT", 7)])
+@pytest.mark.parametrize("name, most", [("MAX_KEPT", 7), ("MAX_BYTES_KEPT", 7)])
 def test_no_more_is_kept_than_allowed_and_the_rest_is_counted(pair, monkeypatch, name, most):
     monkeypatch.setattr(module, name, most)
     pair.send(*[b"x"] * 100)
@@ -81,14 +81,14 @@ def test_no_more_is_kept_than_allowed_and_the_rest_is_counted(pair, monkeypatch,
 
 
 def test_large_replies_that_have_not_left_make_a_connection_full(pair, monkeypatch):
-    monkeypatch.setattr(module, "MOST_BYTES_UNDER_WAY", 2 * LARGE)
+    monkeypatch.setattr(module, "MAX_BYTES_UNDER_WAY", 2 * LARGE)
     reply = bytes(LARGE)
     pair.send(reply)
     assert not pair.outbox.is_full(pair.route[0])
     pair.send(reply, reply)
     assert pair.outbox.is_full(pair.route[0])
     assert pair.received(3) == [reply] * 3
-    for _ in range(MOST_TRIES):  # pyzmq has a thread that tells what has left
+    for _ in range(MAX_TRIES):  # pyzmq has a thread that tells what has left
         if not pair.outbox.is_full(pair.route[0]) and not pair.outbox._under_way:
             return
         time.sleep(0.001)
@@ -104,7 +104,7 @@ def test_replies_to_a_client_that_is_gone_are_given_up(pair):
 def test_kept_replies_of_a_client_that_went_are_given_up(pair):
     pair.send(*[b"x"] * 50)
     pair.client.close(linger=0)
-    for _ in range(MOST_TRIES):
+    for _ in range(MAX_TRIES):
         assert not pair.server.poll(1)  # as an event loop does
         pair.outbox.flush()
         if not pair.outbox.is_waiting:

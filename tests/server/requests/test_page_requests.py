@@ -15,14 +15,14 @@ from torqued.client.memory_channel import asked_for
 from torqued.client.operations import COMPUTATIONS
 from torqued.client.page_layout import STATES, PageLayout
 from torqued.client.request_channel import (
-    LARGEST_REPLY,
-    LARGEST_REQUEST,
+    MAX_REPLY,
+    MAX_REQUEST,
     SIZE,
     request_channel,
 )
 from torqued.common.errors import TorquedError
 from torqued.server.requests.operations import OPERATIONS
-from torqued.server.requests.page_requests import MOST_PAGES
+from torqued.server.requests.page_requests import MAX_PAGES
 
 N = 40  # joints
 
@@ -83,11 +83,11 @@ def test_errors_come_through_memory_too(in_memory):
 def test_what_does_not_fit_goes_over_the_socket(client, in_memory):
     q, _ = states(1)[0]
     many = np.ones((N, 250))  # more than a page's requests have
-    assert 8 * many.size > LARGEST_REQUEST
+    assert 8 * many.size > MAX_REQUEST
     assert in_memory.solve_mass(q, many).shape == (N, 250)
     for _ in range(2):  # and more than its replies have
         gamma = in_memory.dynamics(q, want=("Gamma",)).Gamma
-        assert gamma.nbytes > LARGEST_REPLY
+        assert gamma.nbytes > MAX_REPLY
         assert gamma.tobytes() == client.dynamics(q, want=("Gamma",)).Gamma.tobytes()
     assert in_memory.hello().nv == N
 
@@ -115,12 +115,12 @@ def test_page_ends_with_its_client(daemon, client):
 def test_only_so_many_clients_have_a_page(daemon):
     q, v = states(1)[0]
     clients = [
-        Client(daemon.endpoint, timeout=60.0, transport="memory") for _ in range(MOST_PAGES + 1)
+        Client(daemon.endpoint, timeout=60.0, transport="memory") for _ in range(MAX_PAGES + 1)
     ]
     try:
         for other in clients[:-1]:
             eventually(lambda other=other: asks(other, q, v))
-        with pytest.raises(errors.OperationError, match=f"{MOST_PAGES} clients have shared memory"):
+        with pytest.raises(errors.OperationError, match=f"{MAX_PAGES} clients have shared memory"):
             clients[-1].dynamics(q, v)
     finally:
         for other in clients:
@@ -137,7 +137,7 @@ def asks(client, q, v):
 
 def test_pages_that_nobody_fetches_make_way(client, in_memory):
     q, v = states(1)[0]
-    for _ in range(2 * MOST_PAGES):
+    for _ in range(2 * MAX_PAGES):
         client.call("attach")
     assert in_memory.dynamics(q, v).M.shape == (N, N)
 
@@ -194,9 +194,9 @@ def test_robot_that_is_loaded_anew_answers_in_memory(tmp_path):
 
 
 def test_sizes_of_a_page_hold_what_they_say():
-    layout = PageLayout.of(SIZE + LARGEST_REQUEST, SIZE + LARGEST_REPLY)
-    assert layout.state_slot >= 16 + LARGEST_REQUEST
-    assert layout.output_slot >= 16 + LARGEST_REPLY
+    layout = PageLayout.of(SIZE + MAX_REQUEST, SIZE + MAX_REPLY)
+    assert layout.state_slot >= 16 + MAX_REQUEST
+    assert layout.output_slot >= 16 + MAX_REPLY
 
 
 def test_wrong_transport_is_refused_at_once():

@@ -19,7 +19,7 @@ def files(tmp_path, monkeypatch):
 def test_what_nobody_fetches_ends_the_memory_for_more_and_what_is_fetched_does_not(
     files, monkeypatch
 ):
-    monkeypatch.setattr(shared_results, "MOST_WAITING", 3 * 4096)
+    monkeypatch.setattr(shared_results, "MAX_WAITING", 3 * 4096)
     made = [files.for_results(4096, None) for _ in range(5)]
     assert [file is None for file in made] == [False, False, False, True, True]
     assert clear_away() == 3 * 4096

@@ -8,7 +8,7 @@ import zmq
 
 from torqued.server.requests import fast_path_loop
 from torqued.server.transport import framing
-from torqued.server.transport.framing import MOST_AT_ONCE
+from torqued.server.transport.framing import MAX_AT_ONCE
 
 PATIENCE = 60_000
 
@@ -33,7 +33,7 @@ def received(router):
 
 def test_rest_of_a_message_is_dropped_in_steps(pair):
     router, dealer = pair
-    dealer.send_multipart([b"x"] * (2 + 3 * MOST_AT_ONCE))
+    dealer.send_multipart([b"x"] * (2 + 3 * MAX_AT_ONCE))
     dealer.send(b"next")
     first = received(router)
     assert first is not None
@@ -47,7 +47,7 @@ def test_rest_of_a_message_is_dropped_in_steps(pair):
 def test_compiled_code_drops_it_in_steps_too(monkeypatch):
     desk = SimpleNamespace(socket=None)
     arrays = SimpleNamespace(route=np.zeros(8, np.uint8), data=np.zeros(8, np.uint8))
-    left = [2 * MOST_AT_ONCE + 10]
+    left = [2 * MAX_AT_ONCE + 10]
 
     def receive(*_):
         left[0] -= 1

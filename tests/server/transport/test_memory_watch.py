@@ -12,7 +12,7 @@ import zmtp
 from daemons import DaemonProcess, free_port
 from eventually import eventually
 
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.server.transport import memory_watch
 from torqued.server.transport.allocation import allocated
 from torqued.server.transport.connections import address_of, connections
@@ -226,7 +226,7 @@ def daemon(tmp_path_factory):
 @pytest.mark.parametrize(
     ("target", "size"),
     [
-        ("request", LARGEST_MESSAGE // 4),
+        ("request", MAX_MESSAGE // 4),
         ("request", 4000),
         ("tcp", 60_000),
         ("control", 60_000),

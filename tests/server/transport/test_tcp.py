@@ -12,11 +12,11 @@ from eventually import eventually
 from zmq.utils.monitor import recv_monitor_message
 
 from torqued.client import AccessError, AsyncClient, Client, TimeoutError, errors
-from torqued.client.codec import LARGEST_MESSAGE
+from torqued.client.codec import MAX_MESSAGE
 from torqued.client.endpoints import reachable
 from torqued.client.keys import find_keys
 from torqued.server.access.keys import KeyFolder, KeyPair
-from torqued.server.cli.main import main
+from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 
@@ -300,7 +300,7 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
 
 def test_oversized_message_ends_the_connection_and_not_the_daemon(connect, local):
     client = connect("reader")
-    client._connected(client.endpoint).send(bytes(LARGEST_MESSAGE + 1))
+    client._connected(client.endpoint).send(bytes(MAX_MESSAGE + 1))
     assert connect("reader").hello().nv == 2
     assert local.ping().ready
 

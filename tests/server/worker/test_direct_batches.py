@@ -16,9 +16,9 @@ from torqued.client import Client, TimeoutError, errors
 from torqued.client.shared_memory import FOLDER, PREFIX
 from torqued.client.shared_states import StatesFile
 from torqued.kernels import Robot
-from torqued.server.requests.shared_results import MOST_KEPT as MOST_RESULTS
-from torqued.server.worker.direct_requests import MOST_CLIENTS
-from torqued.server.worker.direct_serving import MOST_KNOWN
+from torqued.server.requests.shared_results import MAX_KEPT as MAX_RESULTS
+from torqued.server.worker.direct_requests import MAX_CLIENTS
+from torqued.server.worker.direct_serving import MAX_KNOWN
 from torqued.server.worker.worker import DIRECT_LANES
 
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_more_clients_than_places_each_get_their_own(daemon, robot, states):
     many = robot.batch()
     with contextlib.ExitStack() as stack:
         clients = [
-            stack.enter_context(daemon.client()) for _ in range(DIRECT_LANES * MOST_CLIENTS + 3)
+            stack.enter_context(daemon.client()) for _ in range(DIRECT_LANES * MAX_CLIENTS + 3)
         ]
         asked = [Asked(client) for client in clients]
         deaths = clients[0].stats().worker["deaths"]
@@ -268,7 +268,7 @@ def test_batches_leave_nothing_in_shared_memory(daemon, states):
         assert files and all(
             line.endswith("(deleted)") for line in files
         )  # their clients have them
-        assert len(files) <= MOST_RESULTS + DIRECT_LANES * MOST_KNOWN
+        assert len(files) <= MAX_RESULTS + DIRECT_LANES * MAX_KNOWN
         assert len(os.listdir(f"/proc/{pid}/task")) <= threads + 2
 
 
@@ -278,7 +278,7 @@ def test_worker_lets_go_of_clients_that_have_left(daemon, states):
         made_direct(client, q)
         pid = client.stats().worker["pid"]
         before = len(os.listdir(f"/proc/{pid}/fd"))
-        for _ in range(3 * MOST_CLIENTS):
+        for _ in range(3 * MAX_CLIENTS):
             with daemon.client() as other:
                 asked = Asked(other)
                 made_direct(other, q)

@@ -17,7 +17,7 @@ from torqued.client.direct_batches import REQUEST
 from torqued.client.shared_memory import FOLDER
 from torqued.client.shared_states import StatesFile
 from torqued.server.access.keys import KeyFolder
-from torqued.server.worker.direct_requests import MOST_GIVEN_BACK
+from torqued.server.worker.direct_requests import MAX_GIVEN_BACK
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +86,7 @@ def test_numbers_that_do_not_come_are_not_waited_for(by_hand):
 
 
 def test_client_that_goes_on_with_what_is_not_known_is_let_go(by_hand):
-    for _ in range(MOST_GIVEN_BACK):
+    for _ in range(MAX_GIVEN_BACK):
         os.write(by_hand.file.requests._writer, REQUEST.pack(0, 70000))
     eventually(by_hand.is_let_go)
 

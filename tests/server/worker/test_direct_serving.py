@@ -7,7 +7,7 @@ import pytest
 from torqued.client.direct_batches import REQUEST
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.worker.channel import Channel, pair
-from torqued.server.worker.direct_requests import MOST_GIVEN_BACK, Numbered
+from torqued.server.worker.direct_requests import MAX_GIVEN_BACK, Numbered
 from torqued.server.worker.direct_serving import DirectLanes, DirectServing
 
 
@@ -71,7 +71,7 @@ def test_requests_before_there_is_a_robot_are_given_back(lane, memory):
 def test_client_whose_requests_make_no_sense_is_let_go_with_its_batches(lane, memory):
     lane.requests.leave(Numbered(5, memory, {"op": "batch", "states": {}}, Results))
     turn(lane)
-    for _ in range(MOST_GIVEN_BACK):
+    for _ in range(MAX_GIVEN_BACK):
         assert lane._known
         memory.ours.send(REQUEST.pack(9, 70000))
         turn(lane)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torqued.common.errors import OperationError
-from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE, Job, Jobs
+from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE, Job, Jobs
 
 
 def job(client: str, number: int) -> Job:
@@ -45,14 +45,14 @@ def test_clients_take_turns():
 
 def test_one_client_leaves_room_for_others():
     jobs = Jobs()
-    for number in range(MOST_OF_ONE):
+    for number in range(MAX_OF_ONE):
         jobs.put(job("greedy", number))
     with pytest.raises(OperationError, match="of this client") as caught:
-        jobs.put(job("greedy", MOST_OF_ONE))
+        jobs.put(job("greedy", MAX_OF_ONE))
     assert caught.value.code == "busy"
-    for number in range(MOST_JOBS - MOST_OF_ONE):
+    for number in range(MAX_JOBS - MAX_OF_ONE):
         jobs.put(job(f"other {number}", 0))
-    with pytest.raises(OperationError, match=f"^{MOST_JOBS} jobs are waiting"):
+    with pytest.raises(OperationError, match=f"^{MAX_JOBS} jobs are waiting"):
         jobs.put(job("last", 0))
 
 

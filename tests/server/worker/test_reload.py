@@ -218,7 +218,7 @@ def test_worker_killed_while_it_loads_is_reported(daemon):
 def test_command_tells_what_was_loaded(daemon, file):
     def torqued(*arguments):
         return subprocess.run(
-            [sys.executable, "-m", "torqued.server.cli.main", *arguments],
+            [sys.executable, "-m", "torqued.tools.cli.main", *arguments],
             capture_output=True,
             text=True,
             timeout=600,

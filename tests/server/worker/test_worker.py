@@ -19,7 +19,7 @@ from standstill import standing_still
 from torqued.client import AsyncClient, Client, errors, shared_memory
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.server.worker.jobs import MOST_JOBS, MOST_OF_ONE
+from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.process import FIRST_TO_GO
 from torqued.server.worker.worker import LANES
@@ -254,10 +254,8 @@ def test_more_jobs_than_may_wait_are_refused(daemon, states):
     with daemon.client() as client:
         pid = idle_worker(client, states)
         with standing_still(pid):
-            waiting = [
-                Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MOST_JOBS + LANES)
-            ]
-            eventually(lambda: client.stats().worker["queued"] == MOST_JOBS)
+            waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MAX_JOBS + LANES)]
+            eventually(lambda: client.stats().worker["queued"] == MAX_JOBS)
             with pytest.raises(errors.OperationError) as caught:
                 client.batch("dynamics", q=q, want=["g"])
             assert caught.value.code == "busy"
@@ -271,17 +269,17 @@ def test_greedy_client_leaves_places_for_others(daemon, states):
         with standing_still(pid):
             asked = [
                 asyncio.ensure_future(greedy.batch("dynamics", q=q, want=["g"]))
-                for _ in range(LANES + MOST_OF_ONE)
+                for _ in range(LANES + MAX_OF_ONE)
             ]
             await asyncio.to_thread(
-                eventually, lambda: client.stats().worker["queued"] == MOST_OF_ONE
+                eventually, lambda: client.stats().worker["queued"] == MAX_OF_ONE
             )
             with pytest.raises(errors.OperationError, match="of this client") as caught:
                 await greedy.batch("dynamics", q=q, want=["g"])
             assert caught.value.code == "busy"
             other = Asking(daemon, "dynamics", q=q, want=["g"])
             await asyncio.to_thread(
-                eventually, lambda: client.stats().worker["queued"] == MOST_OF_ONE + 1
+                eventually, lambda: client.stats().worker["queued"] == MAX_OF_ONE + 1
             )
         assert (await asyncio.to_thread(other.wait)).reply.g.shape == (1, NV)
         assert all(reply.g.shape == (1, NV) for reply in await asyncio.gather(*asked))

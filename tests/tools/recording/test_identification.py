@@ -1,0 +1,216 @@
+"""Payload and friction from a motion, against MuJoCo's arms that have them exactly."""
+
+import numpy as np
+import pytest
+from disturbances import STEP, friction_of, plant_of, rub, swing
+
+from torqued.common.errors import InputError
+from torqued.kernels import Robot
+from torqued.kernels.control import Controller
+from torqued.kernels.model.loads import loads_of
+from torqued.server.config import RobotConfig
+from torqued.tools.cli.identify import toml
+from torqued.tools.demos.models import described, panda, with_payload
+from torqued.tools.demos.plant import Plant
+from torqued.tools.demos.trajectories import Sines
+from torqued.tools.recording.identification import identify
+from torqued.tools.recording.pseudo_inertia import (
+    as_load,
+    factor,
+    moved,
+    parameters,
+    pseudo_inertia,
+    unfactor,
+)
+from torqued.tools.recording.samples import Samples
+
+MASS, AT, EDGE = 1.5, np.array([0.03, -0.02, 0.08]), 0.1
+ARMS = {"panda": "panda_hand", "ur5": "tool0"}
+
+
+def moved_arm(name, moving=None, seconds=8.0, noise=0.0, mass=MASS):
+    """Samples of an arm with a payload and friction that its model knows nothing of."""
+    description = panda() if name == "panda" else described(name)
+    bare = plant_of(name)
+    plant = bare if mass == 0.0 else Plant(with_payload(description, ARMS[name], mass, AT, EDGE))
+    rub(plant, **friction_of(bare))
+    n = bare.robot.nv
+    amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
+    if moving is not None:
+        amplitude = np.where(np.arange(n) == moving, amplitude, 0.0)
+    centre = swing(bare, name)(0.0)[0]
+    motion = Sines(centre, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
+    controller = Controller(bare.robot, "computed_torque")
+    plant.reset(*motion(0.0)[:2])
+    rng, rows = np.random.default_rng(0), []
+    for _ in range(round(seconds / STEP)):
+        given = dict(zip(("q_ref", "v_ref", "a_ref"), motion(plant.time), strict=True))
+        tau = controller.torque(plant.q, plant.v, STEP, **given).tau
+        measured = plant.v + noise * rng.normal(size=n)
+        rows.append((plant.time, plant.q.copy(), measured, tau))
+        plant.step(tau, STEP)
+    time, q, v, tau = (np.array(column) for column in zip(*rows, strict=True))
+    middle = 0.5 * (v[1:] + v[:-1])
+    samples = Samples(
+        time[:-1] + 0.5 * STEP,
+        q[:-1] + 0.5 * STEP * middle,
+        middle,
+        np.diff(v, axis=0) / STEP,
+        tau[:-1],
+    )
+    return samples, bare, friction_of(bare)
+
+
+@pytest.mark.parametrize(("name", "noise"), [("panda", 0.0), ("ur5", 1e-3)])
+def test_payload_and_friction_are_found(name, noise):
+    samples, bare, friction = moved_arm(name, noise=noise)
+    found = identify(samples, bare.robot, ARMS[name])
+    mass, centre, inertia = as_load(found.p)
+    assert mass == pytest.approx(MASS, rel=5e-3)
+    assert np.allclose(centre, AT, atol=1e-3)
+    cube = MASS * EDGE**2 / 6.0
+    assert np.allclose(inertia, cube * np.array([1, 0, 0, 1, 0, 1]), atol=0.15 * cube)
+    assert np.allclose(found.viscous, friction["viscous"], rtol=0.03)
+    assert np.allclose(found.coulomb, friction["coulomb"], rtol=0.04)
+    assert found.unclear == []
+    assert (found.residual < 0.1 * found.torque).all()
+    assert (found.p_error[0] < 0.01 * MASS) and (found.p_error[1:4] < 1e-3).all()
+
+
+def parameters_of(robot, frame):
+    load = {"frame": frame, "mass": MASS, "centre": AT, "inertia": MASS * EDGE**2 / 6 * np.eye(3)}
+    (load,) = loads_of(robot.model, "payload", load)
+    place = next(item for item in robot.model.frames if item.name == frame)
+    return np.linalg.solve(moved(place.rotation, place.position), load.parameters)
+
+
+def test_tables_are_what_a_configuration_takes():
+    import tomllib
+
+    samples, bare, friction = moved_arm("ur5")
+    found = identify(samples, bare.robot, "tool0")
+    table = tomllib.loads(toml(found))["robot"]
+    robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
+    q = np.linspace(-1.0, 1.0, 6)
+    load = {"frame": "tool0", "mass": MASS, "centre": AT.tolist()}
+    expected = RobotConfig.model_validate({"model": "ur5", "payload": load}).load()
+    assert np.allclose(robot.gravity(q), expected.gravity(q), atol=0.1)
+    assert np.allclose(robot.limits.friction, friction["coulomb"], rtol=0.04)
+
+
+def test_motion_of_one_joint_says_what_it_cannot_tell():
+    bare = plant_of("panda")
+    heavy = Plant(with_payload(panda(), "panda_hand", MASS, AT, EDGE)).robot
+    friction = friction_of(bare)
+    time = np.arange(0.0, 4.0, STEP)
+    q, v, a = (
+        np.tile(x, (len(time), 1)) for x in (swing(bare, "panda")(0.0)[0], *np.zeros((2, 7)))
+    )
+    q[:, 5] += 0.6  # its axis is not vertical
+    q[:, 6] += 0.5 * np.sin(3.0 * time)
+    v[:, 6], a[:, 6] = 1.5 * np.cos(3.0 * time), -4.5 * np.sin(3.0 * time)
+    tau = np.array([heavy.inverse_dynamics(*row) for row in zip(q, v, a, strict=True)])
+    tau += friction["viscous"] * v + friction["coulomb"] * np.sign(v)
+    found = identify(Samples(time, q, v, a, tau), bare.robot, "panda_hand")
+    assert "m by itself" in found.unclear  # a wrist that turns feels no weight on its own axis
+    assert "m cz by itself" in found.unclear
+    others = ", ".join(f"panda_joint{k}" for k in range(1, 7))
+    assert f"friction of {others}, which did not move" in found.unclear
+    assert found.viscous[6] == pytest.approx(friction["viscous"][6], rel=1e-3)
+    assert found.coulomb[6] == pytest.approx(friction["coulomb"][6], rel=1e-3)
+    # What is not seen is filled in so that some body can have it.
+    assert np.linalg.eigvalsh(pseudo_inertia(found.p)).min() > 0.0
+    assert np.allclose(found.p[1:3], MASS * AT[:2], rtol=0.02)
+
+
+def test_estimate_is_always_a_possible_body():
+    samples, bare, _ = moved_arm("panda", mass=0.0, seconds=4.0, noise=5e-3)
+    found = identify(samples, bare.robot, "panda_hand")  # nothing is carried
+    assert np.linalg.eigvalsh(pseudo_inertia(found.p)).min() > 0.0
+    assert 0.0 < found.p[0] < 0.05
+    assert (found.viscous >= 0.0).all() and (found.coulomb >= 0.0).all()
+
+
+def test_floating_base_and_unknown_or_fixed_frames_are_refused():
+    samples, bare, _ = moved_arm("panda", seconds=0.3)
+    with pytest.raises(InputError, match="frame"):
+        identify(samples, bare.robot, "nowhere")
+    with pytest.raises(InputError, match="does not move"):
+        identify(samples, bare.robot, "panda_link0")
+    with pytest.raises(InputError, match="floating base"):
+        identify(samples, Robot.family("biped", 8), "link_left_4")
+
+
+def test_pseudo_inertia_and_parameters_are_each_others_inverses():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        theta = 0.3 * rng.normal(size=10)
+        J = factor(theta)
+        assert np.linalg.eigvalsh(J).min() > 0.0
+        assert np.allclose(pseudo_inertia(parameters(J)), J)
+        assert np.allclose(unfactor(J), theta)
+
+
+def test_parameters_move_as_a_body_of_points_does():
+    rng = np.random.default_rng(1)
+    points, masses = rng.normal(size=(6, 3)), rng.uniform(0.1, 1.0, 6)
+    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    R *= np.sign(np.linalg.det(R))
+    p = rng.normal(size=3)
+
+    def of(points):
+        about = sum(
+            m * (x @ x * np.eye(3) - np.outer(x, x)) for m, x in zip(masses, points, strict=True)
+        )
+        return np.concatenate([[masses.sum()], masses @ points, about[np.triu_indices(3)]])
+
+    assert np.allclose(moved(R, p) @ of(points), of(points @ R.T + p))
+
+
+def noisy_recordings(count, seconds=8.0, step=0.004):
+    """Samples of one motion of a UR5 with payload and friction, each with noise of its own: white
+    in velocities, and so in accelerations; related over 0.05 s in torques. And x as it is."""
+    bare = plant_of("ur5")
+    heavy = Plant(with_payload(described("ur5"), "tool0", MASS, AT, EDGE)).robot
+    friction, n = friction_of(bare), bare.robot.nv
+    amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
+    centre = swing(bare, "ur5")(0.0)[0]
+    motion = Sines(centre, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
+    time = np.arange(0.0, seconds, step)
+    middle = time[:-1] + 0.5 * step
+    v = np.array([motion(t)[1] for t in time])
+    q, speed, a = (np.array(x) for x in zip(*map(motion, middle), strict=True))
+    tau = np.array([heavy.inverse_dynamics(*row) for row in zip(q, speed, a, strict=True)])
+    tau += friction["viscous"] * speed + friction["coulomb"] * np.sign(speed)
+    truth = parameters_of(bare.robot, "tool0"), friction["viscous"], friction["coulomb"]
+    keep = np.exp(-step / 0.05)
+    samples = []
+    for seed in range(count):
+        rng = np.random.default_rng(seed)
+        measured = v + 1e-3 * rng.normal(size=v.shape)
+        disturbance = np.zeros_like(tau)
+        for k in range(1, len(tau)):
+            disturbance[k] = keep * disturbance[k - 1] + np.sqrt(1.0 - keep**2) * rng.normal(size=n)
+        mean, rate = 0.5 * (measured[1:] + measured[:-1]), np.diff(measured, axis=0) / step
+        disturbed = tau + 0.005 * tau.std(axis=0) * disturbance
+        samples.append(Samples(middle, q, mean, rate, disturbed))
+    return samples, bare.robot, np.concatenate(truth)
+
+
+def test_two_standard_errors_hold_the_truth_about_19_times_in_20():
+    """22 numbers of each of 25 recordings. With 16 stretches, |t| < 2 has a probability of 0.936;
+    numbers of one recording are related, so that the mean is good to ± 0.015."""
+    recordings, robot, truth = noisy_recordings(25)
+    held, ratios = [], []
+    for samples in recordings:
+        found = identify(samples, robot, "tool0")
+        x = np.concatenate([found.p, found.viscous, found.coulomb])
+        error = np.concatenate([found.p_error, found.viscous_error, found.coulomb_error])
+        held.append(np.abs(x - truth) < 2.0 * error)
+        ratios.append((x - truth) / error)
+    assert 0.89 < np.mean(held) < 0.985
+    # Neither is the estimate shifted, as it would be by noise in the regressor.
+    assert np.abs(np.mean(ratios, axis=0)).max() < 1.0
+    # None of the 22 is far too sure, nor of no use.
+    spread = np.sqrt(np.mean(np.square(ratios), axis=0))
+    assert (spread > 0.4).all() and (spread < 1.8).all()

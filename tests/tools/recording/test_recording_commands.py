@@ -1,0 +1,133 @@
+"""`torqued record`, `replay`, `plot` and `identify` from the outside.
+
+One arm in MuJoCo, in lock step with a daemon that knows neither its payload nor its friction.
+"""
+
+import subprocess
+import sys
+import tomllib
+
+import numpy as np
+import pytest
+from daemons import DaemonProcess
+from disturbances import STEP, friction_of, plant_of, rub, swing
+from eventually import eventually
+from mcap.records import Message
+
+from torqued.tools.demos.models import panda, with_payload, write_urdf
+from torqued.tools.demos.plant import Plant
+from torqued.tools.demos.trajectories import Sines
+from torqued.tools.recording import recording
+from torqued.tools.recording.recording import read_recording, records_of
+
+MASS, AT = 1.5, np.array([0.03, -0.02, 0.08])
+SECONDS = 3.0
+
+
+def torqued(*arguments):
+    command = [sys.executable, "-m", "torqued.tools.cli.main", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    """A recording of the arm under `computed_torque`."""
+    folder = tmp_path_factory.mktemp("sockets")
+    folder.chmod(0o700)
+    out = tmp_path_factory.mktemp("recorded")
+    urdf = write_urdf(panda(), folder / "arm.urdf")
+    bare, plant = plant_of("panda"), Plant(with_payload(panda(), "panda_hand", MASS, AT, 0.1))
+    rub(plant, **friction_of(bare))
+    centre = swing(bare, "panda")(0.0)[0]
+    amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
+    motion = Sines(centre, amplitude, 0.4 + 0.13 * np.arange(7), start=0.5)
+    daemon = DaemonProcess(folder, "arm", "--urdf", str(urdf), "--base", "fixed").start()
+    command = ["record", "--robot", "arm", "--folder", str(folder), "--out", str(out)]
+    process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
+    try:
+        (path,) = eventually(lambda: list(out.glob("*.mcap")))
+        plant.reset(*motion(0.0)[:2])
+        with daemon.client() as client:
+            with client.session("computed_torque", reference_limits=False) as session:
+                for _ in range(round(SECONDS / STEP)):
+                    q_ref, v_ref, a_ref = motion(plant.time)
+                    output = session.step(
+                        plant.q, plant.v, q_ref, v_ref, a_ref, at=plant.time, timeout=60.0
+                    )
+                    plant.step(output.tau, STEP)
+            number = session.number
+            eventually(lambda: is_whole(path, number))
+    finally:
+        process.terminate()
+        process.wait(60)
+        daemon.stop()
+    return path
+
+
+def is_whole(path, number):
+    recorded = read_recording(path).sessions.get(number)
+    return recorded is not None and recorded.ticks["status"][-1] & 128
+
+
+def test_replay_says_the_same_and_goes_by_its_exit_code(file):
+    done = torqued("replay", file, "--tolerance", "0")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "computed_torque" in done.stdout
+    assert done.stdout.count("the same to the last bit") == 6
+    other = torqued("replay", file, "--robot", "ur5")
+    assert other.returncode == 2 and "other references or outputs" in other.stderr
+
+
+def test_replay_of_a_changed_robot_tells_the_first_tick(file, tmp_path):
+    (tmp_path / "arm.urdf").write_text(read_recording(file).robot_text)
+    settings = '[robot]\nurdf = "arm.urdf"\nbase = "fixed"\ngravity = [0.0, 0.0, -9.8]\n'
+    (tmp_path / "arm.toml").write_text(settings)
+    done = torqued("replay", file, "--config", tmp_path / "arm.toml")
+    assert done.returncode == 1
+    (tau,) = [line for line in done.stdout.splitlines() if line.split()[0] == "tau"]
+    assert "largest difference" in tau and "first beyond the tolerance" in tau
+    assert (
+        torqued("replay", file, "--config", tmp_path / "arm.toml", "--tolerance", "1").returncode
+        == 0
+    )
+
+
+def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
+    done = torqued("identify", file, "--frame", "panda_hand", "--out", tmp_path / "x.toml")
+    assert done.returncode == 0, done.stdout + done.stderr
+    table = tomllib.loads((tmp_path / "x.toml").read_text())["robot"]
+    assert table["payload"]["mass"] == pytest.approx(MASS, rel=0.02)
+    assert np.allclose(table["payload"]["centre"], AT, atol=3e-3)
+    assert table["friction"]["viscous"]["panda_joint1"] == pytest.approx(1.0, rel=0.1)
+    refused = torqued("identify", file, "--frame", "nowhere")
+    assert refused.returncode == 2 and "nowhere" in refused.stderr
+
+
+def test_messages_of_another_layout_are_refused_by_name(file, monkeypatch):
+    def shortened(path):
+        for record in records_of(path):
+            if isinstance(record, Message):
+                record.data = record.data[:-1]
+            yield record
+
+    monkeypatch.setattr(recording, "records_of", shortened)
+    with pytest.raises(recording.RecordingError, match="have another layout than this version's"):
+        read_recording(file)
+
+
+def test_plot_draws_what_is_asked_for(file, tmp_path):
+    done = torqued("plot", file, "--what", "tau,error,lateness", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    (picture,) = tmp_path.glob("*.png")
+    assert picture.read_bytes().startswith(b"\x89PNG") and str(picture) in done.stdout
+    wrong = torqued("plot", file, "--what", "happiness", "--out", tmp_path)
+    assert wrong.returncode == 2 and "there are: q, v, q_ref" in wrong.stderr
+
+
+@pytest.mark.parametrize("command", ["replay", "plot", "identify"])
+def test_missing_file_and_session_are_told_in_a_line(file, tmp_path, command):
+    frame = ["--frame", "panda_hand"] if command == "identify" else []
+    done = torqued(command, tmp_path / "none.mcap", *frame)
+    assert done.returncode == 2 and "there is no such file" in done.stderr
+    done = torqued(command, file, "--session", "5", *frame)
+    assert done.returncode == 2 and "there is no session 5; recorded are:" in done.stderr

@@ -1,0 +1,73 @@
+"""How often a viewer looks at the ring: seldom while nobody watches, unless it fills."""
+
+from __future__ import annotations
+
+import pytest
+
+from torqued.tools.viewers import following as module
+from torqued.tools.viewers.following import CALM, FILLING, LOOK, Following
+
+
+class Ring:
+    """A reader of rings that are filled as said."""
+
+    processor = None
+
+    def __init__(self, *backlogs: float) -> None:
+        self.backlogs = list(backlogs)
+
+    @property
+    def backlog(self) -> float:
+        return self.backlogs[0]
+
+    def poll(self) -> float:
+        return self.backlogs.pop(0)
+
+
+class Standing:
+    def __init__(self, processor: int | None) -> None:
+        self.looked: list[float] = []
+
+    def look(self, backlog: float) -> None:
+        self.looked.append(backlog)
+
+
+@pytest.fixture
+def paused(monkeypatch):
+    """The pauses between so many looks."""
+    monkeypatch.setattr(module, "Standing", Standing)
+
+    def pauses(*backlogs: float, **options) -> list[float]:
+        following = Following(Ring(*backlogs))
+        found: list[float] = []
+
+        def pause(seconds: float) -> None:
+            found.append(seconds)
+            if len(found) == len(backlogs):
+                following.stop()
+
+        following.pause = pause
+        assert list(following.batches(**options)) == list(backlogs)
+        assert following._standing.looked == list(backlogs)
+        return found
+
+    return pauses
+
+
+def test_who_is_watched_keeps_its_pace(paused):
+    assert paused(0.0, 0.01, 0.5) == [LOOK, LOOK, LOOK]
+    assert paused(0.0, pause=0.05, is_watched=lambda: True) == [0.05]
+
+
+def test_who_is_not_looks_seldom_but_where_a_ring_fills(paused):
+    half = FILLING / 2
+    assert paused(half, FILLING, half, is_watched=lambda: False) == [CALM, LOOK, CALM]
+
+
+def test_who_looks_seldom_anyway_does_not_look_more_often(paused):
+    assert paused(0.0, pause=2 * CALM, is_watched=lambda: False) == [2 * CALM]
+
+
+def test_a_ring_that_just_is_not_filling_loses_nothing_in_a_calm_pause():
+    """At FILLING in one look, what comes during a calm pause is about half of the ring."""
+    assert FILLING * CALM / LOOK < 0.6

@@ -1,0 +1,1 @@
+"""What runs beside a daemon: command line, recorder, viewers, tables of states, demos."""

@@ -1,0 +1,170 @@
+"""`torqued call`: one request from the command line, its reply for people or machines."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import TYPE_CHECKING, Any
+
+from torqued.tools.cli.connection import add_connection, as_json, connect
+from torqued.tools.cli.tables import table
+
+if TYPE_CHECKING:
+    from torqued.client import Client
+
+HELP = "make one request and print its reply"
+EXAMPLE = """\
+  torqued call hello
+  torqued call dynamics --want M,C --q 0,0.3,0,-1.5,0,1.8,0,0 --v 0,0,0,0,0.1,0,0,0
+  torqued call dynamics --robot chain20 --q neutral --want M --json
+  torqued call kinematics --q neutral --v zero --frames panda_link7,panda_link8
+  torqued call kinematics --q neutral --v zero --frames panda_link8 --order 2
+  torqued call log_level --level DEBUG"""
+
+#: Rows and columns of a matrix that are printed in full.
+SHOWN = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("operation", help="as docs/PROTOCOL.md names it")
+    add_connection(parser)
+    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+    fields = parser.add_argument(
+        "fields",
+        nargs=argparse.REMAINDER,
+        metavar="--FIELD VALUE",
+        help="fields of the request: numbers or words with commas between them, or JSON; "
+        "neutral is the robot's neutral configuration for q, and zero for v, a, jerk, tau, w and b",
+    )
+    fields.required = False  # by the parser: operations differ in what they need
+    # Among the fields, where a person may well ask for it.
+    parser.set_defaults(explain=parser.print_help)
+
+
+def run(args: argparse.Namespace) -> int:
+    from torqued.client import TorquedError
+
+    if {"--help", "-h"} & set(args.fields):
+        args.explain()
+        return 0
+    fields, rest = split_fields(args.fields)
+    # Options of the command may stand among the fields.
+    own = argparse.ArgumentParser(prog="torqued call", add_help=False)
+    add_connection(own)
+    own.add_argument("--json", action="store_true")
+    defaults = vars(own.parse_args(rest))
+    for key, value in defaults.items():
+        if value != own.get_default(key):
+            setattr(args, key, value)
+    if args.operation in ("open", "tune", "payload", "close"):
+        raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
+    with connect(args) as client:
+        put_numbers(client, fields)
+        reply = client.call(args.operation, **fields).as_dict()
+    print(as_json(reply) if args.json else "\n".join(shown(reply)))
+    return 0
+
+
+def put_numbers(client: Client, fields: dict[str, Any]) -> None:
+    """The robot's own numbers in place of the words `neutral` and `zero`."""
+    words = {key for key in (*POSITIONS, *RATES) if fields.get(key) in ("neutral", "zero")}
+    if not words:
+        return
+    robot = client.hello()
+    for key in words:
+        fields[key] = robot.neutral if key in POSITIONS else [0.0] * robot.nv
+
+
+#: Fields with a number per coordinate, and with one per degree of freedom.
+POSITIONS, RATES = ("q",), ("v", "a", "jerk", "snap", "tau", "w", "b")
+OWN = {"--json": 1} | dict.fromkeys(
+    ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
+)
+#: Fields that are lists of words even when there is only one.
+LISTS = ("want", "frames", "actuated")
+#: Fields that are whole numbers.
+WHOLE = ("order", "iterations", "session", "every", "restarts", "seed")
+
+
+def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:
+    """Fields of the request, and the words that are options of the command."""
+    from torqued.client import TorquedError
+
+    fields: dict[str, Any] = {}
+    rest: list[str] = []
+    words = [part for word in words for part in _parted(word)]
+    while words:
+        name = words.pop(0)
+        if name in OWN:
+            rest += [name, *words[: OWN[name] - 1]]
+            del words[: OWN[name] - 1]
+            continue
+        if not name.startswith("--") or not words:
+            raise TorquedError(f"{name!r}: expected fields as in --q 0,0.3 or --want M,C")
+        field = name.removeprefix("--")
+        fields[field] = parse_value(field, words.pop(0))
+    return fields, rest
+
+
+def _parted(word: str) -> list[str]:
+    """`--q=1,2` as two words."""
+    return word.split("=", 1) if word.startswith("--") and "=" in word else [word]
+
+
+def parse_value(field: str, text: str) -> Any:
+    """`0,0.3` as numbers, `M,C` as words, `{"damping": 1}` as JSON, `0.1` as a number,
+    `true` and `false` as what they say."""
+    if text[:1] in ("[", "{"):
+        from torqued.client import TorquedError
+
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise TorquedError(f"--{field}: not JSON: {error}") from None
+    if text in ("true", "false"):
+        return text == "true"
+    if field in LISTS:
+        return [word.strip() for word in text.split(",") if word.strip()]
+    try:
+        numbers = [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        return text
+    if field in WHOLE and len(numbers) == 1 and numbers[0].is_integer():
+        return int(numbers[0])
+    return numbers if "," in text else numbers[0] if numbers else text
+
+
+def shown(reply: dict[str, Any], indent: str = "") -> list[str]:
+    """Lines for people: matrices as tables, everything else as `name: value`."""
+    lines: list[str] = []
+    for name, value in reply.items():
+        dimensions = getattr(value, "ndim", -1)
+        if dimensions == 2:
+            rows, columns = value.shape
+            cut = f", its first {SHOWN} rows and columns" if max(value.shape) > SHOWN else ""
+            lines.append(f"{indent}{name}: {rows} × {columns}{cut}")
+            lines += matrix(value[:SHOWN, :SHOWN], indent + "  ")
+        elif dimensions > 2:
+            shape = " × ".join(map(str, value.shape))
+            lines.append(f"{indent}{name}: {shape}; its first part:")
+            lines += shown({f"{name}[0]": value[0]}, indent + "  ")
+        elif dimensions == 1:
+            lines.append(f"{indent}{name}: " + "  ".join(f"{x:z.6g}" for x in value.tolist()))
+        elif isinstance(value, dict):
+            lines.append(f"{indent}{name}:")
+            lines += shown(value, indent + "  ")
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            for k, item in enumerate(value):
+                lines.append(f"{indent}{name}[{k}]:")
+                lines += shown(item, indent + "  ")
+        else:
+            spelled = ", ".join(map(str, value)) if isinstance(value, list) else value
+            lines.append(f"{indent}{name}: {spelled}")
+    return lines
+
+
+def matrix(values: Any, indent: str) -> list[str]:
+    """A table of numbers."""
+    if not values.size:
+        return []
+    return table([[f"{x:z.4f}" for x in row] for row in values.tolist()], indent=indent)

@@ -1,0 +1,118 @@
+"""`torqued compile`: fill the cache of compiled kernels, showing progress."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from torqued.tools.cli.interruption import ends_at_once
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torqued.kernels.compilation.entries import CompileSummary
+
+HELP = "compile every kernel into the cache, so that later starts are quick"
+EXAMPLE = "  torqued compile"
+
+#: Told what is made ready: its name, how many are done, of how many.
+Report = Callable[[str, int, int], None]
+
+#: Seconds between lines of progress where there is no terminal.
+LOG_INTERVAL = 10.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """No options."""
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from torqued.kernels.compilation.cache_folder import KEPT_DAYS, cache_root, prune
+
+    console = Console(highlight=False, soft_wrap=True)
+    summary = compile_with_progress(console)
+    console.print(
+        f"{summary.kernels} kernels ready in {summary.seconds:.1f} s, "
+        f"{summary.from_cache} of them from the cache"
+    )
+    console.print(f"cache: {summary.cache}", markup=False)
+    removed = prune(cache_root())
+    if removed:
+        console.print(f"removed {removed} files that nothing has used for {KEPT_DAYS} days")
+    return 0
+
+
+def interrupted(number: int) -> int:
+    """The exit code of a program that a signal ended."""
+    print("interrupted; kernels that are ready stay in the cache", file=sys.stderr)
+    return 128 + number
+
+
+def compile_with_progress(
+    console: Console,
+    prepare: Callable[[Report], CompileSummary] | None = None,
+    leave: Callable[[int], int] = interrupted,
+) -> CompileSummary:
+    """Compile every kernel, or load it from the cache; `prepare` may do more than that.
+
+    A terminal shows a bar that vanishes in the end; a log gets a line now and then. Ctrl-C ends
+    the process at once, with the exit code that `leave` gives.
+    """
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from torqued.kernels.compilation.entries import compile_all
+    from torqued.kernels.compilation.jit import is_cached
+    from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
+    from torqued.server.loop import arrival_loop, prompts, tick  # noqa: F401  (likewise)
+    from torqued.server.requests import fast_path_loop, page_requests_loop  # noqa: F401  (likewise)
+
+    warn_where_nothing_is_kept()
+    progress = Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    bar = progress.add_task("", total=None)
+    last_line = time.monotonic()
+
+    def report(name: str, done: int, total: int) -> None:
+        nonlocal last_line
+        doing = f"{'loading' if is_cached(name) else 'compiling'} {name}" if name else "done"
+        progress.update(bar, description=doing, completed=done, total=total)
+        if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
+            last_line = time.monotonic()
+            console.print(f"kernels: {done} of {total} ready; {doing}")
+
+    def end(number: int) -> int:
+        progress.stop()
+        return leave(number)
+
+    with ends_at_once(end), progress:
+        return (prepare or compile_all)(report)
+
+
+def warn_where_nothing_is_kept() -> None:
+    """Before minutes of compiling, that the next start will have to compile as well, and why."""
+    from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, is_cached
+
+    if CACHE_FOLDER is not None and os.access(CACHE_FOLDER, os.W_OK):
+        return
+    missing = sum(not is_cached(name) for name in ENTRIES)
+    if missing:
+        problem = CACHE_PROBLEM or f"cache folder {CACHE_FOLDER} is not writable"
+        print(
+            f"torqued: warning: {problem}: {missing} kernels are compiled now, which takes "
+            "minutes, and again at the next start; $TORQUED_CACHE_DIR names another folder",
+            file=sys.stderr,
+            flush=True,
+        )

@@ -1,0 +1,100 @@
+"""`torqued dash`: a web page with the robot, its sessions and their plots."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torqued.tools.cli.observing import add_observing, host_and_port
+
+if TYPE_CHECKING:
+    from torqued.tools.viewers.dash import Dash
+
+HELP = "show a daemon, or a recording, on a web page: the robot in 3-D, sessions, plots"
+EXAMPLE = "  torqued dash --robot panda\n  torqued dash recordings/panda-20260102-030405.mcap"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", type=Path, help="a recording (default: a daemon, live)")
+    add_observing(parser)
+    parser.add_argument(
+        "--visuals",
+        metavar="ROBOT",
+        help="what it looks like, where its own file has no shapes: a URDF with links of the same "
+        "names, or a name that `torqued models` lists",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1:8080",
+        metavar="HOST:PORT",
+        help="where (default: 127.0.0.1:8080, this machine alone)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    import viser  # noqa: F401  (missed here, before anything is loaded)
+
+    return show_recording(args) if args.file else show_daemon(args)
+
+
+def show_daemon(args: argparse.Namespace) -> int:
+    from torqued.tools.cli.record import daemon_name
+    from torqued.tools.recording.reader import Reader
+    from torqued.tools.recording.robots import observed_robot
+    from torqued.tools.viewers.dash import follow
+    from torqued.tools.viewers.following import Following
+
+    name = daemon_name(args)
+    reader = Reader(name, args.folder)
+    following = Following(reader, args.seconds)
+    dash = open_page(args, name, observed_robot(reader), reader.robot_file(), reader.robot)
+    following.stop_on_signals()
+    try:
+        follow(dash, following)
+    finally:
+        dash.close()
+    return 0
+
+
+def show_recording(args: argparse.Namespace) -> int:
+    from torqued.tools.recording.recording import read_recording
+    from torqued.tools.recording.robots import recorded_robot
+    from torqued.tools.viewers.dash import Playback
+    from torqued.tools.viewers.following import Stopping
+
+    recording = read_recording(args.file)
+    robot, text = recorded_robot(recording), recording.robot_text
+    dash = open_page(args, args.file.name, robot, text, recording.robot)
+    stopping = Stopping(args.seconds)
+    stopping.stop_on_signals()
+    try:
+        Playback(dash, recording).run(stopping)
+    finally:
+        dash.close()
+    return 0
+
+
+def open_page(
+    args: argparse.Namespace, title: str, robot: Any, text: str, described: dict[str, Any]
+) -> Dash:
+    from torqued.common.errors import InputError
+    from torqued.kernels.model import catalog
+    from torqued.kernels.model.xml_file import read_text
+    from torqued.tools.viewers.dash import Dash
+    from torqued.tools.viewers.history import History
+    from torqued.tools.viewers.shapes import shapes_of
+
+    host, port = host_and_port(args.listen)
+    file = described["source"].get("robot", {}).get("urdf")
+    if args.visuals:
+        file = catalog.find_urdf(args.visuals)
+        text = read_text(file)
+    is_urdf = text.lstrip().startswith("<")
+    shapes = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)
+    try:
+        dash = Dash(title, robot, shapes, History(described), host, port)
+    except OSError as error:
+        raise InputError(f"--listen {args.listen}: {error.strerror}") from None
+    print(f"{title}: http://{host}:{dash.port}", flush=True)
+    return dash

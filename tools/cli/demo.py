@@ -1,0 +1,96 @@
+"""`torqued demo`: a daemon, a simulated robot and a controller together, and experiments."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from pathlib import Path
+from typing import Any
+
+from torqued.tools.demos import DEFAULT, EXPERIMENTS
+
+HELP = "run a daemon with a simulated robot, or one of the experiments with it"
+EXAMPLE = """\
+  torqued demo
+  torqued demo --seconds 30 --plot figures
+  torqued demo --dash
+  torqued demo tracking --json tracking.json
+  torqued demo generalize --quick --json generalize.json
+  torqued demo identities --robot talos_reduced --base floating
+
+experiments:
+""" + "\n".join(f"  {name:<11} {what}" for name, what in EXPERIMENTS.items())
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_results(parser, seconds=None, plot=Path("demo_results"), json=None)
+    parser.add_argument(
+        "--dash",
+        nargs="?",
+        const="127.0.0.1:8080",
+        metavar="HOST:PORT",
+        help="with a web page beside it (default: at 127.0.0.1:8080), for 60 s unless --seconds "
+        "says otherwise",
+    )
+    experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT")
+    for name, what in EXPERIMENTS.items():
+        own = experiments.add_parser(name, description=what[0].upper() + what[1:] + ".")
+        if name == "identities":
+            add_robot(own)
+        else:
+            # Those before the name count as well, so that these have no values of their own.
+            add_results(own, **dict.fromkeys(("seconds", "plot", "json"), argparse.SUPPRESS))
+        if name == "generalize":
+            add_choice(own)
+
+
+def add_results(parser: argparse.ArgumentParser, **defaults: Any) -> None:
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        metavar="S",
+        default=defaults["seconds"],
+        help="simulated time of each run (default: the experiment's own)",
+    )
+    parser.add_argument(
+        "--plot",
+        type=Path,
+        metavar="DIR",
+        default=defaults["plot"],
+        help="folder for the picture (default: demo_results)",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", default=defaults["json"], help="results for machines"
+    )
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--robot",
+        help="a name that `torqued models` lists, or a URDF file "
+        "(default: panda, or chain20 where example-robot-data is not installed)",
+    )
+    parser.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="how a URDF's root link is held (default: as `torqued models` lists it)",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the random state (default: 0)")
+
+
+def add_choice(parser: argparse.ArgumentParser) -> None:
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = """examples:
+  torqued demo generalize
+  torqued demo generalize --quick
+  torqued demo generalize --robots kinova,xarm7 --laws pd_plus,impedance
+  torqued demo generalize --json generalize.json --plot figures"""
+    parser.add_argument("--quick", action="store_true", help="five robots, few poses, short runs")
+    parser.add_argument("--robots", metavar="A,B", help="only these (default: all of its table)")
+    parser.add_argument("--laws", metavar="A,B", help="only these (default: all)")
+
+
+def run(args: argparse.Namespace) -> int:
+    experiment = importlib.import_module(f"torqued.tools.demos.{args.experiment or DEFAULT}")
+    code: int = experiment.run(args)
+    return code

@@ -1,0 +1,98 @@
+"""`torqued identify`: what a recorded arm carries, and how its joints rub."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from torqued.tools.cli.replay import robot_of
+
+if TYPE_CHECKING:
+    from torqued.tools.recording.identification import Identified
+
+HELP = "estimate payload and joint friction from a recording"
+EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="a recording of a motion without contact")
+    parser.add_argument("--frame", required=True, help="that carries the payload")
+    parser.add_argument("--session", type=int, metavar="N", help="where there are several")
+    robot = parser.add_mutually_exclusive_group()
+    robot.add_argument("--robot", metavar="NAME", help="in place of the robot that was recorded")
+    robot.add_argument("--config", metavar="FILE", type=Path, help="the same, by its configuration")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="write the tables there (TOML)")
+
+
+def run(args: argparse.Namespace) -> int:
+    from torqued.tools.recording.recording import read_recording
+
+    recording = read_recording(args.file)
+    from torqued.tools.recording.identification import identify
+    from torqued.tools.recording.samples import samples_of
+
+    robot = robot_of(args, recording)
+    session = recording.session(args.session)
+    found = identify(samples_of(session, robot), robot, args.frame)
+    show(found)
+    text = toml(found)
+    if args.out:
+        args.out.write_text(text, encoding="utf-8")
+        print(f"wrote {args.out}")
+    else:
+        print(f"\n{text}", end="")
+    return 1 if found.unclear else 0
+
+
+def show(found: Identified) -> None:
+    import numpy as np
+
+    from torqued.tools.recording.pseudo_inertia import NAMES, as_load
+
+    mass, centre, inertia = as_load(found.p)
+    print(f"{found.samples} samples; payload at {found.frame!r}, beyond the robot's model:")
+    print(f"  mass    {mass:.4g} ± {found.p_error[0]:.1g} kg")
+    print(f"  centre  {np.array2string(centre, precision=4)} m, of mass, in the frame's axes")
+    print(f"  inertia {np.array2string(inertia, precision=5)} kg m² about it: xx xy xz yy yz zz")
+    errors = ", ".join(f"{name} {x:.1g}" for name, x in zip(NAMES, found.p_error, strict=True))
+    print(f"  standard errors at the frame's origin (kg, kg m, kg m²): {errors}")
+    if found.constrained:
+        print("  the plain estimate was no possible body; this is the best one that is")
+    width = max(map(len, found.joints))
+    print(f"  {'joint':<{width}}  viscous          Coulomb          residual of torque, RMS")
+    for k, joint in enumerate(found.joints):
+        print(
+            f"  {joint:<{width}}  {found.viscous[k]:7.4g} ± {found.viscous_error[k]:<6.1g} "
+            f" {found.coulomb[k]:7.4g} ± {found.coulomb_error[k]:<6.1g} "
+            f" {found.residual[k]:.3g} of {found.torque[k]:.3g}"
+        )
+    if found.unclear:
+        print("  the motion could not tell apart:")
+        for words in found.unclear:
+            print(f"    {words}")
+
+
+def toml(found: Identified) -> str:
+    """The tables that a configuration takes."""
+    from torqued.tools.recording.pseudo_inertia import as_load
+
+    mass, centre, inertia = as_load(found.p)
+
+    def listed(values: object) -> str:
+        return "[" + ", ".join(f"{x:.6g}" for x in values) + "]"  # type: ignore[attr-defined]
+
+    def by_joint(values: object) -> str:
+        pairs = zip(found.joints, values, strict=True)  # type: ignore[call-overload]
+        return "{ " + ", ".join(f'"{joint}" = {x:.6g}' for joint, x in pairs) + " }"
+
+    return (
+        "[robot.payload]\n"
+        f'frame = "{found.frame}"\n'
+        f"mass = {mass:.6g}\n"
+        f"centre = {listed(centre)}\n"
+        f"inertia = {listed(inertia)}\n"
+        "\n[robot.friction]\n"
+        f"viscous = {by_joint(found.viscous)}\n"
+        f"coulomb = {by_joint(found.coulomb)}\n"
+    )

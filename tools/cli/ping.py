@@ -1,0 +1,40 @@
+"""`torqued ping`: whether a daemon is there and ready."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from torqued.tools.cli.connection import add_connection, as_json, connect
+
+HELP = "ask a daemon whether it is ready"
+EXAMPLE = "  torqued ping --robot panda"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    with connect(args) as client:
+        start = time.perf_counter()
+        reply = client.ping()
+        milliseconds = (time.perf_counter() - start) * 1e3
+        if args.json:
+            print(as_json(reply.as_dict()))
+        else:
+            state = progress(reply.ready, reply.kernels)
+            print(f"{reply.name}: {state} ({milliseconds:.1f} ms, {client.endpoint})")
+        return 0 if reply.ready else 1
+
+
+def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
+    """How far a daemon is."""
+    done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
+    if ready and done == total:
+        return "ready"
+    state = "ready" if ready else "not ready yet"
+    return f"{state}, {done} of {total} kernels compiled{name and f'; now {name}'}"

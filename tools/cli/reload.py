@@ -1,0 +1,29 @@
+"""`torqued reload`: have a daemon load its robot anew, without a restart."""
+
+from __future__ import annotations
+
+import argparse
+
+from torqued.tools.cli.connection import add_connection, as_json, connect
+
+HELP = "have a daemon load its robot's files anew; refused while sessions are open"
+EXAMPLE = "  torqued reload --robot panda"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    with connect(args) as client:
+        reply = client.reload()
+    if args.json:
+        print(as_json(reply.as_dict()))
+        return 0
+    print(f"{reply.name}: {reply.base} base, {reply.nv} degrees of freedom")
+    for warning in reply.warnings:
+        print(f"warning: {warning}")
+    if reply.restart:
+        print(f"changed, but only after a restart: {', '.join(reply.restart)}")
+    return 0

@@ -1,0 +1,102 @@
+"""`torqued replay`: a recording fed through the laws as they are now."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from torqued.kernels import Robot
+    from torqued.tools.recording.recording import Recording
+    from torqued.tools.recording.replay import Replay
+
+HELP = "feed a recording through today's laws, and tell what differs"
+EXAMPLE = """  torqued replay panda-20260102-030405.mcap
+  torqued replay walk.mcap --solver"""
+
+#: Failed ticks of a solver that are shown.
+MAX_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", type=Path, help="a recording")
+    parser.add_argument("--session", type=int, metavar="N", help="one of them (default: all)")
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=1e-9,
+        metavar="T",
+        help="|difference| up to T (1 + |recorded|) counts as none (default: 1e-9; 0: every bit)",
+    )
+    robot = parser.add_mutually_exclusive_group()
+    robot.add_argument("--robot", metavar="NAME", help="in place of the robot that was recorded")
+    robot.add_argument("--config", metavar="FILE", type=Path, help="the same, by its configuration")
+    parser.add_argument(
+        "--solver", action="store_true", help="show which rows contradicted each other"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from torqued.common.errors import InputError
+    from torqued.tools.recording.recording import read_recording
+    from torqued.tools.recording.replay import replay
+
+    if not args.tolerance >= 0.0:
+        raise InputError(f"--tolerance is {args.tolerance}, expected zero or a positive number")
+    recording = read_recording(args.file)
+    robot = robot_of(args, recording)
+    chosen = [recording.session(args.session)] if args.session else recording.sessions.values()
+    same = True
+    for session in chosen:
+        period = float(recording.directory["period"])
+        result = replay(session, robot, period, args.tolerance, args.solver)
+        show(result)
+        same = same and result.same
+    if not recording.sessions:
+        print("no session was recorded")
+    return 0 if same else 1
+
+
+def robot_of(args: argparse.Namespace, recording: Recording) -> Robot:
+    """The robot that is named, or the recorded one."""
+    from torqued.kernels import Robot
+    from torqued.server.config import load_config
+    from torqued.tools.recording.robots import recorded_robot
+
+    if args.config:
+        return load_config(args.config, {}).robot.load()
+    return Robot.named(args.robot) if args.robot else recorded_robot(recording)
+
+
+def show(result: Replay) -> None:
+    from torqued.common.status import status_names
+
+    info = result.session.info
+    print(
+        f"session {info.number}, {info.law}: {result.compared} ticks compared, "
+        f"{result.passed_over} passed over"
+    )
+    for note in result.notes:
+        print(f"  {note}")
+    width = max(len(item.name) for item in result.differences)
+    for item in result.differences:
+        if not item.bits:
+            said = "the same to the last bit"
+        else:
+            said = f"largest difference {item.largest:.3g} {item.unit} in tick {item.at}"
+            if item.name == "status":
+                said = f"other bits ({', '.join(status_names(int(item.largest)))})"
+            said += f", {item.bits} ticks differ"
+            said += f", first beyond the tolerance: {item.first}" if item.first >= 0 else ""
+        print(f"  {item.name:<{width}}  {said}")
+    for failed in result.contradictions[:MAX_SHOWN]:
+        print(
+            f"  tick {failed.index}: {failed.violated} could not be met, "
+            f"after {failed.iterations} iterations"
+        )
+        for share, row in failed.rows:
+            print(f"    {share:8.2g}  {row}")
+    left = len(result.contradictions) - MAX_SHOWN
+    if left > 0:
+        print(f"  and {left} more failed ticks")

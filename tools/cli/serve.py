@@ -1,0 +1,258 @@
+"""`torqued serve`: one robot's daemon, in the foreground."""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from torqued.kernels.compilation.entries import CompileSummary
+    from torqued.server.config import Config
+    from torqued.server.daemon import Daemon
+    from torqued.server.observation.flight import FlightRecorder
+    from torqued.server.transport.endpoints import Endpoints
+    from torqued.server.transport.sockets import TcpTransport
+
+HELP = "serve a robot's dynamics and control to other processes"
+EXAMPLE = """\
+  torqued serve --robot panda
+  torqued serve --urdf my_robot.urdf --base floating --rate 500
+  torqued serve --config configs/talos.toml --priority 80 --lock-memory"""
+
+
+PLAIN_TCP = """\
+torqued: warning: plain TCP on {listen}: whoever reaches this port can command the robot and stop
+  the daemon, and whoever sits on the way can read and change every state and torque.
+  `torqued keys new NAME` makes keys; then leave out --plain-tcp."""
+
+NOBODY = """\
+{listen}: TCP needs keys, and nobody is on the allow-list {path}.
+  torqued keys new NAME --rights command    makes a key that may command torques
+  torqued keys new NAME                     makes one that may only read
+  --plain-tcp                               takes no keys: whoever reaches the port, commands"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    robot = parser.add_mutually_exclusive_group(required=False)
+    robot.add_argument("--robot", metavar="NAME", help="a name that `torqued models` lists")
+    robot.add_argument("--urdf", metavar="FILE", help="a robot's URDF file")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file, as in configs/")
+    parser.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="how a URDF's root link is held (default: floating for robots that `torqued models` "
+        "lists so; else fixed where that is plain to see)",
+    )
+    parser.add_argument("--name", help="of the sockets (default: the robot's)")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        help="of the sockets (default: torqued in $XDG_RUNTIME_DIR, or torqued-<user id> in /tmp)",
+    )
+    parser.add_argument(
+        "--group",
+        help="whose members may use the local sockets too, by name or number "
+        "(default: this user alone)",
+    )
+    parser.add_argument(
+        "--listen",
+        metavar="tcp://INTERFACE:PORT",
+        help="serve over TCP as well, to clients whose keys `torqued keys` has allowed",
+    )
+    parser.add_argument(
+        "--plain-tcp",
+        action="store_true",
+        default=None,
+        help="TCP without keys: whoever reaches the port can command the robot",
+    )
+    parser.add_argument("--rate", metavar="HZ", help="of the loop, 100 to 2000 (default: 1000)")
+    parser.add_argument("--priority", metavar="P", help="SCHED_FIFO priority of the loop, 1 to 99")
+    parser.add_argument(
+        "--lock-memory", action="store_true", default=None, help="keep all memory in RAM"
+    )
+    parser.add_argument("--cpu", metavar="K", help="processor to pin the loop to")
+    parser.add_argument(
+        "--spin", metavar="S", help="seconds to watch the clock before each tick (default: 0)"
+    )
+    parser.add_argument(
+        "--laws",
+        metavar="NAMES",
+        help="laws to have ready from the start, such as passivity,impedance; others follow",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    # Before numpy is imported. Matrices of a robot are small; threads of BLAS would spin while they
+    # wait for each other, on the loop's processor too: on a busy machine `open` took 14 times as
+    # much processor time. The worker inherits it.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+    from rich.console import Console
+
+    from torqued.server.config import load_config
+    from torqued.server.daemon import Daemon, Stopped
+    from torqued.server.logs import set_up_log
+    from torqued.server.notify import notify
+    from torqued.server.transport.endpoints import Endpoints
+    from torqued.server.worker.source import Source
+    from torqued.tools.cli.compile import compile_with_progress
+
+    given = options(args)
+    config = load_config(args.config, given)
+    set_up_log(config.log_level, config.log_format)
+    # What is printed for a person would be no JSON between lines that are.
+    as_json = config.log_format == "json"
+    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
+    robot = config.robot.load()
+    endpoints = Endpoints(config.socket_folder, config.socket_name(robot), config.group)
+    daemon = Daemon(
+        robot,
+        endpoints,
+        rate=config.rate,
+        safety=config.safety,
+        priority=config.priority,
+        lock_memory=config.lock_memory,
+        cpu=config.cpu,
+        source=Source.of(args.config, given, config),
+        tcp=tcp_transport(config),
+        limits=config.limits,
+        ring_size=config.ring_size,
+        flight=flight_recorder(config, endpoints),
+        spin=config.spin,
+        laws=config.laws,
+    )
+    daemon.stop_on_signals()
+
+    def leave(number: int) -> int:
+        """While kernels are compiled there is nobody to wait for: only files to take away."""
+        daemon.observation.close()
+        daemon.endpoints.remove()
+        tell(console, "stopped before it was ready")
+        return 0
+
+    try:
+        summary = compile_with_progress(console, daemon.prepare, leave)
+    except Stopped:
+        tell(console, "stopped before it was ready")
+        return 0
+    introduce(console, daemon, config, summary)
+    notify("READY=1")
+    # What is there now stays until the end; to search it for garbage would hold up requests.
+    gc.collect()
+    gc.freeze()
+    try:
+        daemon.run()
+    finally:
+        notify("STOPPING=1")
+    tell(console, "stopped")
+    return 0
+
+
+def options(args: argparse.Namespace) -> dict[str, Any]:
+    """What the command line says, as keys of the configuration."""
+    from torqued.common.errors import InputError
+    from torqued.server.config import Config
+
+    given: dict[str, Any] = {
+        key: getattr(args, key)
+        for key in Config.model_fields
+        if key != "robot" and getattr(args, key, None) is not None
+    }
+    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
+    if args.config and (source or args.base):
+        raise InputError("--config names the robot already: --robot, --urdf and --base go without")
+    if not args.config and not source:
+        raise InputError("which robot? give one of --robot, --urdf and --config")
+    if source:
+        given["robot"] = source | ({"base": args.base} if args.base else {})
+    return given
+
+
+def tcp_transport(config: Config) -> TcpTransport | None:
+    """The TCP sockets that the configuration asks for."""
+    from torqued.server.access.allow_list import KeysError
+    from torqued.server.access.keys import KeyFolder, default_keys
+    from torqued.server.transport.curve import CurveTransport
+    from torqued.server.transport.sockets import TcpTransport
+
+    if config.listen is None:
+        return None
+    if config.plain_tcp:
+        print(PLAIN_TCP.format(listen=config.listen), file=sys.stderr, flush=True)
+        return TcpTransport(config.listen, config.session_ports)
+    folder = KeyFolder(config.keys or default_keys())
+    if not folder.allowed.read():
+        raise KeysError(NOBODY.format(listen=config.listen, path=folder.allowed.path))
+    return CurveTransport(config.listen, config.session_ports, folder.server(), folder.allowed)
+
+
+def flight_recorder(config: Config, endpoints: Endpoints) -> FlightRecorder | None:
+    """The recorder beside the daemon that the configuration asks for."""
+    from torqued.server.observation.flight import FlightRecorder, default_folder
+
+    if not config.record:
+        return None
+    import mcap  # noqa: F401  (missed here, where the user sees it, and not in its process)
+
+    out = (config.record_folder or default_folder(endpoints.name)).absolute()
+    return FlightRecorder(endpoints.name, endpoints.folder, out, config.record_minutes)
+
+
+def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
+    """What a person wants to know of a daemon that has become ready."""
+    from torqued.server.loop.realtime import what_to_add
+
+    granted = daemon.servo.wait_for_settings()
+    known = facts(daemon, config, summary) | (granted or {"realtime": "not asked for"})
+    remedies = what_to_add(granted, config.priority, config.cpu)
+    for name, what in known.items():
+        console.print(f"{name:<10} {what}", markup=False)
+    for remedy in remedies:
+        console.print(f"{'to add':<10} {remedy}", markup=False)
+    tell(console, "ready; Ctrl-C or SIGTERM stops it", **known, to_add=list(remedies))
+
+
+def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, str]:
+    """What is served, where, and with which kernels."""
+    from torqued.kernels.compilation.jit import PROCESSOR
+
+    robot = daemon.robot
+    compiled = summary.kernels - summary.from_cache
+    state = f"{compiled} compiled" if compiled else "all from the cache"
+    file = config.robot.urdf or config.robot.screws
+    unsaid = file is not None and config.robot.base is None
+    lines = {
+        "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
+        + ("; --base floating if it moves freely" if unsaid else ""),
+        "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
+        "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
+        "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),
+        "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}"
+        + (f"; {left} more are on their way" if (left := daemon.background.left) else ""),
+        "cache": summary.cache,
+        "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
+    }
+    if daemon.observation.why_not:
+        lines["ring"] = f"none: {daemon.observation.why_not}"
+    if daemon.flight:
+        lines["recorder"] = f"the last {config.record_minutes:g} minutes, in {daemon.flight.out}"
+    return lines
+
+
+def tell(console: Console, message: str, **fields: Any) -> None:
+    """Say where the daemon's life has got to: on the console, or in a log for programs."""
+    import logging
+
+    from torqued.server.logs import written_as
+
+    if written_as() == "json":
+        event = message.split(";")[0].replace(" ", "_")
+        logging.getLogger("torqued").info(message, extra={"event": event, **fields})
+    else:
+        console.print(message)

@@ -1,0 +1,70 @@
+"""`torqued top`: a live view of a daemon, from what it publishes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from torqued.tools.cli.connection import add_connection, connect
+from torqued.tools.cli.stats import view
+
+HELP = "watch a daemon: its loop and its sessions, live"
+EXAMPLE = "  torqued top --robot panda\n  torqued top --seconds 10"
+
+#: Silence of the daemon, in seconds, after which the view says so.
+SILENCE = 1.0
+
+#: What terminals understand: another screen and back; from its corner on, nothing.
+OTHER_SCREEN, BACK, CLEAR = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1b[H\x1b[J"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_connection(parser)
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="how long (default: until Ctrl-C)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    with connect(args) as client:
+        stats = client.stats().as_dict()  # fails with a clear message where there is no daemon
+        deadline = time.monotonic() + args.seconds
+        with client.telemetry() as telemetry, screen() as show:
+            show(view(stats))
+            try:
+                while (left := deadline - time.monotonic()) > 0:
+                    try:
+                        stats = telemetry.receive(min(SILENCE, left)).as_dict()
+                        show(view(stats))
+                    except TimeoutError:
+                        if left > SILENCE:
+                            show(f"{view(stats)}\nno word from the daemon for {SILENCE:.0f} s")
+            except KeyboardInterrupt:
+                pass
+    return 0
+
+
+@contextmanager
+def screen() -> Iterator[Callable[[str], None]]:
+    """Where a text takes the place of the one before; the last one stays when it is over.
+
+    A file or a pipe gets the last text alone.
+    """
+    last = ""
+    terminal = sys.stdout.isatty()
+
+    def show(text: str) -> None:
+        nonlocal last
+        last = text
+        if terminal:
+            print(CLEAR + text, end="", flush=True)
+
+    if terminal:
+        print(OTHER_SCREEN, end="", flush=True)
+    try:
+        yield show
+    finally:
+        print((BACK if terminal else "") + last, flush=True)

@@ -1,0 +1,189 @@
+"""Processes that a demo starts and stops: a daemon, and others in its folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Self
+
+from torqued.client import Client, TimeoutError
+from torqued.client.endpoints import request_endpoint
+from torqued.common.errors import TorquedError
+from torqued.kernels.model.description import Description
+from torqued.tools.demos.models import write_urdf
+
+#: s, to become ready with a warm cache, and to stop.
+MAX_START = 120.0
+MAX_STOP = 10.0
+
+NAME = "demo"
+
+#: Lock step waits for the slower side however long it takes: no state is stale there.
+PATIENT = "stale_ticks = 100000\nhold = 10.0\n"
+#: In real time on a computer that has other work too, where processes may not run for a while.
+TOLERANT = "stale_ticks = 200\nhold = 0.1\n"
+
+
+class ProcessError(TorquedError):
+    """A process of the demo has ended too early, or was not ready in time."""
+
+
+class Child:
+    """A module as a process of its own, which Ctrl-C in the terminal does not reach.
+
+    It ends with this process at the latest, even where that is killed: child.py sees to it.
+    """
+
+    def __init__(self, module: str, arguments: list[str], folder: Path, niceness: int) -> None:
+        self.module = module
+        # Commands are one module: the daemon's log is not that of the page beside it.
+        command = f"-{arguments[0]}" if module.endswith(".main") else ""
+        self.log = folder / f"{module.rpartition('.')[2]}{command}.log"
+        child = [sys.executable, "-m", "torqued.tools.demos.child", str(niceness), str(folder)]
+        with self.log.open("wb") as file:
+            self.process = subprocess.Popen(
+                [*child, module, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env=environment(),
+            )
+
+    def require_running(self) -> None:
+        """`ProcessError` with the process's own words if it has failed."""
+        if self.process.poll() not in (None, 0):
+            raise ProcessError(f"{self.module} has failed:\n{self.log.read_text().strip()}")
+
+    def wait(self, timeout: float) -> None:
+        """Until it has done its work."""
+        try:
+            self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            raise ProcessError(f"{self.module} did not end within {timeout:g} s") from None
+        self.require_running()
+
+    def stop(self) -> None:
+        """SIGTERM, and by force where that does not help."""
+        if self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(MAX_STOP)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+
+def environment() -> dict[str, str]:
+    """The user's, without settings that are meant for daemons of the user's own."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("TORQUED_") or name == "TORQUED_CACHE_DIR"
+    }
+
+
+class Demo:
+    """A folder with a daemon's sockets, and everything that runs there."""
+
+    def __init__(self, folder: Path, stack: ExitStack, signals: Signals) -> None:
+        self.folder, self._stack, self._signals = folder, stack, signals
+        self.endpoint = request_endpoint(NAME, folder)
+
+    def start(self, module: str, *arguments: str, niceness: int = 0) -> Child:
+        """A process that is stopped when the demo ends, however it ends."""
+        with self._signals.held():  # none is started and then forgotten
+            child = Child(module, list(arguments), self.folder, niceness)
+            self._stack.callback(child.stop)
+        return child
+
+    def serve(self, description: Description, base: str, rate: float, settings: str) -> None:
+        """Start the daemon of a robot, and wait until it is ready."""
+        write_urdf(description, self.folder / "robot.urdf")
+        config = self.folder / "demo.toml"
+        robot = f'[robot]\nurdf = "robot.urdf"\nbase = "{base}"\n'
+        config.write_text(
+            f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {rate}\n{settings}{robot}'
+        )
+        daemon = self.start("torqued.tools.cli.main", "serve", "--config", str(config))
+        deadline = time.monotonic() + MAX_START
+        with Client(self.endpoint, timeout=0.5, retries=0) as client:
+            while time.monotonic() < deadline:
+                daemon.require_running()
+                try:
+                    if client.ping().ready:
+                        return
+                except TimeoutError:
+                    pass
+                time.sleep(0.02)
+        raise ProcessError(f"the daemon was not ready in time:\n{daemon.log.read_text().strip()}")
+
+    def client(self) -> Client:
+        """To be closed by the demo."""
+        return self._stack.enter_context(Client(self.endpoint, timeout=5.0))
+
+
+@contextmanager
+def demo() -> Iterator[Demo]:
+    """A place for a demo; leaving it stops all that was started, also on Ctrl-C and SIGTERM."""
+    with Signals() as signals:
+        stack = ExitStack()
+        try:
+            with signals.held():
+                folder = stack.enter_context(TemporaryDirectory(prefix="torqued-demo-"))
+            yield Demo(Path(folder), stack, signals)
+        finally:
+            with signals.held():  # Ctrl-C again does not leave half of it behind
+                stack.close()
+
+
+class Signals:
+    """SIGINT, SIGTERM and SIGHUP as `KeyboardInterrupt`, at once or when it does no harm.
+
+    Masks would not do: another thread would take the signal, and Python interrupt the main one.
+    """
+
+    NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def __init__(self) -> None:
+        self._holds = 0
+        self._pending = False
+
+    def __enter__(self) -> Self:
+        self._before = {number: signal.getsignal(number) for number in self.NUMBERS}
+        for number, handler in self._before.items():
+            if handler != signal.SIG_IGN:  # as nohup has it
+                signal.signal(number, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Interrupts wait for the end of this block."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+            if self._pending and not self._holds:
+                self._pending = False
+                raise KeyboardInterrupt
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self._holds:
+            self._pending = True
+        else:
+            raise KeyboardInterrupt

@@ -1,0 +1,195 @@
+"""The robots that the laws are tried on, and what is known of each: one row.
+
+Everything else is found from the description: the frame that an arm moves, legs, feet, a stance.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from torqued.common.errors import InputError, ModelWarning
+from torqued.kernels import Robot
+from torqued.kernels.model.description import Array, Description, Inertia, Link
+from torqued.tools.demos.models import described, with_locked
+
+
+@dataclass(frozen=True)
+class Row:
+    """A robot by its name in `torqued models`."""
+
+    name: str
+    kind: str  # "arm": bolted down; "biped" with flat feet, "quadruped" with round ones: free
+    frame: str = ""  # that an arm moves; "": the last link of its longest chain
+
+    @property
+    def base(self) -> str:
+        return "fixed" if self.kind == "arm" else "floating"
+
+    @property
+    def label(self) -> str:
+        """As tables and pictures name it: one robot may be tried bolted down and free."""
+        return f"{self.name} (held)" if self.kind == "arm" and self.name in FREE else self.name
+
+
+ROWS = (
+    Row("panda", "arm", "panda_hand_tcp"),
+    Row("ur3", "arm", "tool0"),
+    Row("ur5", "arm", "tool0"),
+    Row("ur10", "arm", "tool0"),
+    Row("kinova", "arm", "j2s6s200_end_effector"),
+    Row("xarm7", "arm"),
+    Row("z1", "arm"),
+    Row("so100", "arm"),
+    Row("so101", "arm", "gripper_frame_link"),
+    Row("talos_left_arm", "arm"),
+    Row("baxter", "arm"),
+    Row("tiago_no_hand", "arm"),
+    Row("alex_nub_hands", "arm"),
+    Row("finger_edu", "arm"),
+    Row("TwoDofs", "arm"),
+    Row("icub", "arm"),
+    Row("talos", "biped"),
+    Row("g1", "biped"),
+    Row("icub", "biped"),
+    Row("romeo", "biped"),
+    Row("alexander", "biped"),
+    Row("solo12", "quadruped"),
+    Row("go2", "quadruped"),
+    Row("a1", "quadruped"),
+    Row("anymal_c", "quadruped"),
+    Row("hyq", "quadruped"),
+    Row("b1", "quadruped"),
+    Row("laikago", "quadruped"),
+)
+FREE = frozenset(row.name for row in ROWS if row.kind != "arm")
+#: Those of `--quick`.
+QUICK = ("panda", "ur5", "xarm7", "talos", "go2")
+
+#: Laws of arms and of robots that stand.
+ARM_LAWS = (
+    *("gravity", "pd", "pd_plus", "computed_torque", "passivity", "adaptive", "impedance"),
+    "wholebody",
+)
+STANDING_LAWS = ("wholebody", "balance")
+LAWS = tuple(dict.fromkeys((*ARM_LAWS, *STANDING_LAWS)))
+
+#: Poses that limits and typical weights are taken from.
+SAMPLES = 200
+#: An effort limit above so many times what the joint's own weight and brisk motion take says
+#: nothing about the robot: 50 kN m at a head, 1 kN m at a leg of 0.3 kg.
+ABSURD = 100.0
+BRISK = 30.0  # rad/s²
+BALL = 0.01  # m
+
+
+def chosen(names: str | None, quick: bool) -> list[Row]:
+    """Rows by name, as `--robots` lists them."""
+    if names is None:
+        return [row for row in ROWS if not quick or row.name in QUICK]
+    known = {row.name for row in ROWS}
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in known:
+            allowed = ", ".join(dict.fromkeys(row.name for row in ROWS))
+            raise InputError(f"--robots: {name!r} is not one of {allowed}", "robots", name)
+    return [row for row in ROWS if row.name in wanted]
+
+
+def chosen_laws(names: str | None) -> tuple[str, ...]:
+    """As `--laws` lists them."""
+    if names is None:
+        return LAWS
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    for name in wanted:
+        if name not in LAWS:
+            raise InputError(f"--laws: {name!r} is not one of {', '.join(LAWS)}", "laws", name)
+    return tuple(law for law in LAWS if law in wanted)
+
+
+def describe(row: Row) -> Description:
+    """Without followers: fingers that mimic each other are held by drives of their own."""
+    description = described(row.name)
+    leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
+    followers = {joint.name for joint in description.joints if joint.mimic}
+    held = with_locked(description, leaders | followers)
+    return replace(held, links=tuple(possible(link) for link in held.links), notes=())
+
+
+def possible(link: Link) -> Link:
+    """Its inertia as some body could have it, which MuJoCo asks for.
+
+    Some files have points of mass, which become small balls, or a principal moment above the sum of
+    the others, which is cut to that.
+    """
+    mass = link.inertia.mass
+    moments, axes = np.linalg.eigh(link.inertia.rotational)
+    least = 0.4 * mass * BALL**2
+    if not mass > 0.0 or (moments[0] > 1e-3 * least and moments[2] <= moments[0] + moments[1]):
+        return link
+    moments = np.maximum(moments, least)
+    moments[2] = min(moments[2], (1.0 - 1e-6) * (moments[0] + moments[1]))
+    rotational = axes @ np.diag(moments) @ axes.T
+    return replace(link, inertia=Inertia(mass, link.inertia.com, rotational))
+
+
+def heavier(description: Description, factor: float) -> Description:
+    """Every link of so many times its mass, of the same shape."""
+    links = tuple(
+        replace(
+            link,
+            inertia=Inertia(
+                factor * link.inertia.mass, link.inertia.com, factor * link.inertia.rotational
+            ),
+        )
+        for link in description.links
+    )
+    return replace(description, links=links)
+
+
+def with_losses(
+    description: Description, viscous: Array, coulomb: Array, names: list[str]
+) -> Description:
+    """Joints with this damping and friction, by name; the law's model is told what there is."""
+    known = dict(zip(names, zip(viscous.tolist(), coulomb.tolist(), strict=True), strict=True))
+    joints = tuple(
+        replace(joint, damping=known[joint.name][0], friction=known[joint.name][1])
+        if joint.name in known
+        else replace(joint, damping=0.0, friction=0.0)
+        for joint in description.joints
+    )
+    return replace(description, joints=joints)
+
+
+def load(description: Description, base: str) -> Robot:
+    """Harmless faults of the file are not what is tried here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ModelWarning)
+        return Robot.from_description(description, base)
+
+
+def last_frame(description: Description) -> str:
+    """The last link of the chain with most moving joints; of equals the first in the file."""
+    above = {joint.child: joint for joint in description.joints}
+
+    def depth(link: str) -> tuple[int, int]:
+        moving = fixed = 0
+        while link in above:
+            joint = above[link]
+            moving, fixed = moving + (joint.type != "fixed"), fixed + (joint.type == "fixed")
+            link = joint.parent
+        return moving, fixed
+
+    return max((link.name for link in description.links), key=depth)
+
+
+def useful_effort(robot: Robot) -> Array:
+    """(nv,) N m, effort limits, where these make no sense less: see `ABSURD`."""
+    rng = np.random.default_rng(0)
+    poses = [robot.random_state(rng)[0] for _ in range(SAMPLES)]
+    weight = np.max([np.abs(robot.gravity(q)) for q in poses], axis=0)
+    inertia = np.mean([np.diag(robot.mass_matrix(q)) for q in poses], axis=0)
+    useful: Array = np.minimum(robot.limits.effort, ABSURD * (weight + BRISK * inertia))
+    return useful

@@ -1,0 +1,268 @@
+"""`Reader`: every tick of every session, out of a daemon's ring. Needs numpy alone.
+
+    reader = Reader("panda")
+    while True:
+        batch = reader.poll()
+        for number, ticks in batch.ticks.items():        # an array of records, oldest first
+            print(reader.sessions[number].law, ticks["time"][-1], ticks["tau"][-1])
+        if batch.lost:
+            print("ticks lost, by session:", batch.lost)
+        time.sleep(0.01)
+
+A reader takes nothing from the daemon: neither a lock nor a system call of its loop. One that is
+slow, stopped or killed loses ticks, and is told how many; nobody waits for it.
+
+There is the loop's ring and one for each session whose states are answered on arrival. All ticks of
+a session are in one of them, in order.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from torqued.client.endpoints import check_local, request_endpoint
+from torqued.server.observation.layout import (
+    GAINS,
+    HEAD,
+    LOAD,
+    LOOP,
+    LOOP_TICK,
+    PAD,
+    TICK,
+    VALUES_HEAD,
+)
+from torqued.tools.recording.cursor import Cursor, ReaderError
+from torqued.tools.recording.records import Records, SessionInfo, session_info
+
+_HEAD = struct.Struct("<qqqq")
+_INDEX = struct.Struct("<q")
+
+
+@dataclass
+class Values:
+    """Numbers of a session that hold from a tick on."""
+
+    session: int
+    index: int  # of that tick
+    values: np.ndarray
+
+
+@dataclass
+class Batch:
+    """What has come since the last time."""
+
+    ticks: dict[int, Records] = field(default_factory=dict)  # by session
+    gains: list[Values] = field(default_factory=list)
+    loads: list[Values] = field(default_factory=list)  # (bodies * 10,)
+    loop: Records = field(default_factory=lambda: np.zeros(0, LOOP_TICK))
+    lost: dict[int, int] = field(default_factory=dict)  # ticks, by session
+    lost_records: int = 0  # of all kinds; those of sessions that have not come again are here only
+
+    def __bool__(self) -> bool:
+        return bool(self.ticks or self.gains or self.loads or len(self.loop) or self.lost_records)
+
+
+class Reader:
+    """Reads the ring of one daemon; follows it when the daemon is started anew.
+
+    name, folder    of the daemon, as `torqued serve --name --folder` has them
+    backlog         whether to begin with the oldest tick that is there, not with the next
+    """
+
+    def __init__(self, name: str, folder: Path | None = None, backlog: bool = False) -> None:
+        endpoint = request_endpoint(name, folder)
+        check_local(endpoint)
+        base = Path(endpoint.removeprefix("ipc://").removesuffix(".sock"))
+        self.name, self.folder = name, base.parent
+        self._path = base.with_name(f"{base.name}.directory.json")
+        self.sessions: dict[int, SessionInfo] = {}
+        self.robot: dict[str, Any] = {}
+        self.directory: dict[str, Any] = {}
+        #: How often the daemon was started anew since.
+        self.restarts = 0
+        #: Ticks that were lost since the beginning, by session; and records of all kinds.
+        self.lost: dict[int, int] = {}
+        self.lost_records = 0
+        self._seen: Any = None
+        self._next: dict[int, int] = {}  # by session: index of the tick that comes next
+        self._older: set[int] = set()  # sessions that the reader has not seen from their beginning
+        self._rings: dict[str, Cursor] = {}  # the loop's first, by what the directory calls them
+        if not self._look():
+            raise ReaderError(
+                f"no daemon {name!r} can be observed in {self.folder}: there is no "
+                f"{self._path.name}; is it running, with a ring_size above 0?"
+            )
+        self._older = set(self.sessions)
+        for ring in self._rings.values():
+            ring.number = None
+            if not backlog:
+                ring.skip()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of all rings."""
+        for ring in self._rings.values():
+            ring.close()
+        self._rings = {}
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the daemon says that it goes on. One that was killed says nothing."""
+        return any(ring.is_open for ring in self._rings.values())
+
+    @property
+    def period(self) -> float:
+        """s between ticks."""
+        return float(self.directory["period"])
+
+    @property
+    def processor(self) -> int | None:
+        """That the loop is pinned to, if it is."""
+        return self.directory.get("processor")
+
+    def robot_file(self) -> str:
+        """The robot's URDF, or file of screws; empty where it has none."""
+        name = self.robot.get("file")
+        return (self.folder / name).read_text(encoding="utf-8") if name else ""
+
+    def poll(self) -> Batch:
+        """What has come since the last time; at once, whether there is something or not."""
+        batch = Batch()
+        self._look()
+        ticks: dict[int, list[bytes]] = {}
+        for ring in list(self._rings.values()):
+            if data := ring.copy():
+                self._parse(ring, data, ticks, batch)
+        self._gather(ticks, batch)
+        self._follow_restart()
+        for number, count in batch.lost.items():
+            self.lost[number] = self.lost.get(number, 0) + count
+        self.lost_records += batch.lost_records
+        return batch
+
+    def _look(self) -> bool:
+        """Read the directory if it has changed; whether there is one."""
+        try:
+            info = os.stat(self._path)
+            seen = (info.st_ino, info.st_mtime_ns, info.st_size)
+            if seen == self._seen:
+                return True
+            directory = json.loads(self._path.read_bytes())
+        except FileNotFoundError:
+            return False
+        except (OSError, ValueError) as error:
+            raise ReaderError(f"{self._path} cannot be read: {error}") from None
+        if directory.get("version") != 1:
+            raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 1")
+        if not self._rings or directory["epoch"] != self.directory.get("epoch"):
+            if self._is_behind():
+                return True  # what the last daemon has left comes first
+            self._attach(directory, info.st_uid)
+        for ring in directory["arrival_rings"]:
+            if ring not in self._rings:
+                self._rings[ring] = Cursor(self.folder / ring, info.st_uid)
+        self._seen, self.directory, self.robot = seen, directory, directory["robot"]
+        # Records of sessions that have gone from the directory may still come.
+        found = {entry["session"]: session_info(entry) for entry in directory["sessions"]}
+        self.sessions = self.sessions | found
+        return True
+
+    def ends(self) -> dict[str, int]:
+        """Up to where each ring is written at this moment."""
+        return {name: ring.written for name, ring in self._rings.items()}
+
+    def has_reached(self, ends: Mapping[str, int]) -> bool:
+        """Whether all has been polled that was there when `ends` were taken."""
+        return all(
+            self._rings[name].position >= end for name, end in ends.items() if name in self._rings
+        )
+
+    @property
+    def backlog(self) -> float:
+        """The part of a ring that is still to be polled, of the fullest one."""
+        found = [(ring.written - ring.position) / ring.capacity for ring in self._rings.values()]
+        return max(found, default=0.0)
+
+    def _is_behind(self) -> bool:
+        return any(ring.is_behind for ring in self._rings.values())
+
+    def _follow_restart(self) -> None:
+        """Go on with the rings of a new daemon once those of the last one are empty."""
+        if not self._is_behind():
+            self._look()
+
+    def _attach(self, directory: dict[str, Any], owner: int) -> None:
+        """Begin with the rings of another daemon, or of the first one."""
+        self.close()
+        self._rings = {directory["ring"]: Cursor(self.folder / directory["ring"], owner)}
+        if self.directory:
+            self.restarts += 1
+            self.sessions = {}
+        self._next, self._older = {}, set()
+
+    def _parse(
+        self, ring: Cursor, data: bytes, ticks: dict[int, list[bytes]], batch: Batch
+    ) -> None:
+        """Sort records by what they are; move on to the first that is not whole."""
+        at, size = 0, len(data)
+        loops = []
+        unpack, index_of = _HEAD.unpack_from, _INDEX.unpack_from
+        while at + HEAD.itemsize <= size:
+            number, length, kind, session = unpack(data, at)
+            if at + length > size:
+                break
+            if number != ring.number:
+                if ring.number is not None:
+                    batch.lost_records += number - ring.number
+                ring.number = number
+            if kind == TICK:
+                (index,) = index_of(data, at + HEAD.itemsize)
+                self._count(session, index, batch)
+                ticks.setdefault(session, []).append(data[at : at + length])
+            elif kind == LOOP:
+                loops.append(data[at : at + LOOP_TICK.itemsize])
+            elif kind in (GAINS, LOAD):
+                head = np.frombuffer(data, VALUES_HEAD, 1, at)[0]
+                start = at + VALUES_HEAD.itemsize
+                values = np.frombuffer(data, np.float64, int(head["count"]), start)
+                found = Values(session, int(head["index"]), values)
+                (batch.gains if kind == GAINS else batch.loads).append(found)
+            if kind != PAD:
+                ring.number = number + 1
+            at += length
+        ring.position += at
+        if loops:  # in one ring alone
+            batch.loop = np.frombuffer(b"".join(loops), LOOP_TICK)
+
+    def _gather(self, ticks: Mapping[int, list[bytes]], batch: Batch) -> None:
+        """Ticks of each session as one array of records."""
+        for session, records in ticks.items():
+            if session not in self.sessions:
+                self._look()
+            if session in self.sessions:
+                joined = b"".join(records)
+                batch.ticks[session] = np.frombuffer(joined, self.sessions[session].dtype)
+            else:  # gone from the directory before it was read
+                batch.lost[session] = batch.lost.get(session, 0) + len(records)
+
+    def _count(self, session: int, index: int, batch: Batch) -> None:
+        """Tell ticks that are missing; of sessions that were there before the reader, those from
+        its first one on."""
+        before = index if session in self._older else 0
+        expected = self._next.get(session, before)
+        if index != expected:
+            batch.lost[session] = batch.lost.get(session, 0) + index - expected
+        self._next[session] = index + 1

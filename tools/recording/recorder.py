@@ -1,0 +1,189 @@
+"""The recorder: a process that reads the ring and writes files, for as long as the daemon runs.
+
+Nobody waits for it. Where its disk is full it stops, tells the daemon, and the loop goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from torqued.client import Client
+from torqued.client.endpoints import is_alive, request_endpoint
+from torqued.common.errors import TorquedError
+from torqued.tools.recording.reader import Batch, Reader, Values
+from torqued.tools.recording.recording_file import RecordingFile
+from torqued.tools.recording.records import SessionInfo
+from torqued.tools.recording.standing import Standing
+
+#: s between looks at the ring, between reports to the daemon, and for its answer.
+PAUSE, REPORT, ANSWER = 0.1, 1.0, 0.2
+#: s of silence of the ring after which it is asked whether the daemon still lives.
+SILENCE = 1.0
+
+
+class RecorderError(TorquedError):
+    """A recording that could not go on."""
+
+
+@dataclass
+class Choice:
+    """What to record, and where to."""
+
+    out: Path
+    sessions: Collection[str] = ()  # numbers or laws; none: all
+    rotate_seconds: float = 0.0  # a new file after so long; 0: never
+    rotate_bytes: int = 0  # the same for its size
+    keep_seconds: float = 0.0  # files that end longer ago are deleted; 0: none are
+    backlog: bool = False  # begin with what is in the ring already
+
+    def takes(self, info: SessionInfo) -> bool:
+        return not self.sessions or str(info.number) in self.sessions or info.law in self.sessions
+
+
+@dataclass
+class Recorder:
+    """Records one daemon. `run` returns when it has ended, or when `stop` was called."""
+
+    name: str
+    folder: Path | None
+    choice: Choice
+    ticks: int = 0
+    files: list[Path] = field(default_factory=list)  # those that are there
+    alarm: str = ""
+
+    def __post_init__(self) -> None:
+        self.reader = Reader(self.name, self.folder, self.choice.backlog)
+        self._stopped = False
+        self._file: RecordingFile | None = None
+        self._ended: dict[Path, float] = {}
+        self._known: dict[tuple[str, int], Values] = {}  # newest gains and loads
+        self._client = Client(request_endpoint(self.name, self.folder), ANSWER, retries=0)
+        self._reported = self._heard = time.monotonic()
+
+    def stop(self) -> None:
+        """End after what has come so far; from a signal's handler, too."""
+        self._stopped = True
+
+    def run(self) -> None:
+        """Raises `RecorderError` where the disk is full, after the daemon was told."""
+        try:
+            self.choice.out.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._open()
+            standing = Standing(self.reader.processor)
+            while not self._over():
+                started = time.monotonic()
+                standing.look(self.reader.backlog)
+                self._take(self.reader.poll())
+                self._report()
+                time.sleep(max(0.0, PAUSE - (time.monotonic() - started)))
+            ends = self.reader.ends()
+            while not self.reader.has_reached(ends) and (batch := self.reader.poll()):
+                self._take(batch)
+            if self._file:
+                self._file.finish()
+        except OSError as error:
+            where = f"{error.filename or (self.files[-1] if self.files else self.choice.out)}"
+            self.alarm = f"recording stopped: {where}: {error.strerror}"
+            if self._file:
+                self._file.cut()
+            self._report(now=True)
+            raise RecorderError(self.alarm) from None
+        finally:
+            self._report(now=True, ended=True)
+            self.reader.close()
+            self._client.close()
+
+    def _over(self) -> bool:
+        if self._stopped:
+            return True
+        if self.reader.is_open and time.monotonic() - self._heard < SILENCE:
+            return False
+        self._heard = time.monotonic()
+        return not is_alive(self.name, self.reader.folder)
+
+    def _take(self, batch: Batch) -> None:
+        if not batch:
+            return
+        self._heard = time.monotonic()
+        if self._due() or self._other_robot():
+            self._open()
+        assert self._file is not None
+        chosen = {n: info for n, info in self.reader.sessions.items() if self.choice.takes(info)}
+        for kind, group in (("gains", batch.gains), ("load", batch.loads)):
+            self._known |= {(kind, values.session): values for values in group}
+        self._file.add(batch, chosen)
+        self.ticks += sum(len(ticks) for number, ticks in batch.ticks.items() if number in chosen)
+
+    def _due(self) -> bool:
+        choice, file = self.choice, self._file
+        if file is None:
+            return True
+        old = choice.rotate_seconds and time.monotonic() - file.opened > choice.rotate_seconds
+        return bool(old or (choice.rotate_bytes and file.size > choice.rotate_bytes))
+
+    def _other_robot(self) -> bool:
+        """A file is about one robot, of one daemon."""
+        return self._about != (self.reader.directory["epoch"], self.reader.robot)
+
+    def _open(self) -> None:
+        """Begin another file, with what still holds of the one before."""
+        if self._file:
+            self._file.finish()
+            self._ended[self._file.path] = time.monotonic()
+        self._about = (self.reader.directory["epoch"], self.reader.robot)
+        path = new_path(self.choice.out, self.name)
+        self.files.append(path)
+        self._file = RecordingFile(path, self.reader)
+        open_now = {n for n, info in self.reader.sessions.items() if info.closed is None}
+        self._known = {key: value for key, value in self._known.items() if key[1] in open_now}
+        chosen = {n: info for n, info in self.reader.sessions.items() if self.choice.takes(info)}
+        known = Batch(
+            gains=[value for (kind, _), value in self._known.items() if kind == "gains"],
+            loads=[value for (kind, _), value in self._known.items() if kind == "load"],
+        )
+        self._file.add(known, chosen)
+        self._file.flush()
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        if not self.choice.keep_seconds:
+            return
+        for path, ended in list(self._ended.items()):
+            if time.monotonic() - ended > self.choice.keep_seconds:
+                path.unlink(missing_ok=True)
+                del self._ended[path]
+                self.files.remove(path)
+
+    def _report(self, now: bool = False, ended: bool = False) -> None:
+        """Tell the daemon, which has it in `stats`; where it does not answer, go on."""
+        if not now and time.monotonic() - self._reported < REPORT:
+            return
+        self._reported = time.monotonic()
+        state = "ended" if ended else "recording"
+        fields = {
+            "process": os.getpid(),
+            "state": "stopped" if self.alarm else state,
+            "file": str(self.files[-1]) if self.files else "",
+            "ticks": self.ticks,
+            "lost": sum(self.reader.lost.values()),
+            "keep": self.choice.keep_seconds,
+            "alarm": self.alarm,
+        }
+        with contextlib.suppress(TorquedError):  # it may be gone; the recording goes on
+            self._client.recorder(fields)
+
+
+def new_path(folder: Path, name: str) -> Path:
+    """A name that nothing has yet, by the time of day."""
+    now = time.time()
+    day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
+    stem = f"{name}-{day}-{int(now * 1000) % 1000:03d}"
+    path, k = folder / f"{stem}.mcap", 1
+    while path.exists():
+        path, k = folder / f"{stem}-{k}.mcap", k + 1
+    return path.absolute()

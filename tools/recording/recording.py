@@ -1,0 +1,183 @@
+"""A recording, read back: sessions with their ticks as arrays, the robot, and what was lost.
+
+A file that ends in the middle, because its recorder was killed, is read up to its last whole chunk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from mcap.exceptions import McapError
+from mcap.records import Attachment, Channel, Message, Metadata, Schema
+from mcap.stream_reader import CRCValidationError, StreamReader
+
+from torqued.common.errors import TorquedError
+from torqued.server.observation.layout import LOOP_TICK
+from torqued.tools.recording.messages import (
+    LOOP_MESSAGE,
+    LOST_MESSAGE,
+    VERSION,
+    ring_ticks,
+    tick_message,
+    values_message,
+)
+from torqued.tools.recording.reader import Values
+from torqued.tools.recording.records import Records, SessionInfo, session_info
+
+
+class RecordingError(TorquedError):
+    """A file that is no recording, or of another version."""
+
+
+@dataclass
+class RecordedSession:
+    """One session, as far as it was recorded."""
+
+    info: SessionInfo
+    ticks: Records  # by index
+    gains: list[Values] = field(default_factory=list)
+    loads: list[Values] = field(default_factory=list)
+
+    @property
+    def from_start(self) -> bool:
+        """Whether its first tick is there: then all that its law remembers can be had again."""
+        return len(self.ticks) > 0 and int(self.ticks["index"][0]) == 0
+
+    @property
+    def has_all(self) -> bool:
+        """Whether no tick is missing between the first and the last."""
+        index = self.ticks["index"]
+        return len(index) < 2 or int(index[-1] - index[0]) == len(index) - 1
+
+    @cached_property
+    def time(self) -> np.ndarray:
+        """s since its first tick."""
+        since: np.ndarray = (self.ticks["time"] - self.ticks["time"][0]) * 1e-9
+        return since
+
+
+@dataclass
+class Recording:
+    """One file."""
+
+    path: Path
+    directory: dict[str, Any]
+    robot_text: str  # the URDF, or the file of screws; empty where the robot came from none
+    sessions: dict[int, RecordedSession]
+    loop: Records
+    lost: dict[int, int]  # ticks, by session
+
+    @property
+    def robot(self) -> dict[str, Any]:
+        found: dict[str, Any] = self.directory["robot"]
+        return found
+
+    def session(self, number: int | None = None) -> RecordedSession:
+        """One session: that of a number, or the only one."""
+        if number is None and len(self.sessions) == 1:
+            return next(iter(self.sessions.values()))
+        if number not in self.sessions:
+            listed = ", ".join(f"{n} ({s.info.law})" for n, s in self.sessions.items()) or "none"
+            asked = "which session?" if number is None else f"there is no session {number};"
+            raise RecordingError(f"{self.path}: {asked} recorded are: {listed}")
+        return self.sessions[number]
+
+
+def records_of(path: Path) -> Iterator[Any]:
+    """Records of a file up to its end, or to where it was cut."""
+    try:
+        with path.open("rb") as file:
+            yield from StreamReader(file, validate_crcs=True).records
+    except (McapError, CRCValidationError, EOFError):
+        return  # the rest was not written whole
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from None
+
+
+def read_recording(path: Path) -> Recording:
+    """A file as arrays."""
+    if not path.is_file():
+        raise RecordingError(f"{path}: there is no such file")
+    directory: dict[str, Any] | None = None
+    text = ""
+    schemas: dict[int, Schema] = {}
+    channels: dict[int, Channel] = {}
+    messages: dict[str, list[bytes]] = {}
+    about: dict[str, Channel] = {}
+    for record in records_of(path):
+        if isinstance(record, Metadata) and record.name == "torqued":
+            if record.metadata.get("version") != str(VERSION):
+                found = record.metadata.get("version")
+                raise RecordingError(f"{path} has version {found}, expected {VERSION}")
+            directory = json.loads(record.metadata["directory"])
+        elif isinstance(record, Attachment):
+            text = record.data.decode()
+        elif isinstance(record, Schema):
+            schemas[record.id] = record
+        elif isinstance(record, Channel):
+            channels[record.id] = record
+            about[record.topic] = record
+        elif isinstance(record, Message):
+            messages.setdefault(channels[record.channel_id].topic, []).append(record.data)
+    if directory is None:
+        raise RecordingError(f"{path} is no recording of torqued")
+    sessions = {}
+    for topic, channel in about.items():
+        if "session" in channel.metadata:
+            try:
+                session = _session(topic, channel, messages)
+            except ValueError as error:  # of numpy: they are not as long as they should be
+                raise RecordingError(
+                    f"{path}: messages of {topic} have another layout than this version's: {error}"
+                ) from None
+            sessions[session.info.number] = session
+    return Recording(path, directory, text, sessions, _loop(messages), _lost(messages))
+
+
+def _session(topic: str, channel: Channel, messages: dict[str, list[bytes]]) -> RecordedSession:
+    info = session_info(json.loads(channel.metadata["session"]))
+    found = tick_message(info).decode(b"".join(messages.get(topic, ())))
+    ticks = ring_ticks(found, len(found), info)
+    ticks = ticks[np.argsort(ticks["index"], kind="stable")]
+    session = RecordedSession(info, ticks)
+    session.gains = _values("Gains", info.number, messages.get(f"{topic}/gains", ()))
+    session.loads = _values("Load", info.number, messages.get(f"{topic}/load", ()))
+    return session
+
+
+def _values(kind: str, number: int, data: Any) -> list[Values]:
+    if not data:
+        return []
+    # A message is its values and a few bytes: the tag and the index, a tag and a length.
+    count = next(n for n in range(len(data[0]) // 8, -1, -1) if _fits(kind, number, n, data[0]))
+    found = values_message(kind, number, count).decode(b"".join(data))
+    values = found["values"] if count else np.zeros((len(found), 0))
+    return [
+        Values(number, int(index), row) for index, row in zip(found["index"], values, strict=True)
+    ]
+
+
+def _fits(kind: str, number: int, count: int, data: bytes) -> bool:
+    return values_message(kind, number, count).size == len(data)
+
+
+def _loop(messages: dict[str, list[bytes]]) -> Records:
+    found = LOOP_MESSAGE.decode(b"".join(messages.get("/loop", ())))
+    loop = np.zeros(len(found), LOOP_TICK)
+    for name in ("tick", "time", "compute", "missed", "served"):
+        loop[name] = found[name]
+    loop["deadline"] = found["time"] - found["lateness"]
+    return loop
+
+
+def _lost(messages: dict[str, list[bytes]]) -> dict[int, int]:
+    lost: dict[int, int] = {}
+    for row in LOST_MESSAGE.decode(b"".join(messages.get("/lost", ()))):
+        lost[int(row["session"])] = lost.get(int(row["session"]), 0) + int(row["lost"])
+    return lost

@@ -1,0 +1,74 @@
+"""Samples for identification: motions and torques of a recorded session, between its states.
+
+A torque is held from one state to the next, so that it belongs to what happens between both:
+a = (v₁ − v₀) / Δt, with q and v in the middle. That is exact to second order in Δt, and needs no
+filter that would delay one side of the equation of motion and not the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torqued.common.status import LAST
+from torqued.kernels import Robot
+from torqued.tools.recording.recording import RecordedSession, RecordingError
+
+Array = NDArray[np.float64]
+
+#: s between two states at the most: across a gap nothing is known.
+MAX_STEP = 0.05
+#: Least number of samples.
+FEWEST = 100
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Of N stretches between states."""
+
+    time: Array  # (N,) s, in the robot's time
+    q: Array  # (N, nq)
+    v: Array  # (N, nv)
+    a: Array  # (N, nv)
+    tau: Array  # (N, nv), sent
+
+
+def samples_of(session: RecordedSession, robot: Robot) -> Samples:
+    """All stretches between states that follow each other."""
+    ticks = session.ticks
+    if "tau" not in (ticks.dtype.names or ()):
+        raise RecordingError(
+            f"session {session.info.number}: {session.info.law!r} has no torques to learn from"
+        )
+    ticks = ticks[(ticks["sequence"] >= 0) & (ticks["status"] & LAST == 0)]
+    first = np.flatnonzero(np.diff(ticks["sequence"], prepend=-1))  # of each state
+    if len(first) < FEWEST + 1:
+        raise RecordingError(
+            f"session {session.info.number}: {len(first)} states, expected {FEWEST} and more"
+        )
+    # Several ticks may have gone by with one state: their mean torque acted.
+    torque = np.add.reduceat(ticks["tau"], first) / np.diff(first, append=len(ticks))[:, None]
+    q, v, at = ticks["q"][first], ticks["v"][first], ticks["at"][first]
+    step = np.diff(at)
+    good = (step > 0.0) & (step < MAX_STEP) & (np.diff(ticks["index"][first]) < 50)
+    step = step[good]
+    v0, v1 = v[:-1][good], v[1:][good]
+    middle = 0.5 * (v0 + v1)
+    halfway = [
+        robot.integrate(position, velocity, 0.5 * dt)
+        for position, velocity, dt in zip(q[:-1][good], middle, step, strict=True)
+    ]
+    if len(step) < FEWEST:
+        raise RecordingError(
+            f"session {session.info.number}: {len(step)} stretches without a gap, expected "
+            f"{FEWEST} and more"
+        )
+    return Samples(
+        at[:-1][good] + 0.5 * step,
+        np.array(halfway),
+        middle,
+        (v1 - v0) / step[:, None],
+        torque[:-1][good],
+    )

@@ -1,0 +1,120 @@
+"""The last seconds of a flight recorder, copied into one file before they are overwritten."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mcap.records import Attachment, Channel, Message, Metadata, Schema
+from mcap.writer import CompressionType, Writer
+
+from torqued.common.errors import TorquedError
+from torqued.tools.recording.recording import records_of
+from torqued.tools.recording.recording_file import CHUNK_BYTES, CHUNK_SECONDS
+
+NANO = 10**9
+#: What follows a daemon's name in those of its recordings.
+STEM = re.compile(r"-\d{8}-\d{6}-\d{3}(-\d+)?\.mcap$")
+
+
+@dataclass
+class Saved:
+    messages: int
+    seconds: float
+
+
+def save(newest: Path, seconds: float, path: Path) -> Saved:
+    """Copy what was recorded in the last seconds, of the newest file and of those before it.
+
+    Waits until what the recorder has by now is in its file.
+    """
+    now = time.time_ns()
+    time.sleep(2 * CHUNK_SECONDS)
+    since = now - round(seconds * NANO)
+    written = {file: file.stat().st_mtime_ns for file in newest.parent.glob("*.mcap")}
+    name = STEM.sub("", newest.name)
+    recent = sorted(
+        (f for f, at in written.items() if at >= since and STEM.sub("", f.name) == name),
+        key=lambda file: written[file],
+    )
+    if not recent:
+        raise TorquedError(f"nothing was recorded in {newest.parent} in the last {seconds:g} s")
+    with path.open("xb") as out:
+        writer: Any = Writer(out, CHUNK_BYTES, CompressionType.LZ4)
+        writer.start(library="torqued")
+        copier = _Copier(writer, since)
+        for file in recent:
+            copier.copy(records_of(file))
+        writer.finish()
+    return Saved(copier.messages, max(0, copier.last - copier.first) / NANO)
+
+
+class _Copier:
+    """Takes records of several files into one; what describes the robot from the first."""
+
+    def __init__(self, writer: Writer, since: int) -> None:
+        self._writer, self._since = writer, since
+        self._topics: dict[str, int] = {}
+        self._described: set[str] = set()
+        self.messages, self.first, self.last = 0, 0, 0
+
+    def copy(self, records: Iterator[Any]) -> None:
+        schemas: dict[int, Schema] = {}
+        channels: dict[int, Channel] = {}
+        for record in records:
+            if isinstance(record, Schema):
+                schemas[record.id] = record
+            elif isinstance(record, Channel):
+                channels[record.id] = record
+            elif isinstance(record, Metadata):
+                if self._is_new(record.name):
+                    self._writer.add_metadata(record.name, record.metadata)
+            elif isinstance(record, Attachment):
+                if self._is_new(record.name):
+                    _attach(self._writer, record)
+            elif isinstance(record, Message):
+                channel = channels[record.channel_id]
+                self._take(record, channel, schemas[channel.schema_id])
+
+    def _is_new(self, name: str) -> bool:
+        """Whether this describes the robot or daemon for the first time."""
+        if name in self._described:
+            return False
+        self._described.add(name)
+        return True
+
+    def _take(self, message: Message, channel: Channel, schema: Schema) -> None:
+        # Gains and loads hold until they change: those from before are needed, too.
+        holds = channel.topic.endswith(("/gains", "/load"))
+        if message.log_time < self._since and not holds:
+            return
+        if channel.topic not in self._topics:
+            number = self._writer.register_schema(schema.name, schema.encoding, schema.data)
+            self._topics[channel.topic] = self._writer.register_channel(
+                channel.topic, channel.message_encoding, number, channel.metadata
+            )
+        self._writer.add_message(
+            self._topics[channel.topic],
+            message.log_time,
+            message.data,
+            message.publish_time,
+            message.sequence,
+        )
+        if not holds:
+            self.first = self.first or message.log_time
+            self.last = max(self.last, message.log_time)
+            self.messages += 1
+
+
+def _attach(writer: Writer, attachment: Attachment) -> None:
+    writer.add_attachment(
+        attachment.create_time,
+        attachment.log_time,
+        attachment.name,
+        attachment.media_type,
+        attachment.data,
+    )

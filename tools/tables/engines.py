@@ -1,0 +1,25 @@
+"""Where chunks are computed: here, one after the other on all cores; or on a Dask cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from torqued.kernels import Robot
+from torqued.server.requests.at_once import use_threads
+from torqued.tools.tables.chunk import compute, table_of
+from torqued.tools.tables.plan import Folder, Plan
+
+#: Told how many chunks are done.
+Told = Callable[[int], None]
+
+
+def in_threads(plan: Plan, robot: Robot, folder: Folder, threads: int | None, told: Told) -> None:
+    """Chunks that are missing, each on all threads."""
+    table = table_of(plan)
+    use_threads(robot, threads)
+    missing = folder.missing(plan)
+    done = plan.chunks - len(missing)
+    for k in missing:
+        folder.keep(k, compute(plan, robot, k, table.rows(*plan.part(k))))
+        done += 1
+        told(done)
