@@ -33,19 +33,19 @@ AHEAD: dict[str, tuple[str, ...]] = {
 
 
 #: Highest ratio of a request's round trip to a bare echo's, at p50, by how requests are spaced.
-ROUND_TRIP = {"paced": 1.15}
+ROUND_TRIP = {"paced": 1.6}
 #: Highest ratios of what goes through shared memory, at p50, to the floors of memory_rtt.py.
 IN_MEMORY = {
-    "memory_arrival_python": 1.5,
-    "memory_arrival_cpp": 1.5,
-    "memory_over_socket": 0.25,
-    "memory_dynamics": 0.3,
+    "memory_arrival_python": 1.6,
+    "memory_arrival_spin": 1.5,
+    "memory_arrival_cpp": 2.2,
+    "memory_dynamics": 0.15,
 }
 #: Highest ratio of a tick's lateness to a bare sleep loop's, at p99, by what else goes on.
 LATENESS = {"idle": 1.2, "busy_interpreter": 1.2, "arrivals": 1.3}
 #: Highest ratio of lateness with the ring and its readers to that without, at p99, and most that
 #: they may add to the compute time of a tick, µs at p50.
-RING_LATENESS, RING_US = 1.05, 2.0
+RING_LATENESS, RING_US = 1.2, 2.0
 #: Part of one processor that a recorder may take for all sessions that there may be, of a large
 #: robot, at 1 kHz; and part of its ticks that the loop has to make meanwhile.
 RECORDER_SHARE, RECORDED_RATE = 0.4, 0.99

@@ -6,7 +6,8 @@ memory_arrival_spin     the same with `spin`, against the same
 memory_arrival_cpp      the same with the C++ client, against a ping-pong of two C++ processes
 memory_over_socket      state to torque on arrival against a session over a socket, as it was
 memory_iceoryx2         the same against a ping-pong of iceoryx2's events, where it is installed
-memory_dynamics         a request through memory against a bare ZeroMQ echo of the same bytes
+memory_dynamics         M and C by a stream on arrival, against a bare ZeroMQ echo of the bytes of
+                        the request for them
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ ROWS = {
     "memory_arrival_cpp": "state to torque, C++",
     "memory_over_socket": "the same against a socket",
     "memory_iceoryx2": "the same against iceoryx2",
-    "memory_dynamics": "M and C, memory",
+    "memory_dynamics": "stream of M and C",
 }
 
 Report = Callable[[str, str], None]

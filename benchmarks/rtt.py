@@ -54,8 +54,9 @@ NOTES = (
 
 MEMORY_NOTES = (
     "State to torque: `passivity` of the Panda, states 1 ms apart, answered as they arrive. "
-    "Floors: a bare futex ping-pong between processes of the same languages; for M and C the bare "
-    "ZeroMQ echo; a session over a socket and iceoryx2 where the row says so.",
+    "Floors: a bare futex ping-pong between processes of the same languages; for M and C, a stream "
+    "of the same chain, the bare ZeroMQ echo; a session over a socket and iceoryx2 where the row "
+    "says so.",
 )
 
 Exchange = Callable[[], object]
@@ -166,9 +167,9 @@ def to_json(figures: dict[str, list[Comparison]], refused: dict[str, str]) -> di
 
 @contextmanager
 def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange, Exchange | None]]:
-    """One exchange with a daemon and one with an echo, each a process of its own.
+    """One request to a daemon and one exchange with an echo, each a process of its own.
 
-    And, where the daemon is on this machine as far as it knows, one through shared memory.
+    And over ipc one step of a stream of the same quantities through shared memory.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="torqued-rtt-")))
@@ -190,12 +191,11 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange, Exchange | 
 
         in_memory: Exchange | None = None
         if transport == "ipc":
-            beside_it = stack.enter_context(
-                Client(running.endpoint, timeout=10.0, retries=0, transport="memory")
-            )
+            stream = stack.enter_context(client.stream(WANT, transport="memory"))
 
             def in_memory() -> object:
-                return beside_it.dynamics(q, v, want=WANT)
+                output = stream.step(q, v, timeout=10.0)
+                return output.M, output.C
 
         request = codec.request(1000, "dynamics", {"q": q, "v": v, "want": WANT})
         reply = reply_size(running.endpoint, request)

@@ -1,6 +1,5 @@
-"""What of the client is compiled (native/); memory_page.py, session.py, repeated.py do the same."""
+"""What of the client is compiled (native/); memory_page.py and session.py do the same."""
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 VERSION: int
@@ -53,44 +52,3 @@ class Steps:
         timeout: float,
         /,
     ) -> Any: ...
-
-class Calls:
-    def __init__(
-        self,
-        identities: Iterator[int],
-        first_id: int,
-        end_of_ids: int,
-        id: int,
-    ) -> None: ...
-    def learn(
-        self,
-        make: Callable[..., Any],
-        by_position: int,
-        names: tuple[str, ...],
-        values: tuple[Any, ...],
-        offsets: tuple[tuple[int, tuple[int, ...]] | None, ...],
-        request: bytes | memoryview,
-        reply_size: int,
-        texts: tuple[tuple[int, bytes], ...],
-        arrays: tuple[tuple[str, tuple[int, tuple[int, ...]]], ...],
-        result: Callable[[dict[str, Any]], Any],
-        is_plain: bool,
-    ) -> None: ...
-    def ask(
-        self,
-        make: Callable[..., Any],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        timeout: float,
-        /,
-    ) -> Any: ...
-    def use_page(self, page: Page, longest: float, /) -> None: ...
-    def use_socket(
-        self,
-        send: Callable[[bytes], Any],
-        receive: Callable[[], bytes],
-        again: type[BaseException],
-        timeout: float,
-        /,
-    ) -> None: ...
-    def leave(self) -> None: ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torqued.client.discovery import those_running
+from torqued.client.discovery import describe_running
 from torqued.client.endpoints import host_and_port, request_endpoint
 from torqued.common.errors import TorquedError
 
@@ -20,5 +20,5 @@ def endpoint_for(daemon: str) -> str:
         return daemon
     raise TorquedError(
         f"{daemon!r} is neither a daemon's name (letters, digits, - and _) nor an endpoint: "
-        f"ipc://FILE or tcp://HOST:PORT; {those_running()}"
+        f"ipc://FILE or tcp://HOST:PORT; {describe_running()}"
     )

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,7 +23,7 @@ import zmq.asyncio
 from torqued.client import codec
 from torqued.client.async_session import AsyncSession
 from torqued.client.async_telemetry import AsyncTelemetry
-from torqued.client.base_client import BaseClient, no_reply, of_my_version
+from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
 from torqued.client.operations import LONG
@@ -100,7 +100,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
     ) -> dict[str, Any]:
         """The fields of the reply."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
-        if operation in LONG and not self._heard_lately():
+        if operation in LONG and not self._heard_recently():
             await self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
@@ -114,7 +114,8 @@ class AsyncClient(BaseClient, AsyncContextManager):
                 async with asyncio.timeout(timeout):
                     reply = await self._connections[endpoint].exchange(identity, request)
                     self._heard = time.monotonic()
-                    return codec.result_of(of_my_version(reply, endpoint))
+                    require_protocol_version(reply, endpoint)
+                    return codec.result_of(reply)
         raise no_reply(operation, endpoint, timeout, attempts)
 
     async def _find(self, operation: str) -> None:
@@ -137,14 +138,19 @@ class AsyncClient(BaseClient, AsyncContextManager):
         """
         return Opening(lambda: self._open(law, fields))
 
+    def stream(
+        self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
+    ) -> Opening:
+        """A stream, as `Client.stream` has it; opened as `session` is."""
+        return self.session("stream", **self._stream_options(want, frames, options))
+
     async def _open(self, law: str, fields: Mapping[str, Any]) -> AsyncSession:
         """`hello` goes first, as in `Client.session`."""
         await self.hello()
         opened = await self.call("open", law=law, **fields)
         try:
-            session = AsyncSession(
-                self._context, opened.as_dict(), self.call, self.endpoint, self._keys
-            )
+            described = {"frames": fields.get("frames") or (), **opened.as_dict()}
+            session = AsyncSession(self._context, described, self.call, self.endpoint, self._keys)
         except BaseException:
             with contextlib.suppress(TorquedError):
                 await self.call("close", session=opened.session)
@@ -198,7 +204,7 @@ class Connection:
     async def _read(self) -> None:
         while True:
             data = await self._socket.recv()
-            with contextlib.suppress(MessageError):  # whoever waits for it runs out of time
+            with contextlib.suppress(MessageError):  # its request runs out of time
                 reply = codec.decode_reply(data)
                 identity = reply.get("id")
                 waiting = self._waiting.get(identity) if isinstance(identity, int) else None

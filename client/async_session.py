@@ -129,7 +129,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
     async def step(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         *references: Any,
         timeout: float = 1.0,
         at: float | None = None,

@@ -6,6 +6,7 @@ import functools
 import itertools
 import math
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,18 +14,19 @@ import zmq
 
 from torqued.client import codec, endpoints
 from torqued.client.addresses import endpoint_for
-from torqued.client.discovery import those_running
+from torqued.client.discovery import describe_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.methods import Methods
 from torqued.client.operations import CONTROL, LONG, ONCE
+from torqued.client.request_parts import names
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
     from torqued.client.batch_memory import BatchMemory
 
-#: s after a reply in which there is no doubt that the daemon is there.
-LATELY = 0.1
+#: s after a reply in which the daemon is taken to be there.
+RECENT = 0.1
 
 
 class BaseClient(Methods):
@@ -75,9 +77,9 @@ class BaseClient(Methods):
         if "_batches" in vars(self):
             self._batches.close()
 
-    def _heard_lately(self) -> bool:
-        """Whether it need not be asked if there is a daemon."""
-        return time.monotonic() < self._heard + LATELY
+    def _heard_recently(self) -> bool:
+        """Whether a reply came so recently that the daemon need not be looked for."""
+        return time.monotonic() < self._heard + RECENT
 
     def _endpoint_of(self, operation: str) -> str:
         return self.control_endpoint if operation in CONTROL else self.endpoint
@@ -89,14 +91,20 @@ class BaseClient(Methods):
     def _attempts(self, operation: str) -> int:
         return 1 if operation in ONCE else self.retries + 1
 
-    def next_identity(self) -> int:
-        """An id that no request has had."""
-        return next(self._identities)
+    @staticmethod
+    def _stream_options(
+        want: Sequence[str], frames: Sequence[str] | None, options: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Options of a session for a stream: in memory each state is answered on arrival."""
+        if options.get("transport") == "memory":
+            options = {"clock": "state", **options}
+        given = {} if frames is None else {"frames": names(frames)}
+        return {"want": names(want), **given, **options}
 
     def _require_open(self) -> None:
         """Refuse to use a client that has been closed."""
         if self.closed:
-            raise TorquedError(f"{self!r} cannot be used any more: make another one")
+            raise TorquedError(f"the client of {self.endpoint} is closed")
 
     def _new_socket(self, context: Any, endpoint: str) -> Any:
         """A socket for requests to an endpoint."""
@@ -111,15 +119,26 @@ class BaseClient(Methods):
         return socket
 
 
-def of_my_version(reply: dict[str, Any], endpoint: str) -> dict[str, Any]:
-    """The reply, if it is of the protocol version that this client speaks."""
+def fields_for(identity: int, data: bytes, endpoint: str) -> dict[str, Any] | None:
+    """The fields of the reply to a request, or its error; None where it is another's reply.
+
+    `endpoint` is the daemon's, to be named in errors.
+    """
+    reply = codec.decode_reply(data)
+    if reply.get("id") not in (identity, None):  # of a request that was given up
+        return None
+    require_protocol_version(reply, endpoint)
+    return codec.result_of(reply)
+
+
+def require_protocol_version(reply: Mapping[str, Any], endpoint: str) -> None:
+    """Refuse a reply of another protocol version than this client speaks."""
     version = reply.get("protocol")
     if version != codec.PROTOCOL_VERSION:
         raise VersionError(
             f"the daemon at {endpoint} speaks protocol version {version}, "
             f"this client {codec.PROTOCOL_VERSION}: install matching versions of torqued"
         )
-    return reply
 
 
 def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> TimeoutError:
@@ -130,5 +149,5 @@ def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> Ti
         hint = "is the daemon running? Over TCP it is also silent to keys that it does not allow."
     else:
         folder = Path(endpoint.removeprefix("ipc://")).parent
-        hint = f"is the daemon running? ({those_running(folder)})"
+        hint = f"is the daemon running? ({describe_running(folder)})"
     return TimeoutError(f"{message}; {hint}")

@@ -31,8 +31,10 @@ class BaseSession(SessionFrames):
         """The result of a call of a socket with DONTWAIT."""
         return call
 
-    def send(self, q: Any, v: Any, *references: Any, at: float | None = None, **named: Any) -> int:
-        """Send a state without waiting; returns its sequence number.
+    def send(
+        self, q: Any, v: Any = None, *references: Any, at: float | None = None, **named: Any
+    ) -> int:
+        """Send a state without waiting; returns its sequence number. A stream's may be at rest.
 
         References follow in their order, or by name; those not given stay as they were. `at` is
         the robot's time in s where that is not the clock's, as in a simulation: laws that learn

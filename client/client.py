@@ -16,26 +16,23 @@ import math
 import os
 import select
 import time
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import zmq
 
-from torqued.client.base_client import BaseClient, no_reply
-from torqued.client.compiled import native
+from torqued.client import codec
+from torqued.client.base_client import BaseClient, fields_for, no_reply
 from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.operations import LONG
-from torqued.client.repeated import Repeated
-from torqued.client.request_memory import RequestMemory
 from torqued.client.request_parts import Request
 from torqued.client.results import Result
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
-    from torqued.client._native import Calls
     from torqued.client.arm import Arm
     from torqued.client.session import Session
     from torqued.client.shared_states import Told
@@ -53,9 +50,6 @@ class Client(BaseClient, ContextManager):
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, where that is not in the key's file.
-
-    With `transport="memory"`, of a daemon on this machine, computations go through shared memory,
-    which is several times faster; `spin` is how long, s, either side watches it before it sleeps.
     """
 
     def __init__(
@@ -65,28 +59,12 @@ class Client(BaseClient, ContextManager):
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
-        transport: str = "socket",
-        spin: float | None = None,
     ) -> None:
         super().__init__(daemon, timeout, retries, key, server_key)
-        self._repeated = Repeated()
-        compiled = native()
-        #: What goes through compiled code (known_calls.py); None where there is none.
-        self.calls: Calls | None = None
-        if compiled is not None:
-            from torqued.client.known_calls import known_calls, learn
-
-            self.calls, self._learn = known_calls(compiled, self._identities), learn
-        self._ask_known = None if self.calls is None else self.calls.ask
-        self._memory = RequestMemory(self, self._repeated, transport, spin)
         self._context = Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
-        self._waits: dict[str, float] = {}  # s, as the sockets have been told
+        self._waits: dict[str, float] = {}  # s, of each socket
         self._sessions: list[Session] = []
-
-    def __repr__(self) -> str:
-        way = "" if self.calls is not None else ", pure Python"
-        return f"<Client of {self.endpoint}{way}{', closed' if self.closed else ''}>"
 
     def close(self) -> None:
         """Close all sessions and connections."""
@@ -95,9 +73,6 @@ class Client(BaseClient, ContextManager):
                 session.close()
         self._sessions.clear()
         self.closed = True
-        if self.calls is not None:
-            self.calls.leave()
-        self._memory.close()
         self._forget_batches()
         for socket in self._sockets.values():
             socket.close(linger=0)
@@ -110,40 +85,6 @@ class Client(BaseClient, ContextManager):
             return self._perform_batch(request)
         return request.result(self._ask(request.operation, None, request.timeout, request.fields))
 
-    @staticmethod
-    def _asking(make: Callable[..., Request[Any]]) -> Callable[..., Any]:
-        """The same through compiled code, where it knows such a call."""
-
-        def function(self: Client, *args: Any, **named: Any) -> Any:
-            ask_known = self._ask_known
-            if ask_known is None:
-                return self.perform(make(*args, **named))
-            result = ask_known(make, args, named, self.timeout)
-            if result is None or result is False:
-                return self._perform_unknown(make, args, named, result)
-            return result
-
-        return function
-
-    def _perform_unknown(
-        self,
-        make: Callable[..., Request[Any]],
-        args: tuple[Any, ...],
-        named: dict[str, Any],
-        asked: bool | None,
-    ) -> Any:
-        """In Python; the next one may do without. `asked` is False where nobody has answered."""
-        request = make(*args, **named)
-        if asked is None:
-            result = self.perform(request)
-        else:
-            self._disconnect(self.endpoint)
-            fields = self._ask(request.operation, None, request.timeout, request.fields, spent=1)
-            result = request.result(fields)
-        if self.calls is not None:
-            self._learn(self.calls, self._repeated, make, args, named, request)
-        return result
-
     def _perform_batch(self, request: Request[Any]) -> Any:
         from torqued.client.batch_memory import NotSharedError
 
@@ -152,7 +93,7 @@ class Client(BaseClient, ContextManager):
             with memory.told(request, direct=True) as told:
                 reply = self._ask_worker(told, request.timeout)
                 if reply is None:
-                    reply = self._ask("batch", None, request.timeout, told.fields, 0, told)
+                    reply = self._ask("batch", None, request.timeout, told.fields, told)
                     told.learn(reply)
             return request.result(memory.taken(reply, told))
         except NotSharedError:  # another user's memory, or another machine's behind the socket
@@ -169,7 +110,7 @@ class Client(BaseClient, ContextManager):
         if data is None:
             return None
         self._heard = time.monotonic()
-        return self._repeated.result("batch", identity, data, self.endpoint)
+        return fields_for(identity, data, self.endpoint)
 
     def call(
         self,
@@ -188,20 +129,16 @@ class Client(BaseClient, ContextManager):
         endpoint: str | None,
         timeout: float | None,
         fields: dict[str, Any],
-        spent: int = 0,
         told: Told | None = None,
     ) -> dict[str, Any]:
-        """The fields of the reply; `spent` attempts have been made without one. `told` is what a
-        batch has beside them."""
+        """The fields of the reply. `told` is what a batch has beside them."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
-        if operation in LONG and not self._heard_lately():
+        if operation in LONG and not self._heard_recently():
             self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
-        for _ in range(spent, attempts):
-            result = self._memory.exchange(operation, fields, timeout)
-            if result is None:
-                result = self._exchange(endpoint, operation, fields, timeout, told)
+        for _ in range(attempts):
+            result = self._exchange(endpoint, operation, fields, timeout, told)
             if result is not None:
                 self._heard = time.monotonic()
                 return result
@@ -227,12 +164,8 @@ class Client(BaseClient, ContextManager):
         socket = self._connected(endpoint)
         if self._waits.get(endpoint) != timeout:
             socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
-            if endpoint == self.endpoint and self.calls is not None and not self._memory.is_used:
-                # pyzmq's own `send`, without what is around it in Python.
-                send = super(zmq.Socket, socket).send
-                self.calls.use_socket(send, socket.recv, zmq.Again, timeout)
         identity = next(self._identities)
-        socket.send(self._repeated.request(identity, operation, fields))
+        socket.send(codec.request(identity, operation, fields))
         pipe = None
         if told is not None and told.after is not None and told.file is not None:
             told.after(identity)
@@ -243,7 +176,7 @@ class Client(BaseClient, ContextManager):
             data = socket.recv() if pipe is None else _first_of(socket, pipe, timeout)
         except zmq.Again:
             return None
-        while (result := self._repeated.result(operation, identity, data, endpoint)) is None:
+        while (result := fields_for(identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
@@ -259,8 +192,6 @@ class Client(BaseClient, ContextManager):
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
-        if endpoint == self.endpoint and self.calls is not None and not self._memory.is_used:
-            self.calls.leave()
         self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
 
@@ -310,13 +241,25 @@ class Client(BaseClient, ContextManager):
         self.hello()
         opened = self.call("open", law=law, **fields)
         try:
-            session = Session(self._context, opened.as_dict(), self.call, self.endpoint, self._keys)
+            described = {"frames": fields.get("frames") or (), **opened.as_dict()}
+            session = Session(self._context, described, self.call, self.endpoint, self._keys)
         except BaseException:
             with contextlib.suppress(TorquedError):
                 self.call("close", session=opened.session)
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
+
+    def stream(
+        self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
+    ) -> Session:
+        """What a controller asks for in every cycle: `stream.step(q, v).M`, with the names and
+        shapes of `dynamics`; without v, at rest.
+
+        A session, so `options` are those of `session`. With `transport="memory"` each state is
+        answered on arrival, several times faster than a request; over a socket at the loop's tick.
+        """
+        return self.session("stream", **self._stream_options(want, frames, options))
 
 
 def _first_of(socket: zmq.Socket[bytes], pipe: int | None, timeout: float) -> bytes:

@@ -272,11 +272,10 @@ def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
     return encode({"protocol": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
 
 
-def result_of(reply: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a reply without its header; raises the error that it carries."""
+def result_of(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply without its header, which is taken from it; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
-    fields = dict(reply)
     for key in REPLY_HEADER:
-        fields.pop(key, None)
-    return fields
+        reply.pop(key, None)
+    return reply

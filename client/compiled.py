@@ -1,7 +1,7 @@
 """Which way exchanges go: through compiled code where that was built, or through Python alone.
 
 `torqued.client._native` (native/) is built with the package where there is a C compiler. Both ways
-do the same; a client's `repr` says which one it takes.
+do the same.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 #: Of the compiled part that goes with these modules: native/module.c has the same number.
-VERSION = 2
+VERSION = 3
 #: Set to 1, everything is done in Python.
 VARIABLE = "TORQUED_PURE_PYTHON"
 

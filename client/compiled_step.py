@@ -9,6 +9,7 @@ from torqued.client.compiled import native
 from torqued.client.frames import PAYLOAD
 from torqued.client.session_frames import (
     DEADLINE,
+    OF_FRAMES,
     SEEN,
     STATE_PLACES,
     STATUS,
@@ -27,7 +28,9 @@ def compiled_step(channel: Channel, session: SessionFrames) -> Callable[..., Out
     """A function of the session and what its `step` is given; None where Python has to do it."""
     page, compiled = getattr(channel, "page", None), native()
     outputs, first = session._output._places, session._first_output
-    if compiled is None or not isinstance(page, compiled.Page) or hasattr(Output, first):
+    if compiled is None or not isinstance(page, compiled.Page):
+        return None
+    if hasattr(Output, first) or first in OF_FRAMES:
         return None
     step: Callable[..., Output] = compiled.Steps(
         page,
@@ -38,7 +41,7 @@ def compiled_step(channel: Channel, session: SessionFrames) -> Callable[..., Out
         tuple(PAYLOAD + 8 * k for k in (SEEN, STATUS, TIME, DEADLINE)),
         LAST,
         bool(session.measured),
-        kind_of_output(outputs, first),
+        kind_of_output(outputs, session._output._frames, first),
         first,
         outputs[first],
     ).step

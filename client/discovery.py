@@ -35,11 +35,11 @@ def endpoint_of(name: str, folder: Path | None = None) -> str:
     """The request endpoint of a daemon that runs; the error names those that do."""
     folder = folder or default_folder()
     if not listens(folder / f"{name}{SUFFIX}"):
-        raise TorquedError(f"no daemon {name!r} is running; {those_running(folder)}")
+        raise TorquedError(f"no daemon {name!r} is running; {describe_running(folder)}")
     return request_endpoint(name, folder)
 
 
-def those_running(folder: Path | None = None) -> str:
+def describe_running(folder: Path | None = None) -> str:
     """`daemons in /run/user/1000/torqued: left, right`, for messages."""
     folder = folder or default_folder()
     return f"daemons in {folder}: {', '.join(running(folder)) or 'none'}"

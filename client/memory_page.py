@@ -18,7 +18,6 @@ from torqued.client.page_layout import (
     DAEMON_SLEEPS,
     LOCK_BYTES,
     OUTPUTS,
-    SIZE,
     STATES,
     PageLayout,
 )
@@ -31,6 +30,9 @@ STATES_WORD, DAEMON_SLEEPS_WORD = STATES // 4, DAEMON_SLEEPS // 4
 OUTPUTS_WORD, CLIENT_SLEEPS_WORD = OUTPUTS // 4, CLIENT_SLEEPS // 4
 
 _size = struct.Struct("<Q")
+
+#: Bytes before a frame that tell its size.
+SIZE = 8
 
 
 class MemoryPage:

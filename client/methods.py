@@ -90,20 +90,14 @@ class Methods:
         """Ask the daemon, and give what the request makes of the reply."""
         raise NotImplementedError
 
-    @staticmethod
-    def _asking(make: Callable[..., Request[Any]]) -> Callable[..., Any]:
-        """What a method does whose request is made by that function."""
-
-        def function(self: Methods, *args: Any, **fields: Any) -> Any:
-            return self.perform(make(*args, **fields))
-
-        return function
-
 
 def _function(make: Callable[..., Request[Any]], owner: type[Methods]) -> Callable[..., Any]:
     import inspect
 
-    function = functools.wraps(make)(owner._asking(make))
+    @functools.wraps(make)
+    def function(self: Methods, *args: Any, **fields: Any) -> Any:
+        return self.perform(make(*args, **fields))
+
     function.__qualname__ = f"{owner.__qualname__}.{make.__name__}"
     taken = inspect.signature(make)
     me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)

@@ -28,11 +28,6 @@ LOCK_BYTES = 8
 #: Counts are numbers of 32 bits, as futexes are.
 COUNT_MASK = 0xFFFFFFFF
 
-#: Of a page for requests (request_channel.py): bytes before a body, which tell its size, and bytes
-#: of bodies at the most; what is larger goes over the socket.
-SIZE = 8
-MAX_REQUEST, MAX_REPLY = 64 * 1024, 320 * 1024
-
 #: Name and meaning of the numbers after MAGIC, 8 bytes each: one table for code and document.
 PAGE_FIELDS = (
     ("page_bytes", "of the whole page"),

@@ -133,7 +133,7 @@ class Session(BaseSession, ContextManager):
     def step(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         *references: Any,
         timeout: float = 1.0,
         at: float | None = None,

@@ -36,6 +36,8 @@ SEQUENCE = STATE_PLACES["sequence"] // 8
 #: arrives is answered once, until it is stale: there it is `stale_after`, where that is longer.
 OLDEST_OUTPUT = 0.02
 
+#: Quantities of a stream that there is one of for each of its frames.
+OF_FRAMES = ("J", "Jdot_v", "pose")
 
 #: Where a value is in an output frame: its first byte, and its shape.
 Place = tuple[int, tuple[int, ...]]
@@ -52,6 +54,7 @@ class Output:
 
     __slots__ = ("_data", "_head")
     _places: ClassVar[Mapping[str, Place]] = {}
+    _frames: ClassVar[Sequence[str]] = ()
 
     if TYPE_CHECKING:
         tick: int  # of the loop; what is missing was not received
@@ -78,7 +81,7 @@ class Output:
         raise AttributeError(f"no {name!r} in this output; there are {known}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return copy_of_output, (dict(self._places), self._head, self._data)
+        return copy_of_output, (dict(self._places), self._head, self._data, list(self._frames))
 
     def __repr__(self) -> str:
         numbers = zip(HEAD_NAMES, self._head, strict=True)
@@ -86,7 +89,7 @@ class Output:
         return f"Output({', '.join(shown)})"
 
     @property
-    def values(self) -> Mapping[str, Array]:
+    def values(self) -> Mapping[str, Any]:
         """All of them by name."""
         return {name: getattr(self, name) for name in self._places}
 
@@ -109,20 +112,26 @@ for _k, _name in enumerate(HEAD_NAMES):
     setattr(Output, _name, property(_number(_k)))
 
 
-def kind_of_output(places: Mapping[str, Place], first: str = "") -> type[Output]:
+def kind_of_output(
+    places: Mapping[str, Place], frames: Sequence[str] = (), first: str = ""
+) -> type[Output]:
     """The outputs of a session, whose values are there. Properties of a class take half the time
     of `__getattr__`, which is asked only once a look-up has failed.
+
+    With `frames`, quantities of frames are maps by their names, as in replies.
 
     Compiled code makes the array of the value `first` together with the output, in the slot
     `_first`, and shows it under its name.
     """
+    of_frames = OF_FRAMES if frames else ()
     values = {
-        name: property(_reader(*place))
+        name: property(_by_name(frames, *place) if name in of_frames else _reader(*place))
         for name, place in places.items()
         if not hasattr(Output, name)
     }
     slots = ("_first",) if first else ()
-    return type("Output", (Output,), {"__slots__": slots, "_places": places, **values})
+    fixed = {"__slots__": slots, "_places": places, "_frames": frames}
+    return type("Output", (Output,), {**fixed, **values})
 
 
 def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
@@ -132,9 +141,18 @@ def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
     return lambda output: _from_buffer(output._data, FLOAT, count, offset).reshape(shape)
 
 
-def copy_of_output(places: Mapping[str, Place], head: tuple[Any, ...], data: bytes) -> Output:
+def _by_name(
+    frames: Sequence[str], offset: int, shape: tuple[int, ...]
+) -> Callable[[Output], dict[str, Array]]:
+    read = _reader(offset, shape)
+    return lambda output: dict(zip(frames, read(output), strict=True))
+
+
+def copy_of_output(
+    places: Mapping[str, Place], head: tuple[Any, ...], data: bytes, frames: Sequence[str] = ()
+) -> Output:
     """From what a copy, or a pickle, has of it."""
-    return kind_of_output(places)(head, data)
+    return kind_of_output(places, frames)(head, data)
 
 
 class SessionFrames:
@@ -180,7 +198,8 @@ class SessionFrames:
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
         self._first_output = opened["outputs"][0]["name"]
         self._output = kind_of_output(
-            {part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]}
+            {part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]},
+            opened.get("frames", ()),
         )
         self._output_bytes = int(opened["output_bytes"])
         self._q, self._v = (self._places[name].data for name in ("q", "v"))
@@ -220,6 +239,8 @@ class SessionFrames:
         References come in their order, or by name; those that are not given stay as they are. What
         else is measured has to be there.
         """
+        if v is None:
+            v = self._at_rest()
         try:
             self._q[:], self._v[:] = q, v
         except (TypeError, ValueError):  # no arrays of such numbers, or of other shapes
@@ -231,6 +252,12 @@ class SessionFrames:
         sequence = self._counts[SEQUENCE] + 1
         STATE_HEAD.pack_into(self._frame, PAYLOAD, sequence, stamp, stamp if at is None else at)
         return self._frame
+
+    def _at_rest(self) -> Array:
+        """The velocity of a state without one; a law's torque needs what was measured."""
+        if self.law != "stream":
+            raise ValueError(f"v is missing, law {self.law!r} needs it with every state")
+        return np.zeros_like(self._places["v"])
 
     def _put_others(self, references: Sequence[Any], named: Mapping[str, Any]) -> None:
         for name in self.measured:

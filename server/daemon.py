@@ -1,9 +1,8 @@
 """The daemon: composed of its sockets, the servo and the worker; started, run and stopped.
 
-Requests are answered in the main thread (server/requests/dispatch.py), known ones by compiled code
-that waits in its place (server/requests/fast_path.py). Control requests are answered in a thread of
-their own, so that a look at the daemon never queues behind work. The servo needs neither. What
-takes long goes to a worker process, and is answered when it is done.
+Requests are answered in the main thread (server/requests/dispatch.py). Control requests are
+answered in another thread, so that introspection never queues behind work. The servo needs neither.
+What takes long goes to a worker process, and is answered when it is done.
 """
 
 from __future__ import annotations
@@ -37,19 +36,18 @@ from torqued.server.observation.observation import Observation
 from torqued.server.observation.ring import DEFAULT_SIZE
 from torqued.server.requests.administration import statistics
 from torqued.server.requests.dispatch import Dispatcher
-from torqued.server.requests.fast_path import FastPath
 from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
-from torqued.server.requests.page_requests import PageClient, PageRequests
 from torqued.server.session_events import SessionEvents, write
 from torqued.server.transport.connections import Address
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import EventLoop
+from torqued.server.transport.framing import Inbox
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.memory_pages import MemoryPages
 from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
-from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
+from torqued.server.transport.sockets import LocalTransport, TcpTransport, Transport
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Worker
 
@@ -129,7 +127,7 @@ class Daemon:
         self.transports: list[Transport] = [LocalTransport(endpoints), *([tcp] if tcp else [])]
         self._bind()
         self.transports[0].pages = self.pages
-        self.outboxes: dict[Any, Outbox | PageClient] = {
+        self.outboxes: dict[Any, Outbox] = {
             socket: Outbox(socket)
             for transport in self.transports
             for socket in (transport.request, transport.control)
@@ -141,22 +139,7 @@ class Daemon:
         )
         self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
         request_rate = RequestRate(limits.request_rate)
-        # Compiled answers know of no rights.
-        fast = [transport.request for transport in self.transports if transport.all_are_equal]
-        self.fast_path = FastPath(robot, request_rate, *fast)
-        self.page_requests = PageRequests(self, self.pages, limits.request_rate, spin)
-
-        def learn(arrival: Arrival, message: Any, reply: bytes) -> None:
-            if arrival.data is None:
-                return
-            if isinstance(arrival.socket, PageClient):
-                arrival.socket.templates.learn(arrival.data, message, reply)
-            elif arrival.socket in fast:
-                self.fast_path.learn(arrival.data, message, reply)
-
-        self.request_dispatch = Dispatcher(
-            self, REQUEST, self.events, request_rate, self.outboxes, learn
-        )
+        self.request_dispatch = Dispatcher(self, REQUEST, self.events, request_rate, self.outboxes)
         self.control_dispatch = Dispatcher(
             self, CONTROL, self.control_events, request_rate, self.outboxes
         )
@@ -182,8 +165,10 @@ class Daemon:
             self.lock.close()
             raise
         for transport in self.transports:
-            self.events.add(transport.request, partial(self._on_request, transport))
-            self.control_events.add(transport.control, partial(self._on_control, transport))
+            inbox = Inbox(transport.request)
+            self.events.add(transport.request, partial(self._on_request, transport, inbox))
+            inbox = Inbox(transport.control)
+            self.control_events.add(transport.control, partial(self._on_control, transport, inbox))
 
     def _states_of_sessions(self) -> dict[Address, int]:
         """States that each session has taken, by the address of its socket."""
@@ -194,13 +179,13 @@ class Daemon:
             if session.socket is not None and session.socket in addresses
         }
 
-    def _on_request(self, transport: Transport) -> None:
-        message = self.events.receive(transport.request)
+    def _on_request(self, transport: Transport, inbox: Inbox) -> None:
+        message = inbox.receive()
         if message is not None:
             self.request_dispatch.answer(transport.arrival(transport.request, message))
 
-    def _on_control(self, transport: Transport) -> None:
-        message = self.control_events.receive(transport.control)
+    def _on_control(self, transport: Transport, inbox: Inbox) -> None:
+        message = inbox.receive()
         if message is not None:
             self.control_dispatch.answer(transport.arrival(transport.control, message))
 
@@ -254,7 +239,6 @@ class Daemon:
             raise
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
-        self.events.poll_with(self.fast_path)
         self.servo.wait_for_settings()  # memory that is locked is all there from then on
         self.memory.ready()
         self.ready = True
@@ -292,15 +276,7 @@ class Daemon:
 
     def _flush(self) -> bool:
         """Send kept replies that their clients can take by now; whether some are left."""
-        waiting = flush([self.outbox_of(transport.request) for transport in self.transports])
-        self.fast_path.pause(waiting)
-        return waiting
-
-    def outbox_of(self, socket: zmq.Socket[bytes]) -> Outbox:
-        """The way out of a socket."""
-        outbox = self.outboxes[socket]
-        assert isinstance(outbox, Outbox)
-        return outbox
+        return flush([self.outboxes[transport.request] for transport in self.transports])
 
     def _end_revoked(self) -> None:
         """End the sessions whose clients have lost the right to them."""
@@ -317,7 +293,6 @@ class Daemon:
         self.servo.stop(LINGER)
         if self.flight:
             self.flight.close()  # it has all that the loop has written
-        self.page_requests.close()
         self.pages.close()
         self.worker.close()
         for events in (self.events, self.control_events):
@@ -335,7 +310,7 @@ class Daemon:
     def _control_loop(self) -> None:
         next_telemetry = time.monotonic()
         session_events = SessionEvents()
-        outboxes = [self.outbox_of(transport.control) for transport in self.transports]
+        outboxes = [self.outboxes[transport.control] for transport in self.transports]
         while not self.stopping.is_set():
             self.control_events.wait(TRY_AGAIN if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:

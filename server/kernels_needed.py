@@ -1,8 +1,8 @@
 """Which kernels a daemon has before it is ready, and in which order the others follow.
 
-Needed are what answers requests in compiled code, the loop with all that every session goes
-through, what requests for dynamics, kinematics and torques call, and the laws that a configuration
-names. Other laws come next, those that most robots are tried with first.
+Needed are the loop with all that every session goes through, what requests for dynamics, kinematics
+and torques call, and the laws that a configuration names. Other laws come next, those that most
+robots are tried with first.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from torqued.kernels.control.steps import STEPS
 NEEDED = (
     "run_servo",
     "serve_session",
-    "answer_known_requests",
-    "answer_page_requests",
     "evaluate",
     *STEPS.values(),
     "gravity_torque",

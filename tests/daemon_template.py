@@ -118,7 +118,6 @@ def load() -> None:
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server import config, daemon, logs, notify  # noqa: F401
     from torqued.server.loop import arrival_loop, tick  # noqa: F401
-    from torqued.server.requests import fast_path_loop, page_requests_loop  # noqa: F401
     from torqued.server.transport import curve  # noqa: F401
     from torqued.server.worker import source  # noqa: F401
     from torqued.tools.cli import compile, main  # noqa: F401

@@ -44,7 +44,7 @@ typedef struct {
     int closed;
 } PageObject;
 
-extern PyTypeObject PageType, StepsType, CallsType;
+extern PyTypeObject PageType, StepsType;
 
 /* Around all use of a page; -1 with an error where it is closed. */
 int enter_page(PageObject *self);

@@ -58,10 +58,6 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
     }
 
 
-def attach(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    return daemon.page_requests.attach(fields, caller)
-
-
 def ping(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
     return {"ready": daemon.ready, **names(daemon), "kernels": daemon.kernels}
 
@@ -78,11 +74,8 @@ def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 def statistics(daemon: Daemon) -> dict[str, Any]:
     """What `stats` replies and telemetry publishes."""
     dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
-    # Neither compiled code nor the worker's direct requests pass through a dispatcher.
-    elsewhere = {
-        "dynamics": daemon.fast_path.answered + daemon.page_requests.answered,
-        "batch": daemon.worker.direct,
-    }
+    # The worker's direct requests pass through no dispatcher.
+    elsewhere = {"batch": daemon.worker.direct}
     return {
         **names(daemon),
         "ready": daemon.ready,
@@ -90,7 +83,7 @@ def statistics(daemon: Daemon) -> dict[str, Any]:
         "requests": daemon.request_dispatch.requests + sum(elsewhere.values()),
         "refused": sum(dispatch.outcomes.refused for dispatch in dispatchers),
         "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers], elsewhere),
-        "unsent": sum(outbox.unsent for outbox in list(daemon.outboxes.values())),
+        "unsent": sum(outbox.unsent for outbox in daemon.outboxes.values()),
         "memory": daemon.memory.statistics(),
         "servo": daemon.servo.statistics(),
         "sessions": daemon.servo.describe(),

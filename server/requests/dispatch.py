@@ -8,7 +8,7 @@ Whatever a message holds, it gets a reply and the daemon goes on.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import zmq
@@ -39,7 +39,6 @@ from torqued.server.worker.jobs import Job
 
 if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
-    from torqued.server.requests.page_requests import PageClient
 
 log = logging.getLogger("torqued")
 
@@ -53,8 +52,7 @@ class Dispatcher:
         socket: str,  # REQUEST or CONTROL
         events: EventLoop,
         rate: RequestRate,
-        outboxes: Mapping[Any, Outbox | PageClient],
-        learn: Callable[[Arrival, Mapping[str, Any], bytes], None] | None = None,
+        outboxes: Mapping[Any, Outbox],
     ) -> None:
         self.daemon = daemon
         self.socket = socket
@@ -62,7 +60,6 @@ class Dispatcher:
         self.events = events
         self.rate = rate
         self.outboxes = outboxes
-        self.learn = learn  # told of each request that was answered at once
         self.requests = 0
         self.outcomes = Outcomes()
 
@@ -72,7 +69,7 @@ class Dispatcher:
         name, outcome = UNKNOWN, OK
         outbox = self.outboxes[arrival.socket]
         try:
-            within_rate = self.rate.allows(arrival.caller.key)  # what cannot be read counts too
+            within_rate = self.rate.try_consume(arrival.caller.key)  # also what is garbage
             message = self._decoded(arrival)
             name = known_name(message, self.names)
             identity = checked_identity(message)
@@ -85,8 +82,6 @@ class Dispatcher:
                 result.begin(self._pending(arrival, identity, name))
                 return
             reply = success(identity, result)
-            if self.learn:
-                self.learn(arrival, message, reply)
         except Exception as error:
             refused = as_request_error(error)
             reply, outcome = refusal(identity, refused), refused.code

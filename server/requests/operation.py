@@ -15,7 +15,6 @@ from torqued.client.codec import PROTOCOL_VERSION
 from torqued.common import errors
 from torqued.server.requests.fields import typed
 from torqued.server.requests.limits import Work
-from torqued.server.requests.replies import require_finite
 
 Fields = Mapping[str, Any]
 
@@ -49,8 +48,6 @@ class Operation:
     right_by_fields: Callable[[Fields], str] | None = None
     #: Size of the reply and time, estimated before anything is computed; refuses what is too large.
     work: Callable[[Any, Fields], Work] | None = None
-    #: Whether its function sees to it that results are finite.
-    gives_finite: bool = False
 
     @property
     def is_of_a_state(self) -> bool:
@@ -62,25 +59,17 @@ class Operation:
         return self.right_by_fields(message) if self.right_by_fields else self.right
 
     def compute(self, robot: Any, fields: Fields, *report: Any) -> Mapping[str, Any]:
-        """Results of an operation of KERNEL or WORKER: finite numbers, or an error."""
+        """Results of an operation of KERNEL or WORKER; the robot refuses those not finite."""
         with np.errstate(all="ignore"):  # what overflows is found in the results
-            result: Mapping[str, Any] = self.run(robot, fields, *report)
-            if not self.gives_finite:
-                require_finite(result)
-        return result
+            return self.run(robot, fields, *report)  # type: ignore[no-any-return]
 
     def fields_of(self, message: Fields) -> dict[str, Any]:
         """A request's own fields; refused where one is missing, unknown or of another type.
 
         Nil is no value: such a field is as good as absent.
         """
-        fields = {
-            key: value
-            for key, value in message.items()
-            if value is not None and key not in REQUEST_HEADER
-        }
         for key in self.required:
-            if key not in fields:
+            if message.get(key) is None:
                 raise errors.error(
                     "missing_field",
                     f"{self.name}: field {key!r} is missing",
@@ -88,8 +77,12 @@ class Operation:
                     expected="present",
                 )
         allowed = self.required + self.optional
-        for key in message:
-            if key not in allowed and key not in REQUEST_HEADER:
+        fields = {}
+        for key, value in message.items():
+            if key in allowed:
+                if value is not None:
+                    fields[key] = value
+            elif key not in REQUEST_HEADER:
                 raise errors.error(
                     "unknown_field",
                     f"{self.name}: field {key!r} is unknown, allowed: "

@@ -213,16 +213,6 @@ TABLE = (
         DAEMON,
         administration.hello,
     ),
-    Operation(
-        "attach",
-        REQUEST,
-        READ,
-        (),
-        ("spin",),
-        ("endpoint", "owner", "memory", "spin"),
-        DAEMON,
-        administration.attach,
-    ),
     *OF_A_STATE,
     Operation(
         "batch",
@@ -235,7 +225,6 @@ TABLE = (
         batch,
         right_to_batch,
         work_of_batch,
-        gives_finite=True,
     ),
     Operation(
         "simulate",

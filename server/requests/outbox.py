@@ -84,7 +84,9 @@ class Outbox:
         """Whether nothing is left to be done for a reply: it went out, or its client is gone."""
         try:
             if len(reply) < LARGE:
-                self.socket.send_multipart([*route, reply], zmq.DONTWAIT)
+                for part in route:
+                    self.socket.send(part, zmq.DONTWAIT | zmq.SNDMORE)
+                self.socket.send(reply, zmq.DONTWAIT)  # the first part has made room for it
             else:
                 self._send_followed(route, reply)
         except zmq.Again:

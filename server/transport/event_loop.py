@@ -5,90 +5,47 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 import zmq
 
-from torqued.server.transport import framing
-from torqued.server.transport.framing import Message
-
 Action = Callable[[], None]
 Source = zmq.Socket[bytes] | int  # an int is a file descriptor
-
-
-class Poll(Protocol):
-    """Waits for sources on behalf of an event loop."""
-
-    def watch(self, sources: Iterable[Source]) -> None:
-        """Wait for these from now on."""
-
-    def wait(self, milliseconds: int) -> list[Any]:
-        """Those that can be read from, within that time; none is left out for another."""
-
-    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
-        """The message of a socket that could be read from."""
-
-
-class SocketPoll:
-    """The poll that ZeroMQ has."""
-
-    def __init__(self) -> None:
-        self._poller = zmq.Poller()
-
-    def watch(self, sources: Iterable[Source]) -> None:
-        self._poller = zmq.Poller()
-        for source in sources:
-            self._poller.register(source, zmq.POLLIN)
-
-    def wait(self, milliseconds: int) -> list[Any]:
-        return [source for source, _ in self._poller.poll(milliseconds)]
-
-    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
-        return framing.receive(socket)
 
 
 class EventLoop:
     """A ZeroMQ socket belongs to one thread: others hand over what is to be done with it."""
 
     def __init__(self) -> None:
-        self._poll: Poll = SocketPoll()
+        self._poller = zmq.Poller()
         self._actions: dict[Any, Action] = {}
         self._tasks: SimpleQueue[Action] = SimpleQueue()
         self._acting: int | None = None  # the thread that sees to what has come, while it does
         self._wakeup = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self.add(self._wakeup, self._run_tasks)
 
-    def poll_with(self, poll: Poll) -> None:
-        """Wait by other means from now on."""
-        self._poll = poll
-        poll.watch(self._actions)
-
     def add(self, source: Source, action: Action) -> None:
         """Call `action` whenever something can be read from a socket or a file descriptor."""
         self._actions[source] = action
-        self._poll.watch(self._actions)
+        self._poller.register(source, zmq.POLLIN)
 
     def remove(self, source: Source) -> None:
         """Wait for it no longer."""
         del self._actions[source]
-        self._poll.watch(self._actions)
+        self._poller.unregister(source)
 
     def wait(self, milliseconds: int) -> None:
         """Wait that long at most, and see to whatever has come."""
-        sources = self._poll.wait(milliseconds)
+        ready = self._poller.poll(milliseconds)
         self._acting = threading.get_ident()
         try:
-            for source in sources:
+            for source, _ in ready:
                 if source in self._actions:  # unless an action before this one has removed it
                     self._actions[source]()
         finally:
             self._acting = None
-
-    def receive(self, socket: zmq.Socket[bytes]) -> Message | None:
-        """The message of a socket whose action has been called; None where it has gone."""
-        return self._poll.receive(socket)
 
     def hand_over(self, task: Action) -> None:
         """Have a task run by the thread that waits. From any thread, and from signal handlers."""

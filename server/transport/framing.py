@@ -26,42 +26,35 @@ class Message(NamedTuple):
     frame: zmq.Frame | None = None  # of the data; knows who sent it
 
 
-def receive(socket: Socket) -> Message | None:
-    """The next message of a ROUTER socket; None where there is none, or too much before it."""
-    if not drop_rest(socket):
-        return None
-    try:
-        sender = socket.recv(zmq.DONTWAIT)
-    except zmq.Again:
-        return None
-    first = socket.recv(copy=False)
-    return complete(socket, sender, first, first.more)
+class Inbox:
+    """The messages of one ROUTER socket. Belongs to the socket's thread."""
 
+    def __init__(self, socket: Socket) -> None:
+        self._socket = socket
+        self._has_rest = False  # whether frames of the message before are still to be dropped
 
-def drop_rest(socket: Socket) -> bool:
-    """Drop what is left of the message before; whether all of that is gone."""
-    for _ in range(MAX_AT_ONCE):
-        if not socket.rcvmore:
-            return True
-        socket.recv(copy=False)
-    return False
+    def receive(self) -> Message | None:
+        """The next message; None where there is none, or too much before it."""
+        socket = self._socket
+        if self._has_rest and not self._drop_rest():
+            return None
+        try:
+            sender = socket.recv(zmq.DONTWAIT)
+        except zmq.Again:
+            return None
+        first = socket.recv(copy=False)
+        if not first.more:
+            return Message([sender], first.bytes, first)
+        last = socket.recv(copy=False)
+        self._has_rest = last.more
+        if len(first) == 0 and not last.more:
+            return Message([sender, b""], last.bytes, last)
+        return Message([sender] if len(first) else [sender, b""], None)
 
-
-def complete(socket: Socket, sender: bytes, first: zmq.Frame | bytes, more: bool) -> Message:
-    """The message whose first frames have been received, with the next one where it has more.
-
-    What is left after that is dropped before the next message is received.
-    """
-    size = len(first)
-    if not more:
-        return _message([sender], first)
-    last = socket.recv(copy=False)
-    if size == 0 and not last.more:
-        return _message([sender, b""], last)
-    return Message([sender] if size else [sender, b""], None)
-
-
-def _message(route: list[bytes], data: zmq.Frame | bytes) -> Message:
-    if isinstance(data, bytes):
-        return Message(route, data)
-    return Message(route, data.bytes, data)
+    def _drop_rest(self) -> bool:
+        """Drop what is left of the message before; whether all of that is gone."""
+        for _ in range(MAX_AT_ONCE):
+            if not self._socket.recv(copy=False).more:
+                self._has_rest = False
+                return True
+        return False

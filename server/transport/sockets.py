@@ -53,7 +53,7 @@ MAX_HANDSHAKE = 3000
 class Arrival(NamedTuple):
     """A message as it came."""
 
-    socket: Any  # a socket, or the page of a client whose requests come in shared memory
+    socket: Socket
     route: list[bytes]  # what a reply has to begin with
     data: bytes | None  # None: it had other frames than a request has
     caller: Caller  # who sent it

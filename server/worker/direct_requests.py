@@ -43,7 +43,7 @@ class Client:
 
     def is_within_rate(self) -> bool:
         """Count a request, of its process: files of states come and go."""
-        return self._rate.allows(self._name)
+        return self._rate.try_consume(self._name)
 
     def makes_sense(self, is_computed: bool) -> bool:
         """Count how a request ended."""

@@ -21,7 +21,6 @@ import numpy as np
 
 from torqued.client import codec
 from torqued.client.direct_batches import REQUEST
-from torqued.client.repeated import ID
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.server.access.rate_limits import RequestRate
@@ -43,6 +42,8 @@ MAX_WRITE = 0.005
 #: Seconds between two reports of how many batches came.
 REPORT_PERIOD = 0.05
 
+#: Where the id of a reply is, after the byte that says how long it is.
+ID = 15
 _id = struct.Struct(">I")
 
 

@@ -67,8 +67,6 @@ class Reload:
         self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
         self.daemon.robot = robot
         self.daemon.describe_robot()
-        self.daemon.fast_path.forget(robot)
-        self.daemon.page_requests.use(robot)
         self.daemon.worker.use(robot.model)
         log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
         return {

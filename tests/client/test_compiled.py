@@ -5,7 +5,7 @@ import sysconfig
 
 import pytest
 
-from torqued.client import Client, compiled
+from torqued.client import compiled
 from torqued.client.compiled import VARIABLE, native
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
@@ -20,14 +20,6 @@ def test_compiled_part_is_there_where_there_is_a_compiler():
 def test_variable_makes_everything_python(monkeypatch, value):
     monkeypatch.setenv(VARIABLE, value)
     assert native() is None
-    with Client("tcp://127.0.0.1:5555", key=None) as client:
-        assert client.calls is None and "pure Python" in repr(client)
-
-
-def test_client_says_that_it_is_compiled(monkeypatch):
-    monkeypatch.setenv(VARIABLE, "0")
-    with Client("tcp://127.0.0.1:5555") as client:
-        assert ("pure Python" in repr(client)) == (native() is None)
 
 
 def test_part_that_was_built_from_other_sources_is_not_used(monkeypatch):

@@ -19,7 +19,7 @@ DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
 TABLE = {
     name: operation.required + operation.optional
     for name, operation in OPERATIONS.items()
-    if name not in ("open", "tune", "close", "attach")  # for clients and sessions themselves
+    if name not in ("open", "tune", "close")  # for clients and sessions themselves
 }
 
 

@@ -35,7 +35,7 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
 def connect(args: argparse.Namespace) -> Client:
     """The client of the daemon that the options mean; refused at once where none runs."""
     from torqued.client import Client, TorquedError
-    from torqued.client.discovery import endpoint_of, running, those_running
+    from torqued.client.discovery import describe_running, endpoint_of, running
     from torqued.client.endpoints import default_folder
 
     if args.endpoint:
@@ -51,7 +51,7 @@ def connect(args: argparse.Namespace) -> Client:
             "`torqued serve --robot panda` starts one, --endpoint names one elsewhere"
         )
     if len(names) > 1:
-        raise TorquedError(f"which daemon? {those_running()}; choose one with --robot")
+        raise TorquedError(f"which daemon? {describe_running()}; choose one with --robot")
     return Client(endpoint_of(names[0]), args.timeout)
 
 

@@ -116,7 +116,7 @@ def daemon_name(args: argparse.Namespace) -> str:
     import os
 
     from torqued.client import TorquedError
-    from torqued.client.discovery import running, those_running
+    from torqued.client.discovery import describe_running, running
     from torqued.client.endpoints import default_folder
 
     name = args.robot or os.environ.get("TORQUED_NAME")
@@ -129,7 +129,7 @@ def daemon_name(args: argparse.Namespace) -> str:
         raise TorquedError(
             f"no daemon is running in {default_folder()}; `torqued serve --robot panda` starts one"
         )
-    raise TorquedError(f"which daemon? {those_running()}; choose one with --robot")
+    raise TorquedError(f"which daemon? {describe_running()}; choose one with --robot")
 
 
 def save_last(args: argparse.Namespace, name: str) -> int:

@@ -135,7 +135,7 @@ def test_streams_of_robots_with_mimic_joints_are_what_requests_give(client, robo
     for name in want:
         expected = asked[name][frame] if name in ("J", "pose") else asked[name]
         actual = output.values[name]
-        assert np.allclose(actual[0] if name in ("J", "pose") else actual, expected, atol=1e-12)
+        assert np.allclose(actual[frame] if name in ("J", "pose") else actual, expected, atol=1e-12)
 
 
 def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be_met(

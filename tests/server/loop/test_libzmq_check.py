@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 import zmq
 
 from torqued.kernels.compilation.numba_internals import ToolchainError
 from torqued.server.loop import libzmq_check, zeromq_calls
-from torqued.server.requests.fast_path_loop import POLL_ITEM
 
 
 @pytest.fixture(autouse=True)
@@ -28,13 +26,6 @@ def refused() -> str:
     start, problem = str(caught.value).split(" is not supported: ")
     assert start == f"pyzmq {zmq.__version__} with libzmq {zmq.zmq_version()}"
     return problem
-
-
-def test_another_layout_of_poll_items_is_noticed(monkeypatch):
-    fields = ("socket", "u8"), ("events", "i2"), ("revents", "i2"), ("fd", "i4")
-    monkeypatch.setattr(libzmq_check, "POLL_ITEM", np.dtype(list(fields)))
-    assert refused() == "zmq_poll does not tell of a message"
-    assert libzmq_check.POLL_ITEM.itemsize == POLL_ITEM.itemsize
 
 
 def test_functions_of_another_library_are_noticed(monkeypatch):

@@ -12,7 +12,6 @@ import zmq
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from torqued.client import codec
 from torqued.client.session import Session
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
@@ -22,22 +21,17 @@ from torqued.kernels.compilation.jit import ENTRIES
 from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.steps import STEPS
-from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety
 from torqued.server.observation.observation import Observation
-from torqued.server.requests import page_requests_loop  # noqa: F401  (registers a kernel)
-from torqued.server.requests.fast_path import FastPath
-from torqued.server.requests.operations import OPERATIONS
 from torqued.server.transport.endpoints import Endpoints
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = (
-    *("run_servo", "answer_arrivals", "prompt_rehearsals", "answer_known_requests"),
-    *("answer_page_requests", "observe"),
+    *("run_servo", "answer_arrivals", "prompt_rehearsals", "observe"),
     *("serve_session", *STEPS.values()),
     *(law.entry for law in LAWS.values()),
 )
@@ -134,34 +128,6 @@ def test_ticks_allocate_nothing(robot, statistics, law, tmp_path):
         finally:
             servo.stop(0)
             observation.close()
-
-
-def test_requests_on_the_fast_path_allocate_nothing(robot, statistics):
-    q, v = robot.random_state(np.random.default_rng(0))
-    data = codec.request(1, "dynamics", {"q": q, "v": v, "want": ["M", "C"]})
-    message = codec.decode(data)
-    with (
-        zmq.Context() as context,
-        context.socket(zmq.ROUTER) as server,
-        context.socket(zmq.DEALER) as client,
-    ):
-        server.bind("inproc://requests")
-        client.connect("inproc://requests")
-        fast_path = FastPath(robot, RequestRate(1e6), server)
-        reply = codec.encode(OPERATIONS["dynamics"].run(robot, message))
-        fast_path.learn(data, message, reply)
-
-        def used(requests):
-            for _ in range(requests):
-                client.send(data)
-            before = allocations()
-            fast_path.wait(0)
-            for _ in range(requests):
-                client.recv()
-            return allocations() - before
-
-        assert used(1) == used(100) == 0
-        assert fast_path.answered == 101
 
 
 def test_counter_sees_an_allocation(statistics):

@@ -91,7 +91,7 @@ def test_stream_is_what_requests_give(client, robot, state):
     for name in want:
         per_frame = name in ("J", "Jdot_v", "pose")
         expected = asked[name][frame] if per_frame else asked[name]
-        got = output.values[name][0] if per_frame else output.values[name]
+        got = output.values[name][frame] if per_frame else output.values[name]
         assert np.allclose(got, expected, rtol=1e-12, atol=1e-12), name
 
 

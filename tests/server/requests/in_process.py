@@ -3,7 +3,6 @@
 from types import SimpleNamespace
 
 from torqued.client import codec
-from torqued.common import errors
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.observation.observation import Observation
@@ -52,15 +51,6 @@ class Servo:
         return []
 
 
-class NoPages:
-    """Pages for requests, all of which others have."""
-
-    answered = 0
-
-    def attach(self, fields, caller):
-        raise errors.error("busy", "others have them all")
-
-
 class InlineWorker:
     """Computes at once what a worker process would."""
 
@@ -100,8 +90,6 @@ class InProcess:
         self.observation = Observation()
         self.worker = InlineWorker(self)
         self.events = SimpleNamespace(hand_over=lambda task: task(), do=lambda task: task())
-        self.fast_path = SimpleNamespace(answered=0)
-        self.page_requests = NoPages()
         self.outbox = Collected()
         self.outboxes = {None: self.outbox}
         rate = RequestRate(1e9)

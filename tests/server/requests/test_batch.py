@@ -124,7 +124,7 @@ def test_every_operation_on_a_state_can_be_had_in_batches():
     of_a_state = [row.name for row in OPERATIONS.values() if row.is_of_a_state]
     assert list(BATCHED) == of_a_state
     orders = {"take", "give", "hold", "move", "command", "resume", "look", "payload"}
-    others = {"hello", "attach", "batch", "simulate", "open", "tune", "close"}
+    others = {"hello", "batch", "simulate", "open", "tune", "close"}
     assert set(names_on("request")) - set(BATCHED) == others | orders
 
 

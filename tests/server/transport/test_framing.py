@@ -1,14 +1,9 @@
 """Messages of very many frames: dropped in steps, so that others have their turn."""
 
-from types import SimpleNamespace
-
-import numpy as np
 import pytest
 import zmq
 
-from torqued.server.requests import fast_path_loop
-from torqued.server.transport import framing
-from torqued.server.transport.framing import MAX_AT_ONCE
+from torqued.server.transport.framing import MAX_AT_ONCE, Inbox
 
 PATIENCE = 60_000
 
@@ -26,35 +21,42 @@ def pair():
         yield router, dealer
 
 
-def received(router):
+def received(router, inbox):
     assert router.poll(PATIENCE)  # also in the middle of a message
-    return framing.receive(router)
+    return inbox.receive()
 
 
 def test_rest_of_a_message_is_dropped_in_steps(pair):
     router, dealer = pair
-    dealer.send_multipart([b"x"] * (2 + 3 * MAX_AT_ONCE))
+    inbox = Inbox(router)
+    dealer.send_multipart([b"x"] * (3 + 3 * MAX_AT_ONCE))
     dealer.send(b"next")
-    first = received(router)
+    first = received(router, inbox)
     assert first is not None
     assert (len(first.route), first.data) == (1, None)
-    assert [received(router) for _ in range(3)] == [None] * 3
-    message = received(router)
+    assert [received(router, inbox) for _ in range(3)] == [None] * 3
+    message = received(router, inbox)
     assert message is not None
     assert message.data == b"next"
 
 
-def test_compiled_code_drops_it_in_steps_too(monkeypatch):
-    desk = SimpleNamespace(socket=None)
-    arrays = SimpleNamespace(route=np.zeros(8, np.uint8), data=np.zeros(8, np.uint8))
-    left = [2 * MAX_AT_ONCE + 10]
-
-    def receive(*_):
-        left[0] -= 1
-        return 1
-
-    monkeypatch.setattr(fast_path_loop, "receive", receive)
-    monkeypatch.setattr(fast_path_loop, "goes_on", lambda *_: left[0] > 2)
-    take = fast_path_loop.take_message.py_func
-    assert [take(desk, arrays) for _ in range(3)] == [False, False, True]
-    assert left == [0]
+@pytest.mark.parametrize(
+    "frames, delimiters, data",
+    [
+        ([b"a"], [], b"a"),
+        ([b"", b"a"], [b""], b"a"),
+        ([b"", b"a", b"b"], [b""], None),
+        ([b"a", b"b"], [], None),
+        ([b"", b""], [b""], b""),
+        ([b"x" * 100] * 50, [], None),
+    ],
+)
+def test_message_has_one_frame_or_an_empty_one_before_it(pair, frames, delimiters, data):
+    router, dealer = pair
+    inbox = Inbox(router)
+    dealer.send_multipart(frames)
+    message = received(router, inbox)
+    assert (message.route[1:], message.data) == (delimiters, data)
+    assert inbox.receive() is None
+    dealer.send(b"next")
+    assert received(router, inbox).data == b"next"
