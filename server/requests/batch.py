@@ -15,7 +15,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from torqued.common.errors import InputError, NumericalError, RequestError, TorquedError, error
+from torqued.common.errors import InputError, RequestError, TorquedError, error
 from torqued.kernels import Robot
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping
@@ -25,7 +25,7 @@ from torqued.server.requests.fields import wrenches
 from torqued.server.requests.inverse_kinematics import TargetStacks
 from torqued.server.requests.limits import fits_into_a_reply
 from torqued.server.requests.operation import Operation
-from torqued.server.requests.replies import as_request_error, require_finite
+from torqued.server.requests.replies import as_request_error
 
 #: Fields with one more dimension in front; so have what is in `f_ext` and `references`, and may
 #: have the values of `targets`.
@@ -71,22 +71,8 @@ def run_batch(
     for k in range(1, states.count):
         report(k, states.count)
         put(stacked, k, result_of(k))
-    _require_all_finite(stacked, states.count)
     report(states.count, states.count)
     return stacked
-
-
-def _require_all_finite(stacked: Mapping[str, Any], count: int) -> None:
-    """Refuse results with NaN or infinity in them, and name the first state that has."""
-    try:
-        require_finite(stacked)
-    except NumericalError:
-        for k in range(count):
-            try:
-                require_finite(row(stacked, k))
-            except NumericalError as problem:
-                raise of_state(as_request_error(problem), k) from problem
-        raise
 
 
 class States:
@@ -207,11 +193,3 @@ def put(stacked: Mapping[str, Any], k: int, result: Mapping[str, Any]) -> None:
             put(stacked[key], k, value)
         else:
             stacked[key][k] = value
-
-
-def row(stacked: Mapping[str, Any], k: int) -> dict[str, Any]:
-    """One state's results, as they were put in."""
-    return {
-        key: row(value, k) if isinstance(value, Mapping) else value[k]
-        for key, value in stacked.items()
-    }

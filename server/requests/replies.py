@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import zmq
 
 from torqued.client import codec
@@ -79,24 +77,6 @@ def refusal(identity: Identity, error: RequestError) -> bytes:
     return codec.encode(
         {"protocol": PROTOCOL_VERSION, "id": identity, "ok": False, "error": error.to_map()}
     )
-
-
-def is_finite(value: Any) -> bool:
-    """Whether all numbers are. The sum of squares is finite for all but huge numbers, and several
-    times faster to get."""
-    flat = np.ravel(value)
-    return math.isfinite(flat.dot(flat)) or bool(np.isfinite(flat).all())
-
-
-def require_finite(result: Result) -> None:
-    """Refuse a result with NaN or infinity in it: numbers so large that they overflow."""
-    for name, value in result.items():
-        if isinstance(value, Mapping):
-            require_finite(value)
-        elif isinstance(value, float | np.ndarray) and not is_finite(value):
-            raise NumericalError(
-                f"{name} is not finite: numbers of this request are so large that it overflows"
-            )
 
 
 @dataclass(frozen=True)

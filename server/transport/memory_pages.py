@@ -55,14 +55,7 @@ class Page:
         head = layout.head()
         self._map[: len(head)] = head
         self._array = np.frombuffer(self._map, np.uint8)
-        self.on_gone: Callable[[], None] | None = None
-        self.on_handed_over: Callable[[], None] = lambda: None
         self.address: int = self._array.ctypes.data
-
-    @property
-    def view(self) -> memoryview:
-        """All of it, to be released before the page is closed."""
-        return memoryview(self._map)
 
     def close(self) -> None:
         """To be called when nobody here uses the address any more; a client keeps its own map."""
@@ -91,7 +84,6 @@ class MemoryPages:
         self._is_crowded = is_crowded  # whether descriptors have become few
         self._pages: dict[bytes, Page] = {}  # by secret
         self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
-        self._lasting: dict[int, socket.socket] = {}  # those that pages last as long as
         kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._listening = socket.socket(socket.AF_UNIX, kind)
         try:
@@ -103,19 +95,9 @@ class MemoryPages:
             raise EndpointError(f"cannot bind {self.endpoint}: {error.strerror}") from None
         events.add(self._listening.fileno(), self._accept)
 
-    def make(
-        self,
-        layout: PageLayout,
-        secret: bytes,
-        on_gone: Callable[[], None] | None = None,
-        on_handed_over: Callable[[], None] = lambda: None,
-    ) -> Page:
-        """A page that is handed to whoever knows the secret, until `forget`.
-
-        One with `on_gone` is handed out once: it is called when that connection ends.
-        """
+    def make(self, layout: PageLayout, secret: bytes) -> Page:
+        """A page that is handed to clients that know the secret, until `forget`."""
         page = self._pages[secret] = Page(layout)
-        page.on_gone, page.on_handed_over = on_gone, on_handed_over
         return page
 
     def forget(self, secret: bytes) -> None:
@@ -145,28 +127,11 @@ class MemoryPages:
             page = self._pages.get(secret)
             if page is not None:
                 socket.send_fds(connection, [b"\0"], [page.descriptor])
-                page.on_handed_over()
-                if page.on_gone is not None:
-                    self._keep(descriptor, page.on_gone)
-                    self.forget(secret)
-                    return
         except BlockingIOError:
             return  # what was to be read came in by another connection of that number
         except OSError:
             pass  # it has gone again
         self._drop(descriptor)
-
-    def _keep(self, descriptor: int, on_gone: Callable[[], None]) -> None:
-        """Have a connection stay; whatever comes there next, its end or not, ends it."""
-        connection = self._lasting[descriptor] = self._connections.pop(descriptor)
-
-        def end() -> None:
-            self._events.remove(descriptor)
-            del self._lasting[descriptor]
-            connection.close()
-            on_gone()
-
-        self._events.add(descriptor, end)
 
     def _drop(self, descriptor: int) -> None:
         self._events.remove(descriptor)
@@ -176,10 +141,6 @@ class MemoryPages:
         """Hand out nothing more."""
         for descriptor in list(self._connections):
             self._drop(descriptor)
-        for descriptor, connection in self._lasting.items():
-            self._events.remove(descriptor)
-            connection.close()
-        self._lasting.clear()
         self._events.remove(self._listening.fileno())
         self._listening.close()
         remove_socket(Path(self.endpoint.removeprefix("ipc://")))
