@@ -36,6 +36,12 @@ def test_python_example(daemon):
     assert lines[-2:] == ["state 100, status OK", "tau = g - d v: True"]
 
 
+def test_stream_example(daemon):
+    lines = output_of(sys.executable, EXAMPLES / "stream.py", daemon.endpoint)
+    assert lines[1:3] == ["state 200, status OK", "M (20, 20), J (6, 20), torque (20,)"]
+    assert lines[3] == "as requests give it: True"
+
+
 @pytest.fixture(scope="module")
 def node_folder(tmp_path_factory):
     """The Node.js example with its packages installed, apart from the sources."""
