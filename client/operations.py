@@ -37,16 +37,6 @@ from torqued.client.results import Array, Result
 #: after a silence, because the first may have been carried out, or still be.
 ONCE = frozenset({"open", "close", "batch", "simulate", "assemble", "reload", "move", "take"})
 
-#: Operations that compute something and change nothing: they may be asked once more, and may go
-#: through shared memory.
-COMPUTATIONS = frozenset(
-    {
-        *("dynamics", "inverse_dynamics", "forward_dynamics", "solve_mass", "coriolis_product"),
-        *("kinematics", "contact_dynamics", "impact", "derivatives", "integrate"),
-        *("constraint_terms", "constrained_inverse_dynamics"),
-    }
-)
-
 #: Seconds that operations may take which are long work; others take the client's `timeout`.
 LONG = {"batch": 60.0, "simulate": 60.0, "assemble": 60.0, "reload": 60.0}
 

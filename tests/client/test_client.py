@@ -10,7 +10,7 @@ from both_ways import way  # noqa: F401 - a fixture
 from eventually import PATIENCE, eventually
 from puppet import Puppet, good
 
-from torqued.client import Client, TimeoutError, TorquedError, VersionError
+from torqued.client import Client, FieldError, TimeoutError, TorquedError, VersionError
 from torqued.client.endpoints import request_endpoint
 
 
@@ -133,6 +133,43 @@ def test_reply_to_another_request_is_passed_over(puppet):
 
     _, client = puppet(answer, timeout=PATIENCE)
     assert client.hello().n == 3
+
+
+def test_each_call_has_its_own_numbers_and_its_results_stay(puppet):
+    daemon, client = puppet(
+        lambda message: [good(message, M=np.outer(message["q"], message["v"]), g=message["q"])],
+        timeout=PATIENCE,
+    )
+    rng, kept = np.random.default_rng(0), []
+    for _ in range(10):
+        q, v = rng.normal(size=5), rng.normal(size=5)
+        found = client.dynamics(q, v, want=("M", "g"))
+        assert list(found.as_dict()) == ["M", "g"] and not found.M.flags.writeable
+        kept.append((q.copy(), v.copy(), found))
+        q[:] = v[:] = 0.0
+    for q, v, found in kept:
+        assert np.array_equal(found.M, np.outer(q, v)) and np.array_equal(found.g, q)
+    ids = [message["id"] for message in daemon.received]
+    assert ids == sorted(set(ids)) and len(ids) == 10
+    assert list(daemon.received[-1]) == ["protocol", "id", "op", "q", "v", "want"]
+
+
+def test_error_between_replies_is_raised(puppet):
+    faulty = [False]
+
+    def answer(message):
+        error = {"code": "bad_field", "message": "not today", "field": "q"}
+        refused = {"protocol": 1, "id": message["id"], "ok": False, "error": error}
+        return [refused if faulty[0] else good(message, g=message["q"])]
+
+    _, client = puppet(answer, timeout=PATIENCE)
+    for k in range(4):
+        faulty[0] = bool(k % 2)
+        if faulty[0]:
+            with pytest.raises(FieldError, match="not today"):
+                client.dynamics(np.ones(2))
+        else:
+            assert client.dynamics(np.ones(2)).g.tolist() == [1.0, 1.0]
 
 
 def test_daemon_of_another_version_is_named(puppet):

@@ -335,6 +335,28 @@ def test_what_is_no_reference_of_a_law_is_refused(name):
         request(robot, "control", **fields)
 
 
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("dynamics", {"want": ["C", "bias"]}),
+        ("dynamics", {"want": ["energy"]}),
+        ("inverse_dynamics", {"a": np.zeros(2)}),
+        ("forward_dynamics", {"tau": np.zeros(2)}),
+        ("coriolis_product", {"w": np.full(2, 1e200)}),
+        ("derivatives", {"of": "inverse_dynamics", "a": np.zeros(2)}),
+        ("contact_dynamics", {"tau": np.zeros(2), "contacts": [{"frame": "joint_2"}]}),
+    ],
+)
+def test_result_that_overflows_is_refused(name, fields):
+    robot, state = Robot.family("chain", 2), {"q": np.full(2, 0.3), "v": np.full(2, 1e200)}
+    with (
+        np.errstate(all="ignore"),
+        pytest.raises(errors.RequestError, match="not finite") as caught,
+    ):
+        request(robot, name, **state, **fields)
+    assert caught.value.code == "singular"
+
+
 def test_torque_that_overflows_is_refused():
     robot = Robot.family("chain", 2)
     fields = {"law": "computed_torque", "q": np.full(2, 0.3), "v": np.full(2, 1e160)}

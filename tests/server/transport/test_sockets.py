@@ -17,7 +17,7 @@ from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.transport import sockets
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
-from torqued.server.transport.framing import receive
+from torqued.server.transport.framing import Inbox
 from torqued.server.transport.listeners import Listeners, LocalListener
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
 
@@ -96,7 +96,7 @@ def test_message_names_its_sender_and_the_way_back(name, socket, request):
     for peer, text in ((first, b"one"), (second, b"two"), (first, b"three")):
         peer.send(text)
         assert transport.request.poll(PATIENCE)
-        message = receive(transport.request)
+        message = Inbox(transport.request).receive()
         assert message is not None
         arrival = transport.arrival(transport.request, message)
         assert arrival.data == text
