@@ -182,12 +182,14 @@ def decode(data: bytes, most_members: int = MAX_MESSAGE) -> dict[str, Any]:
             "too_large", f"message of {len(data)} bytes, at most {MAX_MESSAGE} are allowed"
         )
     members = _Members(most_members)
+    # A message has no more members than bytes.
+    count_list = members.of_list if len(data) > most_members else None
     try:
         message = msgpack.unpackb(
             data,
             ext_hook=decode_array,
             object_pairs_hook=members.of_map,
-            list_hook=members.of_list,
+            list_hook=count_list,
             strict_map_key=False,
             max_array_len=most_members,
             max_map_len=most_members,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import zmq
 
 from torqued.client import codec
@@ -261,6 +262,7 @@ class Daemon:
             self.events.wait(20)
             self._flush()
 
+    @np.errstate(all="ignore")  # what overflows in an operation is found in its results
     def run(self) -> None:
         """Serve until told to stop."""
         try:

@@ -131,7 +131,7 @@ class Dispatcher:
         if operation.carried_out_by == LOOP:
             return operation.run(self.daemon.servo, fields, caller)  # type: ignore[no-any-return]
         if self._is_short(operation, fields):
-            return operation.compute(self.daemon.robot, fields)
+            return operation.run(self.daemon.robot, fields)  # type: ignore[no-any-return]
         return Deferred(lambda pending: self._submit(operation, fields, pending))
 
     def _is_short(self, operation: Operation, fields: Mapping[str, Any]) -> bool:

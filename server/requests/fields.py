@@ -60,12 +60,32 @@ EXPECTED = {
     "integer": "a whole number",
 }
 
-#: Those that are a value of one of some types.
-OF_TYPES: dict[str, tuple[type, ...]] = {
-    "truth value": (bool,),
-    "text or truth value": (str, bool),
-    "map or truth value": (dict, bool),
-    "map, truth value or number": (dict, bool, int, float),
+
+def one_of(*kinds: type) -> Callable[[Any], bool]:
+    """Whether a value is of one of some types."""
+    return lambda value: type(value) in kinds
+
+
+def list_of(kind: type) -> Callable[[Any], bool]:
+    """Whether a value is a list of values of one type."""
+    return lambda value: type(value) is list and {kind}.issuperset(map(type, value))
+
+
+#: What is not made of numbers, or may be something else → whether a value is that.
+CHECKS: dict[str, Callable[[Any], bool]] = {
+    "text": one_of(str),
+    "integer": one_of(int),
+    "map": one_of(dict),
+    "map of numbers": one_of(),
+    "map or true": lambda value: type(value) is dict or value is True,
+    "truth value": one_of(bool),
+    "text or truth value": one_of(str, bool),
+    "map or truth value": one_of(dict, bool),
+    "map, truth value or number": one_of(dict, bool, int, float),
+    "list of texts": list_of(str),
+    "numbers or list of texts": list_of(str),
+    "list of maps": list_of(dict),
+    "map or list of maps": lambda value: type(value) is dict or CHECKS["list of maps"](value),
 }
 
 
@@ -74,29 +94,12 @@ def typed(name: str, value: Any) -> Any:
     expected = TYPES[name]
     if expected == "numbers" or (expected == "numbers or list of texts" and is_numbers(value)):
         return numbers(name, name, value)
-    if expected == "map of numbers" and isinstance(value, dict):
+    if expected == "map of numbers" and type(value) is dict:
         return {key: numbers(name, f"{name}[{key!r}]", item) for key, item in value.items()}
-    if not _is(expected, value):
+    if not CHECKS[expected](value):
         wanted = EXPECTED[expected]
         raise InputError(f"{name}: {kind_of(value)}, expected {wanted}", name, None, wanted)
     return value
-
-
-def _is(expected: str, value: Any) -> bool:
-    if expected == "text":
-        return isinstance(value, str)
-    if expected == "integer":
-        return type(value) is int
-    if expected == "map":
-        return isinstance(value, dict)
-    if expected == "map or true":
-        return isinstance(value, dict) or value is True
-    if expected in OF_TYPES:
-        return type(value) in OF_TYPES[expected]
-    if expected == "map or list of maps":
-        return isinstance(value, dict) or _is("list of maps", value)
-    member = {"list of maps": dict}.get(expected, str if expected.endswith("texts") else None)
-    return member is not None and type(value) is list and all(type(x) is member for x in value)
 
 
 def numbers(field: str, name: str, value: Any) -> Any:
@@ -147,10 +150,10 @@ def wrenches(fields: Fields) -> Mapping[str, Any] | None:
 
 #: What a member of a map may be, and how that is spelled in a refusal.
 MEMBER_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "text": (lambda x: isinstance(x, str), "a text"),
-    "texts": (lambda x: _is("list of texts", x), "a list of texts"),
-    "number": (lambda x: type(x) in (int, float), "a number"),
-    "integer": (lambda x: type(x) is int, "a whole number"),
+    "text": (CHECKS["text"], "a text"),
+    "texts": (CHECKS["list of texts"], "a list of texts"),
+    "number": (one_of(int, float), "a number"),
+    "integer": (CHECKS["integer"], "a whole number"),
     "numbers": (lambda x: is_numbers(x), "numbers"),
 }
 

@@ -67,7 +67,7 @@ def check_counts(fields: Mapping[str, Any]) -> None:
     """Refuse lists and maps that are too long, whatever is in them."""
     for field in ("want", "frames", "f_ext", "contacts", "constraints", "tasks", "targets"):
         value = fields.get(field)
-        if isinstance(value, list | dict):
+        if isinstance(value, (list, dict)):
             at_most(field, len(value))
     at_most("points", contact_points(fields))
 

@@ -59,7 +59,7 @@ class Operation:
         return self.right_by_fields(message) if self.right_by_fields else self.right
 
     def compute(self, robot: Any, fields: Fields, *report: Any) -> Mapping[str, Any]:
-        """Results of an operation of KERNEL or WORKER; the robot refuses those not finite."""
+        """Results of an operation of KERNEL or WORKER, in the worker; all of them are finite."""
         with np.errstate(all="ignore"):  # what overflows is found in the results
             return self.run(robot, fields, *report)  # type: ignore[no-any-return]
 

@@ -36,8 +36,9 @@ def dynamics(robot: Robot, fields: Fields) -> Work:
         "Jdot_v": 6 * count,
         "pose": 16 * count,
     }
-    wanted = {word for word in want if isinstance(word, str)} if isinstance(want, list) else set()
-    numbers = sum(sizes.get(word, n) for word in wanted)
+    numbers = 0
+    for word in dict.fromkeys(want):
+        numbers += sizes.get(word, n)
     return Work(NUMBER * numbers, 1e-4 + 1e-8 * numbers)
 
 
