@@ -1,6 +1,6 @@
 """The quantities that can be asked for by name, many from one walk over the tree: one table.
 
-`Robot.dynamics`, streams, the server's fast path, charts and docs/PROTOCOL.md go by it. To add a
+`Robot.dynamics`, streams, charts and docs/PROTOCOL.md go by it. To add a
 quantity, add its row to the end of `TABLE` and the line that computes it to `fill_quantities`
 (selected_quantities.py); a test fails until docs/PROTOCOL.md has the row too.
 """
