@@ -20,18 +20,17 @@ import zmq
 import zmq.asyncio
 
 from torqued.client.base_session import BaseSession, no_output
-from torqued.client.channels import SocketChannel
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.memory_channel import MemoryChannel
-from torqued.client.session_frames import Output
+from torqued.client.session_frames import NO_STATE, Output
 from torqued.client.targets import move_fields
+from torqued.client.transports import SocketTransport
 
 T = TypeVar("T")
 
-#: s that a thread waits for shared memory before it looks whether anybody still waits for it.
-LOOK = 0.05
+#: s that a thread waits for shared memory before it ends: its task may have been cancelled.
+POLL_INTERVAL = 0.05
 
 
 class AsyncSession(BaseSession, AsyncContextManager):
@@ -57,7 +56,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
     async def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        A daemon that has ended or was restarted has no such session: nothing to do.
         """
         if self.closed:
             return
@@ -67,7 +66,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
                 with contextlib.suppress(TimeoutError, FieldError, AccessError):
                     await self._call("close", session=self.number)
         finally:
-            self._channel.close()
+            self._transport.close()
 
     async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
         """Change gains, gradually over so many seconds; those not given stay as they are."""
@@ -103,28 +102,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
 
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._fresh()
-        except builtins.TimeoutError:
-            raise no_output(timeout) from None
-
-    async def _fresh(self) -> Output:
-        if self._last is not None:
-            return self._last
-        while not self._is_fresh(output := self._parse(await self._arrival())):
-            pass
-        return output
-
-    async def _arrival(self) -> bytes:
-        """The next output, however old."""
-        channel = self._channel
-        if isinstance(channel, MemoryChannel):
-            while (data := channel.newest()) is None:
-                await asyncio.to_thread(channel.wait, LOOK)
-            return data
-        assert isinstance(channel, SocketChannel)
-        return cast(bytes, await channel.socket.recv())
+        return await self._next(NO_STATE, timeout)
 
     async def step(
         self,
@@ -139,16 +117,28 @@ class AsyncSession(BaseSession, AsyncContextManager):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
+        return await self._next(self.send(q, v, *references, at=at, **named), timeout)
+
+    async def _next(self, sequence: int, timeout: float) -> Output:
+        """The next fresh output that has seen that state, or the one that ended the session."""
         if self._last is not None:
             return self._last
-        sequence = self.send(q, v, *references, at=at, **named)
         try:
             async with asyncio.timeout(timeout):
-                while not self._answers(output := await self._fresh(), sequence):
+                while (output := self._accept(await self._arrival(), sequence)) is None:
                     pass
                 return output
         except builtins.TimeoutError:
-            raise TimeoutError(f"no output for state {sequence} within {timeout} s") from None
+            raise no_output(timeout, sequence) from None
+
+    async def _arrival(self) -> bytes:
+        """The next output, however old."""
+        transport = self._transport
+        if isinstance(transport, SocketTransport):
+            return cast(bytes, await transport.socket.recv())
+        while (data := transport.newest()) is None:
+            await asyncio.to_thread(transport.wait, POLL_INTERVAL)
+        return data
 
 
 def at_once(call: Awaitable[T]) -> T:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.client.channels import channel_for
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import Output, SessionFrames
+from torqued.client.session_frames import NO_STATE, Output, SessionFrames
+from torqued.client.transports import transport_for
 
 
 class BaseSession(SessionFrames):
-    """A session's frames and the channel that they go through.
+    """A session's frames and their transport.
 
     `request` is the endpoint that the session was opened at.
     """
@@ -25,7 +25,7 @@ class BaseSession(SessionFrames):
         self.closed = False
         self.transport: str = opened.get("transport", "socket")
         self.clock: str = opened.get("clock", "loop")
-        self._channel = channel_for(context, opened, request, keys, self._at_once)
+        self._transport = transport_for(context, opened, request, keys, self._at_once)
 
     def _at_once(self, call: Any) -> Any:
         """The result of a call of a socket with DONTWAIT."""
@@ -38,23 +38,23 @@ class BaseSession(SessionFrames):
         the robot's time in s where that is not the clock's, as in a simulation: laws that learn
         and observers go by it. Once the session has ended, nothing is sent.
         """
-        frame = self._pack(q, v, references, named, at)
-        if self._last is not None:
-            return self._sequence
-        self._channel.send(frame)
+        if self._last is None:
+            self._transport.send(self._pack(q, v, references, named, at))
         return self._sequence
 
     def _leave(self) -> None:
         """Disconnect, so that the daemon knows that the last output has arrived."""
-        self._channel.close()
+        self._transport.close()
 
     def latest(self) -> Output | None:
         """The newest output that has come, or None where that is none, or too old."""
-        newest = self._channel.newest() if self._last is None else None
-        output = self._parse(newest) if newest is not None else self._last
-        return output if output is not None and self._is_fresh(output) else None
+        if self._last is not None:
+            return self._last
+        newest = self._transport.newest()
+        return None if newest is None else self._accept(newest)
 
 
-def no_output(timeout: float) -> TimeoutError:
-    """The error after waiting for an output."""
-    return TimeoutError(f"no fresh output within {timeout} s; is the daemon running?")
+def no_output(timeout: float, sequence: int = NO_STATE) -> TimeoutError:
+    """The error after waiting for an output that has seen that state."""
+    state = "" if sequence == NO_STATE else f" for state {sequence}"
+    return TimeoutError(f"no fresh output{state} within {timeout} s; is the daemon running?")
