@@ -17,7 +17,7 @@ VERSION = 3
 
 
 def page_type() -> type[Page]:
-    """The type of pages of shared memory; an error that says how to build it where it is missing."""
+    """The type of pages of shared memory; where it was not built, the error says how to."""
     try:
         from torqued.client import _native
     except ImportError:
@@ -27,9 +27,10 @@ def page_type() -> type[Page]:
             return _native.Page
         reason = "was built from other sources"
     raise TorquedError(
-        f"transport 'memory' needs the client's compiled part, which {reason}: install a C compiler "
-        "and Python's headers (gcc, python3-dev), then rebuild with pip install --force-reinstall "
-        "--no-binary torqued torqued (in a checkout: pip install .), or use transport 'socket'"
+        f"transport 'memory' needs the client's compiled part, which {reason}: install a C "
+        "compiler and Python's headers (gcc, python3-dev) and rebuild with pip install "
+        "--force-reinstall --no-binary torqued torqued (in a checkout: pip install .), or use "
+        "transport 'socket'"
     )
 
 

@@ -14,8 +14,8 @@
 #include "codec.hpp"
 #include "endpoints.hpp"
 #include "errors.hpp"
-#include "transports.hpp"
 #include "session.hpp"
+#include "transports.hpp"
 
 namespace torqued {
 
