@@ -128,7 +128,9 @@ class Session(BaseSession, ContextManager):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
-        return self._next(self.send(q, v, *references, at=at, **named), timeout)
+        if self._last is None:
+            self._transport.send(self._pack(q, v, references, named, at))
+        return self._next(self._sequence, timeout)
 
     def _next(self, sequence: int, timeout: float) -> Output:
         """The next fresh output that has seen that state, or the one that ended the session."""

@@ -237,32 +237,26 @@ class SessionFrames:
         """References for a movement to a target: joint positions or a pose."""
         return targets(target, self.references, motion)
 
-    def _parse(self, data: bytes) -> Output:
+    def _accept(self, data: bytes, sequence: int = NO_STATE) -> Output | None:
+        """The output in a frame, where it is fresh and has seen that state, or ends the session."""
         if len(data) != self._output_bytes:
             raise MessageError(
                 "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
             )
         head = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
-        output = self._output(head, data)
         self._deadline = head[DEADLINE]
         if head[STATUS] & LAST:
-            self._last = output
+            self._last = self._output(head, data)
             self._leave()
-        return output
+            return self._last
+        if self._freshness.age(head[TIME], time.monotonic()) <= self.oldest_output:
+            return self._output(head, data) if head[SEEN] >= sequence else None
+        self.late += 1
+        return None
 
     def _leave(self) -> None:
         """Called once the last output has come."""
         raise NotImplementedError
-
-    def _accept(self, data: bytes, sequence: int = NO_STATE) -> Output | None:
-        """The output in a frame, where it is fresh and has seen that state, or ends the session."""
-        output = self._parse(data)
-        if output.is_last:
-            return output
-        if self._freshness.age(output._head[TIME], time.monotonic()) <= self.oldest_output:
-            return output if output._head[SEEN] >= sequence else None
-        self.late += 1
-        return None
 
 
 def part_of(frame: bytes | bytearray, part: Mapping[str, Any]) -> Array:
