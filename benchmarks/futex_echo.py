@@ -27,7 +27,7 @@ from torqued.kernels.primitives.system_calls import FUTEX_CALL, sleep_on, wake_s
 ASKED, ANSWERED = 64, 128  # bytes
 SIZE = 4096
 SECOND = 1_000_000_000
-LONGEST = 120  # s to be answered: at first the server is still being compiled
+MAX_WAIT = 120  # s to be answered: at first the server is still being compiled
 
 
 @njit(nogil=True)
@@ -67,21 +67,17 @@ def asking(file: Path) -> Iterator[Callable[[], object]]:
         words = view.cast("I")
         address = address_of(view)
         asked, answered = ASKED // 4, ANSWERED // 4
-        wake = functools.partial(
-            *(ctypes.PyDLL(None).syscall, FUTEX_CALL, ctypes.c_void_p(address + ASKED)),
-            *(FUTEX_WAKE, 1),
-        )
-        wait = functools.partial(
-            *(ctypes.CDLL(None).syscall, FUTEX_CALL, ctypes.c_void_p(address + ANSWERED)),
-            FUTEX_WAIT,
-        )
+        asked_at, answered_at = (ctypes.c_void_p(address + word) for word in (ASKED, ANSWERED))
+        call, quick_call = ctypes.CDLL(None).syscall, ctypes.PyDLL(None).syscall
+        wake = functools.partial(quick_call, FUTEX_CALL, asked_at, FUTEX_WAKE, 1)
+        wait = functools.partial(call, FUTEX_CALL, answered_at, FUTEX_WAIT)
         limit = ctypes.byref(Timespec(1, 0))
 
         def exchange() -> None:
             before = words[answered]
             words[asked] = (before + 1) & 0xFFFFFFFF
             wake()
-            for _ in range(LONGEST):
+            for _ in range(MAX_WAIT):
                 if words[answered] != before:
                     return
                 wait(before, limit)

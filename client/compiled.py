@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from torqued.client._native import Page
 
 #: Of the compiled part that belongs to these modules; native/page.c has the same number.
@@ -34,5 +36,6 @@ def page_type() -> type[Page]:
     )
 
 
-def native() -> None:
+def native() -> ModuleType | None:
     """Nothing of requests is compiled."""
+    return None
