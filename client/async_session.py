@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 import zmq
@@ -24,7 +24,6 @@ from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import NO_STATE, Output
-from torqued.client.targets import move_fields
 from torqued.client.transports import SocketTransport
 
 T = TypeVar("T")
@@ -33,7 +32,9 @@ T = TypeVar("T")
 POLL_INTERVAL = 0.05
 
 
-class AsyncSession(BaseSession, AsyncContextManager):
+class AsyncSession(
+    BaseSession[Coroutine[Any, Any, None], Coroutine[Any, Any, float]], AsyncContextManager
+):
     """An open session; closes itself at the end of an `async with` block."""
 
     def __init__(
@@ -68,37 +69,8 @@ class AsyncSession(BaseSession, AsyncContextManager):
         finally:
             self._transport.close()
 
-    async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
-        """Change gains, gradually over so many seconds; those not given stay as they are."""
-        reply = await self._call("tune", session=self.number, gains=dict(gains), over=over)
-        self.gains = dict(reply["gains"])
-
-    async def hold(self) -> None:
-        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
-        await self._call("hold", session=self.number)
-
-    async def resume(self) -> None:
-        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
-        self._forget_references()
-        await self._call("resume", session=self.number)
-
-    async def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
-        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold; as in `Session`."""
-        references = self._targets(target, **options)
-        reply = await self._call("move", **move_fields(self.number, references, seconds))
-        return float(reply["seconds"])
-
-    async def payload(
-        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
-    ) -> None:
-        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
-
-        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
-        alone, and ends with it.
-        """
-        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
-        reply = await self._call("payload", session=self.number, over=over, **fields)
-        self.loads = reply["payload"]
+    async def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        return take(await self._call(operation, session=self.number, **fields))
 
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""

@@ -1,18 +1,23 @@
-"""What `Session` and `AsyncSession` have in common: all that does not wait."""
+"""What `Session` and `AsyncSession` share: their frames, and orders for the daemon."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import NO_STATE, Output, SessionFrames
+from torqued.client.targets import targets
 from torqued.client.transports import transport_for
 
+#: Results of orders: None and s in `Session`, coroutines of them in `AsyncSession`.
+Done = TypeVar("Done")
+Seconds = TypeVar("Seconds")
 
-class BaseSession(SessionFrames):
-    """A session's frames and their transport.
+
+class BaseSession(SessionFrames, Generic[Done, Seconds]):
+    """A session's frames, their transport, and its orders.
 
     `request` is the endpoint that the session was opened at.
     """
@@ -42,6 +47,59 @@ class BaseSession(SessionFrames):
             self._transport.send(self._pack(q, v, references, named, at))
         return self._sequence
 
+    def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        """What `take` makes of the reply to an operation about this session."""
+        raise NotImplementedError
+
+    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> Done:
+        """Change gains, gradually over so many seconds; those not given stay as they are."""
+
+        def take(reply: Any) -> None:
+            self.gains = dict(reply["gains"])
+
+        done: Done = self._order("tune", take, gains=dict(gains), over=over)
+        return done
+
+    def hold(self) -> Done:
+        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
+        done: Done = self._order("hold", no_result)
+        return done
+
+    def resume(self) -> Done:
+        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
+        self._forget_references()
+        done: Done = self._order("resume", no_result)
+        return done
+
+    def move_to(self, target: Any, seconds: float | None = None, motion: str = "") -> Seconds:
+        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
+
+        Within `seconds`, by default as fast as the limits of references allow; returns how long it
+        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
+        `motion` is the name of a motion, where a law moves several frames.
+        """
+        fields: dict[str, Any] = {"references": targets(target, self.references, motion)}
+        if seconds is not None:
+            fields["seconds"] = seconds
+        taken: Seconds = self._order("move", lambda reply: float(reply["seconds"]), **fields)
+        return taken
+
+    def set_payload(
+        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
+    ) -> Done:
+        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
+
+        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
+        alone, and ends with it.
+        """
+
+        def take(reply: Any) -> None:
+            self.payloads = reply["payload"]
+
+        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia, "over": over}
+        done: Done = self._order("payload", take, **fields)
+        return done
+
     def _leave(self) -> None:
         """Disconnect, so that the daemon knows that the last output has arrived."""
         self._transport.close()
@@ -52,6 +110,10 @@ class BaseSession(SessionFrames):
             return self._last
         newest = self._transport.newest()
         return None if newest is None else self._accept(newest)
+
+
+def no_result(_: Any) -> None:
+    """Of an order whose reply says nothing more."""
 
 
 def no_output(timeout: float, sequence: int = NO_STATE) -> TimeoutError:

@@ -15,13 +15,12 @@ from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
 from torqued.client.session_frames import NO_STATE, Output
-from torqued.client.targets import move_fields
 from torqued.common.errors import TorquedError
 
 __all__ = ["Output", "Session"]
 
 
-class Session(BaseSession, ContextManager):
+class Session(BaseSession[None, float], ContextManager):
     """An open session; closes itself at the end of a `with` block.
 
     The newest wins in both directions: a state that was not sent when the next one comes is
@@ -58,41 +57,8 @@ class Session(BaseSession, ContextManager):
         finally:
             self._transport.close()
 
-    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
-        """Change gains, gradually over so many seconds; those not given stay as they are."""
-        reply = self._call("tune", session=self.number, gains=dict(gains), over=over)
-        self.gains = dict(reply["gains"])
-
-    def hold(self) -> None:
-        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
-        self._call("hold", session=self.number)
-
-    def resume(self) -> None:
-        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
-        self._forget_references()
-        self._call("resume", session=self.number)
-
-    def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
-        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
-
-        Within `seconds`, by default as fast as the limits of references allow; returns how long it
-        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
-        `motion` names which one is meant where a law moves several frames.
-        """
-        references = self._targets(target, **options)
-        reply = self._call("move", **move_fields(self.number, references, seconds))
-        return float(reply["seconds"])
-
-    def payload(
-        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
-    ) -> None:
-        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
-
-        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
-        alone, and ends with it.
-        """
-        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
-        self.loads = self._call("payload", session=self.number, over=over, **fields)["payload"]
+    def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        return take(self._call(operation, session=self.number, **fields))
 
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""

@@ -19,7 +19,6 @@ from torqued.client.frames import (
     prefix,
 )
 from torqued.client.freshness import Freshness
-from torqued.client.targets import targets
 from torqued.common.status import LAST, status_names
 
 Array = NDArray[np.float64]
@@ -131,7 +130,7 @@ class SessionFrames:
     """The frames of one session, as the reply of `open` describes them.
 
     law, gains    what was opened, with the gains in effect by name
-    loads         what the robot carries in this session; `payload` changes it
+    payloads      what the robot carries in this session; `set_payload` changes it
     friction      of joints that is compensated: viscous, coulomb, smoothing, share; or nothing
     measured      what a state has beside q and v, by name: motors, where springs move the links
     axes          of the frame that `impedance` controls: all, position or orientation; else ""
@@ -144,7 +143,7 @@ class SessionFrames:
         self.number: int = opened["session"]
         self.law: str = opened["law"]
         self.gains: dict[str, Array] = dict(opened["gains"])
-        self.loads: list[dict[str, Any]] = list(opened.get("payload", ()))
+        self.payloads: list[dict[str, Any]] = list(opened.get("payload", ()))
         self.friction: dict[str, Any] = dict(opened.get("friction", {}))
         self.axes: str = opened.get("axes", "")
         self.period: float = opened["period"]
@@ -232,10 +231,6 @@ class SessionFrames:
         """From the next state on nothing is given: what is there is held."""
         for name in self._held:
             self._places[name][...] = math.nan
-
-    def _targets(self, target: Any, motion: str = "") -> dict[str, Array]:
-        """References for a movement to a target: joint positions or a pose."""
-        return targets(target, self.references, motion)
 
     def _accept(self, data: bytes, sequence: int = NO_STATE) -> Output | None:
         """The output in a frame, where it is fresh and has seen that state, or ends the session."""

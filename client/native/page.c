@@ -103,14 +103,15 @@ static bool pause_for_output(PageObject *self, int64_t longest)
 static PyObject *page_send(PageObject *self, PyObject *frame)
 {
     Py_buffer given;
-    if (!require_open(self) || PyObject_GetBuffer(frame, &given, PyBUF_SIMPLE) < 0) return NULL;
-    const bool fits = (uint64_t)given.len == self->page.state_bytes;
-    if (fits) write_state(&self->page, given.buf);
-    else
+    if (PyObject_GetBuffer(frame, &given, PyBUF_SIMPLE) < 0) return NULL;
+    const bool is_whole = (uint64_t)given.len == self->page.state_bytes;
+    if (!is_whole)
         PyErr_Format(PyExc_ValueError, "state frame of %zd bytes, expected %llu", given.len,
                      (unsigned long long)self->page.state_bytes);
+    const bool is_sent = is_whole && require_open(self);
+    if (is_sent) write_state(&self->page, given.buf);
     PyBuffer_Release(&given);
-    if (!fits) return NULL;
+    if (!is_sent) return NULL;
     Py_RETURN_NONE;
 }
 

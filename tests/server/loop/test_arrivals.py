@@ -112,7 +112,7 @@ def test_loop_carries_out_orders_while_no_states_come(client, state):
         for bandwidth in (2.0, 3.0):  # the second waits for the loop to have taken the first
             session.tune({"bandwidth": bandwidth})
         for mass in (0.5, 1.0):
-            session.payload("panda_hand", mass, over=0.0)
+            session.set_payload("panda_hand", mass, over=0.0)
         eventually(lambda: client.look(session.number).mode == "holding")
 
 
