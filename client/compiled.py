@@ -21,12 +21,13 @@ VERSION = 3
 def page_type() -> type[Page]:
     """The type of pages of shared memory; where it was not built, the error says how to."""
     try:
-        from torqued.client import _native
+        from torqued.client._native import VERSION as built_version
+        from torqued.client._native import Page
     except ImportError:
         reason = "was not built"
     else:
-        if _native.VERSION == VERSION:
-            return _native.Page
+        if built_version == VERSION:
+            return Page
         reason = "was built from other sources"
     raise TorquedError(
         f"transport 'memory' needs the client's compiled part, which {reason}: install a C "

@@ -6,7 +6,6 @@ import sysconfig
 
 import pytest
 
-from torqued import client
 from torqued.client import compiled
 from torqued.client.compiled import page_type
 from torqued.common.errors import TorquedError
@@ -21,7 +20,6 @@ def test_compiled_part_is_there_where_there_is_a_compiler():
 
 
 def test_part_that_was_not_built_is_named_with_the_remedy(monkeypatch):
-    monkeypatch.delattr(client, "_native", raising=False)
     monkeypatch.setitem(sys.modules, "torqued.client._native", None)
     with pytest.raises(TorquedError, match=f"compiled part, which was not built: {REMEDY}"):
         page_type()

@@ -17,7 +17,6 @@ from daemons import DaemonProcess
 from eventually import eventually
 from standstill import standing_still
 
-import torqued.client
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.frames import PAYLOAD, STATE_HEAD
@@ -319,7 +318,6 @@ def test_wrong_transport_is_refused_by_name(client):
 def test_without_the_compiled_part_memory_says_what_to_install_and_sockets_work(
     client, state, monkeypatch
 ):
-    monkeypatch.delattr(torqued.client, "_native", raising=False)
     monkeypatch.setitem(sys.modules, "torqued.client._native", None)
     with pytest.raises(TorquedError, match="install a C compiler"):
         client.session("gravity", transport="memory")
