@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torqued.client._native import Page
 
 #: Of the compiled part that belongs to these modules; native/page.c has the same number.
-VERSION = 3
+VERSION = 4
 
 
 def page_type() -> type[Page]:

@@ -6,7 +6,7 @@
 #include "page.h"
 
 /* Changes with every signature below; client/compiled.py has the same number. */
-enum { VERSION = 3 };
+enum { VERSION = 4 };
 
 typedef struct {
     PyObject_HEAD
