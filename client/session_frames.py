@@ -30,13 +30,12 @@ SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", 
 #: s: outputs that are older when they are read are passed over. A state that is answered as it
 #: arrives is answered once, until it is stale: there it is `stale_after`, where that is longer.
 OLDEST_OUTPUT = 0.02
-#: `seen` of an output that is asked for nothing: that of one before the first state.
+#: A sequence number that every output has seen: it is `seen` before the first state.
 NO_STATE = -1
 
 #: Where a value is in an output frame: its first byte, and its shape.
 Place = tuple[int, tuple[int, ...]]
 FLOAT = np.dtype(np.float64)
-_from_buffer: Callable[..., Array] = np.frombuffer
 
 
 class Output:
@@ -115,10 +114,7 @@ def kind_of_output(places: Mapping[str, Place]) -> type[Output]:
 
 
 def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
-    count = math.prod(shape)
-    if len(shape) == 1:
-        return lambda output: _from_buffer(output._data, FLOAT, count, offset)
-    return lambda output: _from_buffer(output._data, FLOAT, count, offset).reshape(shape)
+    return lambda output: np.ndarray(shape, FLOAT, output._data, offset)
 
 
 def copy_of_output(places: Mapping[str, Place], head: tuple[Any, ...], data: bytes) -> Output:
