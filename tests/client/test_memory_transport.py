@@ -143,6 +143,25 @@ def test_closed_page_says_so(page):
         transport.send(bytearray(STATE_BYTES))
 
 
+def test_page_can_be_closed_while_a_thread_waits(page):
+    transport, daemon, raised = page_of(page, opened()), mmap.mmap(page, 0), []
+
+    def receive():
+        with pytest.raises(ValueError, match="is closed") as error:
+            transport.receive(PATIENCE)
+        raised.append(error)
+
+    waiting = threading.Thread(target=receive)
+    waiting.start()
+    eventually(lambda: daemon[132], pause=0.0)
+    transport.close()
+    while waiting.is_alive():
+        wake(daemon)
+        waiting.join(0.01)
+    assert len(raised) == 1
+    daemon.close()
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
