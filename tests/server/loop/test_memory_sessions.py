@@ -301,11 +301,10 @@ def test_descriptors_and_maps_of_ended_sessions_are_given_back(daemon, client):
         return pages, len(os.listdir(f"/proc/{daemon.process.pid}/fd"))
 
     client.session("gravity", transport="memory").close()
-    before = count()
+    files = count()[1]
     for _ in range(5):
         client.session("gravity", transport="memory").close()
-    eventually(lambda: count() == before)
-    assert before[0] == 0
+    eventually(lambda: count()[0] == 0 and count()[1] <= files)
 
 
 def test_wrong_transport_is_refused_by_name(client):
