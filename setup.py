@@ -1,7 +1,8 @@
 """Builds take nothing that an earlier one left in the sources, and leave nothing there.
 
-The client's compiled part is optional: where there is no C compiler, Python does the same
-(client/compiled.py). An editable installation has it beside its sources, where it is found.
+The client's compiled part is optional: without a C compiler the package is built without it, and
+sessions in shared memory say what to install (client/compiled.py). An editable installation has it
+beside its sources.
 
 setuptools copies modules to `build/` beside the sources and packages whatever lies in that folder,
 modules that have been moved or deleted since the last build too. Here the folder is a new one in
@@ -34,23 +35,12 @@ class EggInfo(egg_info):
 
 
 SOURCES = Path("client/native")
+NATIVE = Extension(
+    "torqued.client._native",
+    sources=sorted(str(path) for path in SOURCES.glob("*.c")),
+    depends=sorted(str(path) for path in SOURCES.glob("*.h")),
+    extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
+    optional=True,
+)
 
-
-def native() -> list[Extension]:
-    """The client's compiled part; none where numpy, whose headers it needs, is not there."""
-    try:
-        import numpy
-    except ImportError:
-        return []
-    extension = Extension(
-        "torqued.client._native",
-        sources=sorted(str(path) for path in SOURCES.glob("*.c")),
-        depends=sorted(str(path) for path in SOURCES.glob("*.h")),
-        include_dirs=[numpy.get_include()],
-        extra_compile_args=["-std=gnu11", "-O2", "-fvisibility=hidden"],
-        optional=True,
-    )
-    return [extension]
-
-
-setup(cmdclass={"build": Build, "egg_info": EggInfo}, ext_modules=native())
+setup(cmdclass={"build": Build, "egg_info": EggInfo}, ext_modules=[NATIVE])

@@ -13,28 +13,28 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 import zmq
 import zmq.asyncio
 
 from torqued.client.base_session import BaseSession, no_output
-from torqued.client.channels import SocketChannel
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.memory_channel import MemoryChannel
-from torqued.client.session_frames import Output
-from torqued.client.targets import move_fields
+from torqued.client.session_frames import NO_STATE, Output
+from torqued.client.transports import SocketTransport
 
 T = TypeVar("T")
 
-#: s that a thread waits for shared memory before it looks whether anybody still waits for it.
-LOOK = 0.05
+#: s that a thread waits for shared memory before it ends: its task may have been cancelled.
+POLL_INTERVAL = 0.05
 
 
-class AsyncSession(BaseSession, AsyncContextManager):
+class AsyncSession(
+    BaseSession[Coroutine[Any, Any, None], Coroutine[Any, Any, float]], AsyncContextManager
+):
     """An open session; closes itself at the end of an `async with` block."""
 
     def __init__(
@@ -57,7 +57,7 @@ class AsyncSession(BaseSession, AsyncContextManager):
     async def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that is gone, or has been started anew, has no such session: nothing to do.
+        A daemon that has ended or was restarted has no such session: nothing to do.
         """
         if self.closed:
             return
@@ -67,64 +67,14 @@ class AsyncSession(BaseSession, AsyncContextManager):
                 with contextlib.suppress(TimeoutError, FieldError, AccessError):
                     await self._call("close", session=self.number)
         finally:
-            self._channel.close()
+            self._transport.close()
 
-    async def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
-        """Change gains, gradually over so many seconds; those not given stay as they are."""
-        reply = await self._call("tune", session=self.number, gains=dict(gains), over=over)
-        self.gains = dict(reply["gains"])
-
-    async def hold(self) -> None:
-        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
-        await self._call("hold", session=self.number)
-
-    async def resume(self) -> None:
-        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
-        self._forget_references()
-        await self._call("resume", session=self.number)
-
-    async def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
-        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold; as in `Session`."""
-        references = self._targets(target, **options)
-        reply = await self._call("move", **move_fields(self.number, references, seconds))
-        return float(reply["seconds"])
-
-    async def payload(
-        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
-    ) -> None:
-        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
-
-        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
-        alone, and ends with it.
-        """
-        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
-        reply = await self._call("payload", session=self.number, over=over, **fields)
-        self.loads = reply["payload"]
+    async def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        return take(await self._call(operation, session=self.number, **fields))
 
     async def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._fresh()
-        except builtins.TimeoutError:
-            raise no_output(timeout) from None
-
-    async def _fresh(self) -> Output:
-        if self._last is not None:
-            return self._last
-        while not self._is_fresh(output := self._parse(await self._arrival())):
-            pass
-        return output
-
-    async def _arrival(self) -> bytes:
-        """The next output, however old."""
-        channel = self._channel
-        if isinstance(channel, MemoryChannel):
-            while (data := channel.newest()) is None:
-                await asyncio.to_thread(channel.wait, LOOK)
-            return data
-        assert isinstance(channel, SocketChannel)
-        return cast(bytes, await channel.socket.recv())
+        return await self._next(NO_STATE, timeout)
 
     async def step(
         self,
@@ -139,16 +89,28 @@ class AsyncSession(BaseSession, AsyncContextManager):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
+        return await self._next(self.send(q, v, *references, at=at, **named), timeout)
+
+    async def _next(self, sequence: int, timeout: float) -> Output:
+        """The next fresh output that has seen that state, or the one that ended the session."""
         if self._last is not None:
             return self._last
-        sequence = self.send(q, v, *references, at=at, **named)
         try:
             async with asyncio.timeout(timeout):
-                while not self._answers(output := await self._fresh(), sequence):
+                while (output := self._accept(await self._arrival(), sequence)) is None:
                     pass
                 return output
         except builtins.TimeoutError:
-            raise TimeoutError(f"no output for state {sequence} within {timeout} s") from None
+            raise no_output(timeout, sequence) from None
+
+    async def _arrival(self) -> bytes:
+        """The next output, however old."""
+        transport = self._transport
+        if isinstance(transport, SocketTransport):
+            return cast(bytes, await transport.socket.recv())
+        while (data := transport.newest()) is None:
+            await asyncio.to_thread(transport.wait, POLL_INTERVAL)
+        return data
 
 
 def at_once(call: Awaitable[T]) -> T:

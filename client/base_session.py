@@ -1,18 +1,23 @@
-"""What `Session` and `AsyncSession` have in common: all that does not wait."""
+"""What `Session` and `AsyncSession` share: their frames, and orders for the daemon."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
-from torqued.client.channels import channel_for
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import Output, SessionFrames
+from torqued.client.session_frames import NO_STATE, Output, SessionFrames
+from torqued.client.targets import targets
+from torqued.client.transports import transport_for
+
+#: Results of orders: None and s in `Session`, coroutines of them in `AsyncSession`.
+Done = TypeVar("Done")
+Seconds = TypeVar("Seconds")
 
 
-class BaseSession(SessionFrames):
-    """A session's frames and the channel that they go through.
+class BaseSession(SessionFrames, Generic[Done, Seconds]):
+    """A session's frames, their transport, and its orders.
 
     `request` is the endpoint that the session was opened at.
     """
@@ -25,7 +30,7 @@ class BaseSession(SessionFrames):
         self.closed = False
         self.transport: str = opened.get("transport", "socket")
         self.clock: str = opened.get("clock", "loop")
-        self._channel = channel_for(context, opened, request, keys, self._at_once)
+        self._transport = transport_for(context, opened, request, keys, self._at_once)
 
     def _at_once(self, call: Any) -> Any:
         """The result of a call of a socket with DONTWAIT."""
@@ -40,23 +45,80 @@ class BaseSession(SessionFrames):
         the robot's time in s where that is not the clock's, as in a simulation: laws that learn
         and observers go by it. Once the session has ended, nothing is sent.
         """
-        frame = self._pack(q, v, references, named, at)
-        if self._last is not None:
-            return self._sequence
-        self._channel.send(frame)
+        if self._last is None:
+            self._transport.send(self._pack(q, v, references, named, at))
         return self._sequence
+
+    def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        """What `take` makes of the reply to an operation about this session."""
+        raise NotImplementedError
+
+    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> Done:
+        """Change gains, gradually over so many seconds; those not given stay as they are."""
+
+        def take(reply: Any) -> None:
+            self.gains = dict(reply["gains"])
+
+        done: Done = self._order("tune", take, gains=dict(gains), over=over)
+        return done
+
+    def hold(self) -> Done:
+        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
+        done: Done = self._order("hold", no_result)
+        return done
+
+    def resume(self) -> Done:
+        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
+        self._forget_references()
+        done: Done = self._order("resume", no_result)
+        return done
+
+    def move_to(self, target: Any, seconds: float | None = None, motion: str = "") -> Seconds:
+        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
+
+        Within `seconds`, by default as fast as the limits of references allow; returns how long it
+        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
+        `motion` is the name of a motion, where a law moves several frames.
+        """
+        fields: dict[str, Any] = {"references": targets(target, self.references, motion)}
+        if seconds is not None:
+            fields["seconds"] = seconds
+        taken: Seconds = self._order("move", lambda reply: float(reply["seconds"]), **fields)
+        return taken
+
+    def set_payload(
+        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
+    ) -> Done:
+        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
+
+        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
+        alone, and ends with it.
+        """
+
+        def take(reply: Any) -> None:
+            self.payloads = reply["payload"]
+
+        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia, "over": over}
+        done: Done = self._order("payload", take, **fields)
+        return done
 
     def _leave(self) -> None:
         """Disconnect, so that the daemon knows that the last output has arrived."""
-        self._channel.close()
+        self._transport.close()
 
     def latest(self) -> Output | None:
         """The newest output that has come, or None where that is none, or too old."""
-        newest = self._channel.newest() if self._last is None else None
-        output = self._parse(newest) if newest is not None else self._last
-        return output if output is not None and self._is_fresh(output) else None
+        if self._last is not None:
+            return self._last
+        newest = self._transport.newest()
+        return None if newest is None else self._accept(newest)
 
 
-def no_output(timeout: float) -> TimeoutError:
-    """The error after waiting for an output."""
-    return TimeoutError(f"no fresh output within {timeout} s; is the daemon running?")
+def no_result(_: Any) -> None:
+    """Of an order whose reply says nothing more."""
+
+
+def no_output(timeout: float, sequence: int = NO_STATE) -> TimeoutError:
+    """The error after waiting for an output that has seen that state."""
+    state = "" if sequence == NO_STATE else f" for state {sequence}"
+    return TimeoutError(f"no fresh output{state} within {timeout} s; is the daemon running?")

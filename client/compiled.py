@@ -1,41 +1,35 @@
-"""Which way exchanges go: through compiled code where that was built, or through Python alone.
+"""The client's compiled part, `torqued.client._native` (native/): sessions in shared memory.
 
-`torqued.client._native` (native/) is built with the package where there is a C compiler. Both ways
-do the same.
+It is built with the package where there is a C compiler. Everything else does without it.
 """
 
 from __future__ import annotations
 
-import os
-import warnings
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from torqued.common.errors import TorquedError
+
 if TYPE_CHECKING:
-    from types import ModuleType
+    from torqued.client._native import Page
 
-#: Of the compiled part that goes with these modules: native/module.c has the same number.
-VERSION = 3
-#: Set to 1, everything is done in Python.
-VARIABLE = "TORQUED_PURE_PYTHON"
+#: Of the compiled part that belongs to these modules; native/page.c has the same number.
+VERSION = 4
 
 
-def native() -> ModuleType | None:
-    """The compiled part, or None where Python does it all."""
-    return None if os.environ.get(VARIABLE, "0") != "0" else _built()
-
-
-@cache
-def _built() -> ModuleType | None:
+def page_type() -> type[Page]:
+    """The type of pages of shared memory; where it was not built, the error says how to."""
     try:
-        built = import_module("torqued.client._native")
-    except ImportError:  # no compiler was there, or not of this machine
-        return None
-    if built.VERSION != VERSION:
-        warnings.warn(
-            f"{built.__file__} was built from other sources and is not used: install anew",
-            stacklevel=3,
-        )
-        return None
-    return built
+        from torqued.client._native import VERSION as built_version
+        from torqued.client._native import Page
+    except ImportError:
+        reason = "was not built"
+    else:
+        if built_version == VERSION:
+            return Page
+        reason = "was built from other sources"
+    raise TorquedError(
+        f"transport 'memory' needs the client's compiled part, which {reason}: install a C "
+        "compiler and Python's headers (gcc, python3-dev) and rebuild with pip install "
+        "--force-reinstall --no-binary torqued torqued (in a checkout: pip install .), or use "
+        "transport 'socket'"
+    )

@@ -6,23 +6,21 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 import zmq
 
 from torqued.client.base_session import BaseSession, no_output
-from torqued.client.compiled_step import compiled_step
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import Output
-from torqued.client.targets import move_fields
+from torqued.client.session_frames import NO_STATE, Output
 from torqued.common.errors import TorquedError
 
 __all__ = ["Output", "Session"]
 
 
-class Session(BaseSession, ContextManager):
+class Session(BaseSession[None, float], ContextManager):
     """An open session; closes itself at the end of a `with` block.
 
     The newest wins in both directions: a state that was not sent when the next one comes is
@@ -42,13 +40,12 @@ class Session(BaseSession, ContextManager):
     ) -> None:
         super().__init__(context, opened, request, keys)
         self._call = call
-        self._compiled_step = compiled_step(self._channel, self)
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that is gone, or has been started anew, has no such session, nor has one that has
-        revoked this client's key: nothing to do.
+        A daemon that has ended or was restarted has no such session, nor has one that has revoked
+        this client's key: nothing to do.
         """
         if self.closed:
             return
@@ -58,59 +55,14 @@ class Session(BaseSession, ContextManager):
                 with contextlib.suppress(TimeoutError, FieldError, AccessError):
                     self._call("close", session=self.number)
         finally:
-            self._channel.close()
+            self._transport.close()
 
-    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> None:
-        """Change gains, gradually over so many seconds; those not given stay as they are."""
-        reply = self._call("tune", session=self.number, gains=dict(gains), over=over)
-        self.gains = dict(reply["gains"])
-
-    def hold(self) -> None:
-        """Bring the references to rest and keep them there, until `resume` or `move_to`."""
-        self._call("hold", session=self.number)
-
-    def resume(self) -> None:
-        """Leave the fallback, or a hold: hold the present state, then follow what `step` gives."""
-        self._forget_references()
-        self._call("resume", session=self.number)
-
-    def move_to(self, target: Any, seconds: float | None = None, **options: Any) -> float:
-        """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
-
-        Within `seconds`, by default as fast as the limits of references allow; returns how long it
-        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
-        `motion` names which one is meant where a law moves several frames.
-        """
-        references = self._targets(target, **options)
-        reply = self._call("move", **move_fields(self.number, references, seconds))
-        return float(reply["seconds"])
-
-    def payload(
-        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
-    ) -> None:
-        """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
-
-        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
-        alone, and ends with it.
-        """
-        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
-        self.loads = self._call("payload", session=self.number, over=over, **fields)["payload"]
+    def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
+        return take(self._call(operation, session=self.number, **fields))
 
     def receive(self, timeout: float = 1.0) -> Output:
         """The next output that is fresh."""
-        if self._last is not None:
-            return self._last
-        deadline = time.monotonic() + timeout
-        while True:
-            left = deadline - time.monotonic()
-            data = self._channel.receive(left)
-            if data is None:
-                raise no_output(timeout)
-            output = self._parse(data)
-            if self._is_fresh(output):
-                return output
-            if left <= 0.0:
-                raise no_output(timeout)
+        return self._next(NO_STATE, timeout)
 
     def align(self, lead: float = 2e-4) -> float:
         """Sleep until `lead` s before the loop's next tick; when that is due, by time.monotonic().
@@ -122,11 +74,10 @@ class Session(BaseSession, ContextManager):
             raise ValueError(f"lead is {lead}, expected 0 … {self.period} s, the loop's period")
         if not self._same_clock:
             raise TorquedError("align: the daemon's clock is another one over TCP")
-        if math.isnan(self._phase[0]):
+        if math.isnan(self._deadline):
             self.receive()
-        deadline = float(self._phase[0])
-        ticks = math.ceil((time.monotonic() + lead - deadline) / self.period)
-        due = deadline + ticks * self.period
+        ticks = math.ceil((time.monotonic() + lead - self._deadline) / self.period)
+        due = self._deadline + ticks * self.period
         time.sleep(max(0.0, due - lead - time.monotonic()))
         return due
 
@@ -143,25 +94,20 @@ class Session(BaseSession, ContextManager):
 
         Where the state was refused, or the session has ended, that is the output that says so.
         """
+        if self._last is None:
+            self._transport.send(self._pack(q, v, references, named, at))
+        return self._next(self._sequence, timeout)
+
+    def _next(self, sequence: int, timeout: float) -> Output:
+        """The next fresh output that has seen that state, or the one that ended the session."""
         if self._last is not None:
             return self._last
-        if self._compiled_step is not None:
-            return self._compiled_step(self, q, v, references, named, at, timeout)
-        self._channel.send(self._pack(q, v, references, named, at))
-        if self.transport == "memory":
-            self._rehearse(self._channel.glance())
-        sequence, left = self._sequence, timeout
-        deadline = time.monotonic() + timeout
-        while True:
-            output = self.receive(left)
-            if self._answers(output, sequence):
+        deadline, left = time.monotonic() + timeout, timeout
+        while (data := self._transport.receive(left)) is not None:
+            output = self._accept(data, sequence)
+            if output is not None:
                 return output
-            left = max(0.001, deadline - time.monotonic())
-            if time.monotonic() > deadline:
-                self._no_answer(timeout, True)
-
-    def _no_answer(self, timeout: float, heard: bool) -> NoReturn:
-        """The error after a step; whether there was any output that was fresh."""
-        if heard:
-            raise TimeoutError(f"no output for state {self._sequence} within {timeout} s")
-        raise no_output(timeout)
+            left = deadline - time.monotonic()
+            if left <= 0.0:
+                break
+        raise no_output(timeout, sequence)

@@ -15,12 +15,10 @@ from torqued.client.frames import (
     OUTPUT_FIELDS,
     OUTPUT_HEAD,
     PAYLOAD,
-    STATE_FIELDS,
     STATE_HEAD,
     prefix,
 )
 from torqued.client.freshness import Freshness
-from torqued.client.targets import targets
 from torqued.common.status import LAST, status_names
 
 Array = NDArray[np.float64]
@@ -28,13 +26,12 @@ Array = NDArray[np.float64]
 #: Of an output's head, in order.
 HEAD_NAMES = tuple(name for name, _, _ in OUTPUT_FIELDS)
 SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", "deadline"))
-#: Of a state's head: where each number begins, and of all numbers of 8 bytes its sequence is one.
-STATE_PLACES = {name: PAYLOAD + 8 * k for k, (name, _, _) in enumerate(STATE_FIELDS)}
-SEQUENCE = STATE_PLACES["sequence"] // 8
 
 #: s: outputs that are older when they are read are passed over. A state that is answered as it
 #: arrives is answered once, until it is stale: there it is `stale_after`, where that is longer.
 OLDEST_OUTPUT = 0.02
+#: A sequence number that every output has seen: it is `seen` before the first state.
+NO_STATE = -1
 
 #: Quantities of a stream that there is one of for each of its frames.
 OF_FRAMES = ("J", "Jdot_v", "pose")
@@ -42,7 +39,6 @@ OF_FRAMES = ("J", "Jdot_v", "pose")
 #: Where a value is in an output frame: its first byte, and its shape.
 Place = tuple[int, tuple[int, ...]]
 FLOAT = np.dtype(np.float64)
-_from_buffer: Callable[..., Array] = np.frombuffer
 
 
 class Output:
@@ -72,9 +68,6 @@ class Output:
         self._head, self._data = head, data
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_head":  # compiled code leaves it to whoever asks
-            self._head = OUTPUT_HEAD.unpack_from(self._data, PAYLOAD)
-            return self._head
         if name in self._places:
             return _reader(*self._places[name])(self)
         known = ", ".join(self._places)
@@ -112,16 +105,11 @@ for _k, _name in enumerate(HEAD_NAMES):
     setattr(Output, _name, property(_number(_k)))
 
 
-def kind_of_output(
-    places: Mapping[str, Place], frames: Sequence[str] = (), first: str = ""
-) -> type[Output]:
-    """The outputs of a session, whose values are there. Properties of a class take half the time
-    of `__getattr__`, which is asked only once a look-up has failed.
+def kind_of_output(places: Mapping[str, Place], frames: Sequence[str] = ()) -> type[Output]:
+    """The class of a session's outputs, whose values are at these places. Its properties take half
+    the time of `__getattr__`, which is called only once a look-up has failed.
 
     With `frames`, quantities of frames are maps by their names, as in replies.
-
-    Compiled code makes the array of the value `first` together with the output, in the slot
-    `_first`, and shows it under its name.
     """
     of_frames = OF_FRAMES if frames else ()
     values = {
@@ -129,16 +117,12 @@ def kind_of_output(
         for name, place in places.items()
         if not hasattr(Output, name)
     }
-    slots = ("_first",) if first else ()
-    fixed = {"__slots__": slots, "_places": places, "_frames": frames}
+    fixed = {"__slots__": (), "_places": places, "_frames": frames}
     return type("Output", (Output,), {**fixed, **values})
 
 
 def _reader(offset: int, shape: tuple[int, ...]) -> Callable[[Output], Array]:
-    count = math.prod(shape)
-    if len(shape) == 1:
-        return lambda output: _from_buffer(output._data, FLOAT, count, offset)
-    return lambda output: _from_buffer(output._data, FLOAT, count, offset).reshape(shape)
+    return lambda output: np.ndarray(shape, FLOAT, output._data, offset)
 
 
 def _by_name(
@@ -159,7 +143,7 @@ class SessionFrames:
     """The frames of one session, as the reply of `open` describes them.
 
     law, gains    what was opened, with the gains in effect by name
-    loads         what the robot carries in this session; `payload` changes it
+    payloads      what the robot carries in this session; `set_payload` changes it
     friction      of joints that is compensated: viscous, coulomb, smoothing, share; or nothing
     measured      what a state has beside q and v, by name: motors, where springs move the links
     axes          of the frame that `impedance` controls: all, position or orientation; else ""
@@ -172,7 +156,7 @@ class SessionFrames:
         self.number: int = opened["session"]
         self.law: str = opened["law"]
         self.gains: dict[str, Array] = dict(opened["gains"])
-        self.loads: list[dict[str, Any]] = list(opened.get("payload", ()))
+        self.payloads: list[dict[str, Any]] = list(opened.get("payload", ()))
         self.friction: dict[str, Any] = dict(opened.get("friction", {}))
         self.axes: str = opened.get("axes", "")
         self.period: float = opened["period"]
@@ -185,18 +169,13 @@ class SessionFrames:
         self.late = 0
         self._frame = bytearray(opened["state_bytes"])
         self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)
-        self._counts = memoryview(self._frame).cast("Q")
+        self._sequence = 0  # of the newest state
         parts = {part["name"]: part for part in (*opened["state"], *opened["references"])}
         self._places = {name: part_of(self._frame, part) for name, part in parts.items()}
-        self._places_of_state = tuple(
-            (parts[name]["offset"], tuple(parts[name]["shape"]))
-            for name in ("q", "v", *self.references)
-        )
         for part in opened["references"]:
             # What is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
-        self._first_output = opened["outputs"][0]["name"]
         self._output = kind_of_output(
             {part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]},
             opened.get("frames", ()),
@@ -204,8 +183,8 @@ class SessionFrames:
         self._output_bytes = int(opened["output_bytes"])
         self._q, self._v = (self._places[name].data for name in ("q", "v"))
         self._freshness = Freshness(same_clock)
-        self._phase = np.full(1, math.nan)  # s, the deadline of a tick of the loop
-        self._last: Output | None = None  # once the session has ended: all that it has to say
+        self._deadline = math.nan  # s, of a tick of the loop
+        self._last: Output | None = None  # the output that the session has ended with
 
     def __repr__(self) -> str:
         gains = ", ".join(self.gains) or "none"
@@ -214,11 +193,6 @@ class SessionFrames:
             f"gains: {gains}; references: {', '.join(self.references) or 'none'}; "
             f"outputs: {', '.join(self.outputs)}>"
         )
-
-    @property
-    def _sequence(self) -> int:
-        """Of the newest state: it is in the frame, where compiled code counts too."""
-        return self._counts[SEQUENCE]
 
     def _put(self, name: str, value: Any) -> None:
         place, given = self._places[name], np.asarray(value, np.float64)
@@ -248,9 +222,10 @@ class SessionFrames:
             self._put("v", v)
         if references or named or self.measured:
             self._put_others(references, named)
+        self._sequence += 1
         stamp = time.monotonic()
-        sequence = self._counts[SEQUENCE] + 1
-        STATE_HEAD.pack_into(self._frame, PAYLOAD, sequence, stamp, stamp if at is None else at)
+        at = stamp if at is None else at
+        STATE_HEAD.pack_into(self._frame, PAYLOAD, self._sequence, stamp, at)
         return self._frame
 
     def _at_rest(self) -> Array:
@@ -279,51 +254,26 @@ class SessionFrames:
         for name in self._held:
             self._places[name][...] = math.nan
 
-    def _targets(self, target: Any, motion: str = "") -> dict[str, Array]:
-        """References for a movement to a target: joint positions or a pose."""
-        return targets(target, self.references, motion)
-
-    def _parse(self, data: bytes) -> Output:
+    def _accept(self, data: bytes, sequence: int = NO_STATE) -> Output | None:
+        """The output in a frame, where it is fresh and has seen that state, or ends the session."""
         if len(data) != self._output_bytes:
             raise MessageError(
                 "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
             )
         head = OUTPUT_HEAD.unpack_from(data, PAYLOAD)
-        output = self._output(head, data)
-        self._phase[0] = head[DEADLINE]
+        self._deadline = head[DEADLINE]
         if head[STATUS] & LAST:
-            self._last = output
+            self._last = self._output(head, data)
             self._leave()
-        return output
-
-    def _rehearse(self, data: bytes | None) -> None:
-        """Go once through what is to be done with the next output, with another in its place.
-
-        To be called while the daemon computes. A controller that has slept for a period finds none
-        of this in the processor's caches, and by now it has nothing else to do; afterwards it would
-        be the torque that waits.
-        """
-        if data is not None and len(data) == self._output_bytes:
-            output = self._output(OUTPUT_HEAD.unpack_from(data, PAYLOAD), data)
-            self._answers(output, self._sequence)
-            self._freshness.age(0.0, time.monotonic())
-            getattr(output, self._first_output)
+            return self._last
+        if self._freshness.age(head[TIME], time.monotonic()) <= self.oldest_output:
+            return self._output(head, data) if head[SEEN] >= sequence else None
+        self.late += 1
+        return None
 
     def _leave(self) -> None:
-        """What is done once the last output has come."""
+        """Called once the last output has come."""
         raise NotImplementedError
-
-    def _is_fresh(self, output: Output) -> bool:
-        """Whether an output may still be used; the last one of a session always."""
-        age = self._freshness.age(output._head[TIME], time.monotonic())
-        if age <= self.oldest_output or output.is_last:
-            return True
-        self.late += 1
-        return False
-
-    def _answers(self, output: Output, sequence: int) -> bool:
-        """Whether an output has seen a state, or no other will."""
-        return output._head[SEEN] >= sequence or output.is_last
 
 
 def part_of(frame: bytes | bytearray, part: Mapping[str, Any]) -> Array:

@@ -45,16 +45,6 @@ def targets(
     return {names[0]: value}
 
 
-def move_fields(
-    session: int, references: Mapping[str, Array], seconds: float | None
-) -> dict[str, Any]:
-    """The fields of `move`."""
-    fields: dict[str, Any] = {"session": session, "references": dict(references)}
-    if seconds is not None:
-        fields["seconds"] = seconds
-    return fields
-
-
 def quaternion(R: Array) -> Array:
     """x y z w of a rotation matrix."""
     (a, b, c), (d, e, f), (g, h, i) = R

@@ -17,5 +17,5 @@
 #include "torqued/codec.hpp"
 #include "torqued/endpoints.hpp"
 #include "torqued/errors.hpp"
-#include "torqued/links.hpp"
 #include "torqued/session.hpp"
+#include "torqued/transports.hpp"

@@ -172,7 +172,7 @@ def test_silence_ends_in_a_timeout(daemon, state):
         session = await client.session("gravity", gains=UNDAMPED)
         await session.receive(PATIENCE)  # by now it is connected
         with standing_still(daemon.process.pid):
-            with pytest.raises(TimeoutError, match="no output for state 1 within"):
+            with pytest.raises(TimeoutError, match="no fresh output for state 1 within"):
                 await session.step(*state, timeout=0.1)
             with pytest.raises(TimeoutError, match="no fresh output within"):
                 await session.receive(0.05)

@@ -6,7 +6,6 @@ import time
 
 import numpy as np
 import pytest
-from both_ways import way  # noqa: F401 - a fixture
 from eventually import PATIENCE, eventually
 from puppet import Puppet, good
 

@@ -1,34 +1,31 @@
-"""Which way exchanges go: it is there where it can be built, can be left, and is named."""
+"""The client's compiled part: built where it can be, and what is said where it is missing."""
 
 import shutil
+import sys
 import sysconfig
 
 import pytest
 
 from torqued.client import compiled
-from torqued.client.compiled import VARIABLE, native
+from torqued.client.compiled import page_type
+from torqued.common.errors import TorquedError
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]
+REMEDY = r"install a C compiler .* rebuild with pip install .* or use transport 'socket'"
 
 
+@pytest.mark.skipif(shutil.which(COMPILER) is None, reason="no C compiler")
 def test_compiled_part_is_there_where_there_is_a_compiler():
-    if native() is None:
-        assert shutil.which(COMPILER) is None, "install anew: it was not built, or from others"
+    assert page_type().__module__ == "torqued.client._native"
 
 
-@pytest.mark.parametrize("value", ["1", "yes"])
-def test_variable_makes_everything_python(monkeypatch, value):
-    monkeypatch.setenv(VARIABLE, value)
-    assert native() is None
+def test_part_that_was_not_built_is_named_with_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torqued.client._native", None)
+    with pytest.raises(TorquedError, match=f"compiled part, which was not built: {REMEDY}"):
+        page_type()
 
 
 def test_part_that_was_built_from_other_sources_is_not_used(monkeypatch):
-    if native() is None:
-        pytest.skip("the client's compiled part was not built")
     monkeypatch.setattr(compiled, "VERSION", -1)
-    compiled._built.cache_clear()
-    try:
-        with pytest.warns(UserWarning, match="was built from other sources"):
-            assert native() is None
-    finally:
-        compiled._built.cache_clear()
+    with pytest.raises(TorquedError, match=f"was built from other sources: {REMEDY}"):
+        page_type()

@@ -282,7 +282,7 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
         return client.call("sessions", client.control_endpoint).sessions[0]["bad_states"]
 
     for count, length in enumerate((0, 1, 8, size - 1, size, size, size + 1, 3 * size), start=1):
-        session._channel.socket.send(
+        session._transport.socket.send(
             rng.randbytes(length)
         )  # of those that wait, the newest would win
         eventually(lambda count=count: bad_states() == count)

@@ -14,8 +14,8 @@
 #include "codec.hpp"
 #include "endpoints.hpp"
 #include "errors.hpp"
-#include "links.hpp"
 #include "session.hpp"
+#include "transports.hpp"
 
 namespace torqued {
 
@@ -96,7 +96,7 @@ public:
         const Reply opened = call("open", options.set("law", law));
         const std::int64_t number = opened.integer("session");
         try {
-            return Session(opened, link_of(opened), !detail::starts_with(endpoint_, "tcp:"),
+            return Session(opened, transport_of(opened), !detail::starts_with(endpoint_, "tcp:"),
                            [this](std::int64_t session) { close_session(session); });
         } catch (...) {
             close_session(number);
@@ -105,15 +105,15 @@ public:
     }
 
 private:
-    std::unique_ptr<detail::Link> link_of(const Reply& opened) {
+    std::unique_ptr<detail::Transport> transport_of(const Reply& opened) {
         const std::string endpoint = detail::reachable(opened.text("endpoint"), endpoint_);
         const std::string owner = opened.text("owner");
         if (opened.text_or("transport", "socket") == "memory")
-            return std::make_unique<detail::MemoryLink>(
+            return std::make_unique<detail::MemoryTransport>(
                 endpoint, owner, detail::PageLayout(opened.map("memory")),
                 opened.find("spin") ? static_cast<std::int64_t>(opened.number("spin") * 1e9) : 0);
-        return std::make_unique<detail::SocketLink>(context_.get(), endpoint, owner, keys_,
-                                                    opened.text_or("server_key", ""));
+        return std::make_unique<detail::SocketTransport>(context_.get(), endpoint, owner, keys_,
+                                                         opened.text_or("server_key", ""));
     }
 
     /// A session that the daemon has ended, or a daemon that is gone: nothing to do.

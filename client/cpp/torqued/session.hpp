@@ -14,7 +14,7 @@
 
 #include "codec.hpp"
 #include "errors.hpp"
-#include "links.hpp"
+#include "transports.hpp"
 
 namespace torqued {
 
@@ -71,10 +71,12 @@ class Session {
 public:
     using Close = std::function<void(std::int64_t)>;
 
-    Session(const Map& opened, std::unique_ptr<detail::Link> link, bool same_clock, Close close)
+    Session(const Map& opened, std::unique_ptr<detail::Transport> transport, bool same_clock,
+            Close close)
         : number_(opened.integer("session")), law_(opened.text("law")),
-          period_(opened.number("period")), link_(std::move(link)), close_(std::move(close)),
-          same_clock_(same_clock), state_(frame_of(opened.integer("state_bytes"))),
+          period_(opened.number("period")), transport_(std::move(transport)),
+          close_(std::move(close)), same_clock_(same_clock),
+          state_(frame_of(opened.integer("state_bytes"))),
           output_(frame_of(opened.integer("output_bytes"))),
           scratch_(output_.size()), outputs_(parts_in(opened, "outputs", output_.size())),
           references_(parts_in(opened, "references", state_.size())) {
@@ -99,7 +101,7 @@ public:
     Session& operator=(Session&&) = delete;
     Session(const Session&) = delete;
     ~Session() {
-        if (!link_) return;
+        if (!transport_) return;
         try {
             close();
         } catch (const Error&) {
@@ -163,7 +165,7 @@ public:
         const double times[2] = {stamp, std::isnan(at) ? stamp : at};
         std::memcpy(&state_[8], &sequence_, 8);
         std::memcpy(&state_[16], times, 16);
-        return link_->send(state_.data(), state_.size());
+        return transport_->send(state_.data(), state_.size());
     }
 
     /// Waits for the next output that is fresh.
@@ -190,8 +192,8 @@ public:
 
     /// Ends the session; its last output has zero torque.
     void close() {
-        const std::unique_ptr<detail::Link> link = std::move(link_);
-        if (link && !ended_) {
+        const std::unique_ptr<detail::Transport> transport = std::move(transport_);
+        if (transport && !ended_) {
             ended_ = true;
             close_(number_);
         }
@@ -204,7 +206,7 @@ private:
     };
 
     bool next(std::int64_t deadline) noexcept {
-        while (link_->receive(scratch_.data(), scratch_.size(), deadline)) {
+        while (transport_->receive(scratch_.data(), scratch_.size(), deadline)) {
             Head head;
             std::memcpy(&head, &scratch_[8], sizeof(head));
             const bool last = (head.status & LAST) != 0;
@@ -290,7 +292,7 @@ private:
     std::int64_t number_;
     std::string law_;
     double period_;
-    std::unique_ptr<detail::Link> link_;
+    std::unique_ptr<detail::Transport> transport_;
     Close close_;
     bool same_clock_;
     std::vector<char> state_, output_, scratch_;  // frames

@@ -8,12 +8,11 @@ import time
 
 import numpy as np
 import pytest
-from both_ways import way  # noqa: F401 - a fixture
 from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import errors
-from torqued.client.memory_channel import handed_over
+from torqued.client.memory_transport import receive_fd
 from torqued.client.page_layout import STATES
 from torqued.client.session_frames import OLDEST_OUTPUT
 from torqued.common.errors import InputError, TorquedError
@@ -113,7 +112,7 @@ def test_loop_carries_out_orders_while_no_states_come(client, state):
         for bandwidth in (2.0, 3.0):  # the second waits for the loop to have taken the first
             session.tune({"bandwidth": bandwidth})
         for mass in (0.5, 1.0):
-            session.payload("panda_hand", mass, over=0.0)
+            session.set_payload("panda_hand", mass, over=0.0)
         eventually(lambda: client.look(session.number).mode == "holding")
 
 
@@ -153,7 +152,7 @@ def stale(output):
 
 def test_flood_of_garbage_harms_nobody_else(client, state):
     opened = client.call("open", law="gravity", **ON_ARRIVAL)
-    descriptor = handed_over(opened.endpoint, opened.owner.encode())
+    descriptor = receive_fd(opened.endpoint, opened.owner.encode())
     with mmap.mmap(descriptor, opened.memory["page_bytes"]) as page:
         os.close(descriptor)
         with client.session("gravity", **ON_ARRIVAL) as other:

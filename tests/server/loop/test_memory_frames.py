@@ -1,4 +1,4 @@
-"""The compiled side of a page: whole frames both ways, under pressure, and who is woken."""
+"""The daemon's side of a page beside the client's: whole frames both ways, and who is woken."""
 
 import threading
 import time
@@ -8,7 +8,7 @@ import pytest
 from eventually import eventually
 from numba import njit
 
-from torqued.client import futex
+from torqued.client.compiled import page_type
 from torqued.client.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
 from torqued.kernels.primitives.system_calls import FOREVER, wake_sleeper
@@ -98,14 +98,9 @@ class Side:
         self.page[slot] = 2 * count if lock is None else lock
         self.words[STATES // 4] = count
 
-    def output(self):
-        """The newest one as a client reads it; None where it is not whole."""
-        count = int(self.words[OUTPUTS // 4])
-        slot = (self.layout.outputs + count % self.layout.slots * self.layout.output_slot) // 8
-        if int(self.page[slot]) != 2 * count:
-            return None
-        frame = self.page[slot + 1 : slot + 1 + WORDS].copy()
-        return frame if int(self.page[slot]) == 2 * count else None
+    def client(self):
+        """The client's side of the page."""
+        return page_type()(self.page, self.layout, FRAME, FRAME, 0.0)
 
 
 @pytest.fixture
@@ -149,6 +144,7 @@ def test_garbage_leads_nowhere(side):
 
 def test_outputs_that_are_read_are_whole(side):
     count, rounds, read = 200_000, 0, 0
+    client = side.client()
     put(side.records)  # compiled
 
     def is_read():
@@ -157,10 +153,10 @@ def test_outputs_that_are_read_are_whole(side):
         writer = threading.Thread(target=put_many, args=(side.records, side.send, count))
         writer.start()
         while writer.is_alive():
-            frame = side.output()
-            if frame is not None:
+            data = client.newest()
+            if data is not None:
                 read += 1
-                assert (frame == frame[0]).all()
+                assert data == data[:8] * WORDS
         writer.join()
         rounds += 1
         assert int(side.words[OUTPUTS // 4]) == rounds * count + 1
@@ -169,9 +165,36 @@ def test_outputs_that_are_read_are_whole(side):
     eventually(is_read)
 
 
+def test_states_that_are_taken_are_whole(side):
+    client, done, taken = side.client(), threading.Event(), 0
+
+    def write():
+        count = 0
+        while not done.is_set():
+            count += 1
+            client.send(count.to_bytes(8, "little") * WORDS)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+
+    def is_taken():
+        nonlocal taken
+        if take(side.records) == WHOLE:
+            taken += 1
+            assert (side.receive == side.receive[0]).all()
+        return taken >= 1000
+
+    try:
+        eventually(is_taken, pause=0.0)
+    finally:
+        done.set()
+        writer.join()
+
+
 def test_one_sleeper_is_woken_at_a_time(side):
     address = side.page.ctypes.data + OUTPUTS
-    sleepers = [threading.Thread(target=futex.wait, args=(address, 0, 60.0)) for _ in range(3)]
+    page = side.client()
+    sleepers = [threading.Thread(target=page.wait, args=(60.0,)) for _ in range(3)]
     for sleeper in sleepers:
         sleeper.start()
     woken = 0

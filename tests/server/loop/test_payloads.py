@@ -74,10 +74,10 @@ def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
     still, over = np.zeros(robot.nv), 0.2
     bare, loaded = robot.gravity(q), robot.carrying(LOAD).gravity(q)
     with client.session("gravity", low_pass=0.0) as session:
-        assert session.loads == []
+        assert session.payloads == []
         assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare)
-        session.payload(**LOAD, over=over)
-        assert [load["frame"] for load in session.loads] == ["panda_hand"]
+        session.set_payload(**LOAD, over=over)
+        assert [load["frame"] for load in session.payloads] == ["panda_hand"]
         seen = {}
         while not seen or not np.allclose(seen[max(seen)], loaded, atol=1e-9):
             output = session.step(q, still, timeout=PATIENCE)
@@ -91,8 +91,8 @@ def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
         assert np.allclose(
             client.control("gravity", q, still).tau, bare, atol=1e-12
         )  # requests have none
-        session.payload("panda_hand", 0.0, over=0.0)
-        assert session.loads == []
+        session.set_payload("panda_hand", 0.0, over=0.0)
+        assert session.payloads == []
         stepped(session, q, still, 3)
         assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare, atol=1e-12)
     with client.session("gravity", payload=LOAD) as session:
@@ -116,7 +116,7 @@ def test_one_sessions_payload_leaves_anothers_outputs_as_they_are(client, daemon
             for session, references in watched.items()
         }
         plain = loaded.step(q, v, q_ref=q, timeout=PATIENCE).tau
-        loaded.payload("panda_link4", 3.0, over=0.1)
+        loaded.set_payload("panda_link4", 3.0, over=0.1)
         heaviest = 0
         for k in range(300):
             heaviest = loaded.step(q, v, timeout=PATIENCE).tau
@@ -172,10 +172,10 @@ def test_awaited_sessions_take_it_too(daemon, robot, q):
             AsyncClient(daemon.endpoint) as client,
             await client.session("gravity") as session,
         ):
-            await session.payload(**LOAD, over=0.0)
+            await session.set_payload(**LOAD, over=0.0)
             for _ in range(3):
                 output = await session.step(q, np.zeros(robot.nv), timeout=PATIENCE)
-            return output.tau, session.loads
+            return output.tau, session.payloads
 
     tau, loads = asyncio.run(carry())
     assert np.allclose(tau, robot.carrying(LOAD).gravity(q)) and len(loads) == 1
@@ -239,7 +239,7 @@ def test_a_closed_session_takes_none(client):
     with client.session("gravity") as session:
         pass
     with pytest.raises(errors.FieldError, match="is not open"):
-        session.payload("panda_hand", 1.0)
+        session.set_payload("panda_hand", 1.0)
 
 
 def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):

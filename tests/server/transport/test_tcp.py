@@ -287,7 +287,7 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
         assert socket.poll(PATIENCE * 1000)
         socket.recv_multipart()
     for count, length in enumerate((0, 1, 8, 3 * len(session._frame)), 1):
-        session._channel.socket.send(rng.randbytes(length))  # the next one would take its place
+        session._transport.socket.send(rng.randbytes(length))  # the next one would take its place
         eventually(lambda count=count: sessions_of(local)[0]["bad_states"] == count)
     output = session.step(*STATE, timeout=PATIENCE)
     assert output.sequence == 2

@@ -70,7 +70,7 @@ def test_gains_and_payload_that_change_are_replayed(served, robot):
     with served.session("pd_plus") as session:
         drive(session, robot, "pd_plus", 40)
         session.tune({"stiffness": 3.0}, over=0.02)
-        session.payload("link_5", 0.7, over=0.02)
+        session.set_payload("link_5", 0.7, over=0.02)
         drive(session, robot, "pd_plus", 60)
     recorded = served.recorded(session.number)
     assert len(recorded.gains) == len(recorded.loads) == 21

@@ -1,13 +1,13 @@
-"""The ways that a session's frames go: a ZeroMQ socket, or shared memory. The choice is here.
+"""The transports of a session's frames: a ZeroMQ socket, or shared memory. The choice is here.
 
-Whatever the way, the newest frame wins in both directions.
+With either, the newest frame wins in both directions.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import zmq
 
@@ -15,46 +15,34 @@ from torqued.client.endpoints import reachable
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
 
-
-class Channel(Protocol):
-    """To the daemon and back."""
-
-    def send(self, frame: bytearray) -> None:
-        """Hand over a state without waiting."""
-
-    def receive(self, seconds: float) -> bytes | None:
-        """The newest output that has not been received; None where none comes in time."""
-
-    def newest(self) -> bytes | None:
-        """The same without waiting."""
-
-    def glance(self) -> bytes | None:
-        """The newest output once more, without receiving it; None where that is not possible."""
-
-    def close(self) -> None:
-        """Leave."""
+if TYPE_CHECKING:
+    from torqued.client._native import Page
 
 
-def channel_for(
+#: Both have `send`, `receive`, `newest` and `close`, as `SocketTransport` explains them.
+Transport: TypeAlias = "SocketTransport | Page"
+
+
+def transport_for(
     context: Any,
     opened: Mapping[str, Any],
     request: str,
     keys: Keys | None,
     at_once: Callable[[Any], Any],
-) -> Channel:
-    """The way that a session was opened for; `request` is the endpoint that it was opened at.
+) -> Transport:
+    """The transport of a session; `request` is the endpoint that it was opened at.
 
     `at_once` gives the result of a call of the context's sockets with DONTWAIT.
     """
     endpoint, owner = reachable(opened["endpoint"], request), opened["owner"].encode()
     if opened.get("transport") == "memory":
-        from torqued.client.memory_channel import memory_channel  # only such sessions wait for it
+        from torqued.client.memory_transport import memory_transport  # only such sessions need it
 
-        return memory_channel(endpoint, owner, opened)
-    return SocketChannel(context, endpoint, owner, keys, opened.get("server_key"), at_once)
+        return memory_transport(endpoint, owner, opened)
+    return SocketTransport(context, endpoint, owner, keys, opened.get("server_key"), at_once)
 
 
-class SocketChannel:
+class SocketTransport:
     """A DEALER socket with the routing id by which the daemon knows its client."""
 
     def __init__(
@@ -70,33 +58,33 @@ class SocketChannel:
         # A socket that is never closed keeps its context from ending: nothing may fail until
         # `connect`, which closes what it cannot connect.
         self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 0  # nothing waits for a daemon that is gone
+        self.socket.linger = 0  # nothing waits for a daemon that has ended
         self.socket.routing_id = owner
         if not endpoint.startswith("inproc:"):  # whose pipes carry the routing id as a message
             self.socket.conflate = True  # the newest state and the newest output win
         connect(self.socket, endpoint, keys, server_key)
 
     def send(self, frame: bytearray) -> None:
+        """Hand over a state without waiting."""
         try:
             self._at_once(self.socket.send(frame, zmq.DONTWAIT))
         except zmq.Again:
             raise TimeoutError("the daemon does not take states; is it running?") from None
 
     def receive(self, seconds: float) -> bytes | None:
+        """The newest output that has not been received; None where none comes in time."""
         if not self.socket.poll(max(1, round(seconds * 1000))):
             return None
         data: bytes = self.socket.recv()
         return data
 
     def newest(self) -> bytes | None:
+        """The same without waiting."""
         newest: bytes | None = None
         with contextlib.suppress(zmq.Again):
             while True:
                 newest = self._at_once(self.socket.recv(zmq.DONTWAIT))
         return newest
-
-    def glance(self) -> bytes | None:
-        return None  # what has been received is gone
 
     def close(self) -> None:
         """Disconnect; a socket whose endpoint is disconnected would only do so when next used."""

@@ -1,4 +1,4 @@
-// The ways that a session's frames go: a ZeroMQ socket, or shared memory.
+// The transports of a session's frames: a ZeroMQ socket, or shared memory.
 //
 // What is marked noexcept here neither throws nor allocates; libzmq allocates its own messages.
 #pragma once
@@ -36,9 +36,9 @@ inline std::int64_t now() noexcept {
     return static_cast<std::int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
 
-class Link {
+class Transport {
 public:
-    virtual ~Link() = default;
+    virtual ~Transport() = default;
     /// Hands over a state without waiting; whether it was taken.
     virtual bool send(const char* frame, std::size_t size) noexcept = 0;
     /// The newest output that was not received before; false where none comes until `deadline` ns.
@@ -86,10 +86,10 @@ private:
     void* socket_;
 };
 
-class SocketLink : public Link {
+class SocketTransport : public Transport {
 public:
-    SocketLink(void* context, const std::string& endpoint, const std::string& owner,
-               const Keys& keys, const std::string& server_key)
+    SocketTransport(void* context, const std::string& endpoint, const std::string& owner,
+                    const Keys& keys, const std::string& server_key)
         : socket_(context, ZMQ_DEALER) {
         socket_.set(ZMQ_ROUTING_ID, owner);
         socket_.set(ZMQ_CONFLATE, 1);  // the newest state and the newest output win
@@ -130,13 +130,13 @@ private:
     }
 };
 
-class MemoryLink : public Link {
+class MemoryTransport : public Transport {
 public:
     /// `spin` is how long, in ns, an output is watched for before this thread sleeps.
-    MemoryLink(const std::string& endpoint, const std::string& owner, const PageLayout& layout,
-               std::int64_t spin)
+    MemoryTransport(const std::string& endpoint, const std::string& owner, const PageLayout& layout,
+                    std::int64_t spin)
         : layout_(layout), spin_(spin) {
-        const int descriptor = handed_over(endpoint, owner);
+        const int descriptor = receive_fd(endpoint, owner);
         struct stat info {};
         const bool fits = ::fstat(descriptor, &info) == 0 &&
                           static_cast<std::size_t>(info.st_size) >= layout.page_bytes;
@@ -153,16 +153,16 @@ public:
         sent_ = load(word(states_word));  // where another process had the session before
         taken_ = load(word(outputs_word));
     }
-    MemoryLink(const MemoryLink&) = delete;
-    MemoryLink& operator=(const MemoryLink&) = delete;
-    ~MemoryLink() override { ::munmap(page_, layout_.page_bytes); }
+    MemoryTransport(const MemoryTransport&) = delete;
+    MemoryTransport& operator=(const MemoryTransport&) = delete;
+    ~MemoryTransport() override { ::munmap(page_, layout_.page_bytes); }
 
     bool send(const char* frame, std::size_t size) noexcept override {
         const std::uint32_t count = ++sent_;
         char* slot = page_ + layout_.states + count % layout_.slots * layout_.state_slot;
         std::uint64_t* lock = reinterpret_cast<std::uint64_t*>(slot);
         __atomic_store_n(lock, 2 * std::uint64_t{count} + 1, __ATOMIC_RELAXED);
-        __atomic_thread_fence(__ATOMIC_SEQ_CST);
+        __atomic_thread_fence(__ATOMIC_SEQ_CST);  // the odd lock is seen before the frame
         std::memcpy(slot + sizeof(*lock), frame, size);
         __atomic_store_n(lock, 2 * std::uint64_t{count}, __ATOMIC_RELEASE);
         __atomic_store_n(word(states_word), count, __ATOMIC_RELEASE);
@@ -184,7 +184,7 @@ public:
 private:
     static constexpr std::size_t states_word = 64, daemon_sleeps = 68;
     static constexpr std::size_t outputs_word = 128, client_sleeps = 132;
-    static constexpr int tries = 8;  // looks for a frame that is whole, if each is overtaken
+    static constexpr int tries = 8;  // attempts to read an output, where the daemon overtakes each
 
     bool newest(char* frame, std::size_t size) noexcept {
         for (int k = 0; k < tries; ++k) {
@@ -195,7 +195,7 @@ private:
             const std::uint64_t whole = 2 * std::uint64_t{count};
             if (__atomic_load_n(lock, __ATOMIC_ACQUIRE) != whole) continue;
             std::memcpy(frame, slot + sizeof(*lock), size);
-            __atomic_thread_fence(__ATOMIC_SEQ_CST);
+            __atomic_thread_fence(__ATOMIC_SEQ_CST);  // the frame is read before the lock
             if (__atomic_load_n(lock, __ATOMIC_RELAXED) == whole) {
                 taken_ = count;
                 return true;
@@ -210,13 +210,13 @@ private:
             const std::int64_t until = now() + (spin_ < left ? spin_ : left);
             while (now() < until) {
                 if (load(word(outputs_word)) != taken_) return;
-                ::sched_yield();  // whoever waits for this processor may be who writes the output
+                ::sched_yield();  // the thread that writes the output may wait for this processor
             }
         }
         __atomic_store_n(word(client_sleeps), 1u, __ATOMIC_SEQ_CST);
         const timespec limit{static_cast<time_t>(left / 1000000000),
                              static_cast<long>(left % 1000000000)};
-        futex(outputs_word, FUTEX_WAIT, taken_, &limit);  // looks at the word once more
+        futex(outputs_word, FUTEX_WAIT, taken_, &limit);  // compares the word once more
         __atomic_store_n(word(client_sleeps), 0u, __ATOMIC_RELAXED);
     }
 
@@ -232,7 +232,7 @@ private:
     }
 
     /// The descriptor of a session's page, from the daemon that made it.
-    static int handed_over(const std::string& endpoint, const std::string& owner) {
+    static int receive_fd(const std::string& endpoint, const std::string& owner) {
         check_local(endpoint);
         const std::string path = endpoint.substr(6);
         sockaddr_un address{};
@@ -240,14 +240,14 @@ private:
         if (path.size() >= sizeof(address.sun_path))
             throw ConnectionError("path " + path + " is too long for a socket");
         std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-        const int asked = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        if (asked < 0) throw ConnectionError("no local socket");
-        const timeval patience{5, 0};
+        const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        if (connection < 0) throw ConnectionError("no local socket");
+        const timeval timeout{5, 0};
         for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
-            ::setsockopt(asked, SOL_SOCKET, option, &patience, sizeof(patience));
+            ::setsockopt(connection, SOL_SOCKET, option, &timeout, sizeof(timeout));
         int descriptor = -1;
-        if (::connect(asked, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-            ::send(asked, owner.data(), owner.size(), MSG_NOSIGNAL) >= 0) {
+        if (::connect(connection, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
+            ::send(connection, owner.data(), owner.size(), MSG_NOSIGNAL) >= 0) {
             char byte = 0;
             iovec data{&byte, 1};
             alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -256,12 +256,12 @@ private:
             message.msg_iovlen = 1;
             message.msg_control = control;
             message.msg_controllen = sizeof(control);
-            if (::recvmsg(asked, &message, MSG_CMSG_CLOEXEC) > 0)
+            if (::recvmsg(connection, &message, MSG_CMSG_CLOEXEC) > 0)
                 if (const cmsghdr* head = CMSG_FIRSTHDR(&message);
                     head && head->cmsg_type == SCM_RIGHTS)
                     std::memcpy(&descriptor, CMSG_DATA(head), sizeof(descriptor));
         }
-        ::close(asked);
+        ::close(connection);
         if (descriptor < 0)
             throw ConnectionError("no page from " + path + ": the daemon knows no such session");
         return descriptor;
