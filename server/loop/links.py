@@ -32,9 +32,8 @@ def fill_link(record: Any, session: Session) -> None:
         record.page_states, record.page_state_slot = layout.states, layout.state_slot
         record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
     if session.arrivals is not None:
-        record.on_arrival, record.turn = 1, session.arrivals.turn.ctypes.data
+        record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
         record.spin = round(session.link.spin * 1e9)
-        record.rehearses = session.link.rehearse
         record.served = record.arrived = session.opened
 
 

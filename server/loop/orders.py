@@ -18,9 +18,9 @@ from torqued.common.status import status_names
 from torqued.kernels import InputError
 from torqued.kernels.input_checks import mapping, number, numbers
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
-from torqued.server.loop.between_ticks import between_ticks
 from torqued.server.loop.move_time import least_seconds
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
+from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ MAX_MOVE = 3600.0
 EASE = 1.1
 
 
-class Glimpse(NamedTuple):
+class SessionSnapshot(NamedTuple):
     """What a session has, copied."""
 
     session: Any  # SESSION
@@ -143,7 +143,7 @@ class Orders:
         """What a session is doing, in a word; for statistics, which never wait for a tick."""
         return self._mode(self._read(session))
 
-    def _mode(self, seen: Glimpse) -> str:
+    def _mode(self, seen: SessionSnapshot) -> str:
         if seen.session.sequence < 0:
             return "waiting"
         if seen.session.fallen:
@@ -152,13 +152,15 @@ class Orders:
             return "moving"
         return "following" if np.isfinite(seen.command).any() else "holding"
 
-    def _read(self, session: Session) -> Glimpse:
+    def _read(self, session: Session) -> SessionSnapshot:
         control, data = session.controller.record[0], session.controller.data
         record = self._record(session)
-        return Glimpse(record.copy(), control.copy(), data.state.copy(), data.command.copy())
+        return SessionSnapshot(
+            record.copy(), control.copy(), data.state.copy(), data.command.copy()
+        )
 
     def _state(self, session: Session) -> dict[str, Any]:
-        seen = between_ticks(self._record(session), lambda: self._read(session))
+        seen = seqlock_read(self._record(session), lambda: self._read(session))
         controller = session.controller
         robot, references, at = controller.robot, {}, controller.first_reference
         for name, value in controller.references.items():

@@ -1,7 +1,7 @@
 """Memory that the loop and Python share: one record for the loop, one per session.
 
 Who may write a session's record follows from its state (session_states.py), with two exceptions:
-Python reads counters at any time, and hands over new gains (`Tuning`). All fields are 8 bytes
+Python reads counters at any time, and hands over new gains (`tuning`). All fields are 8 bytes
 wide, so that a reader sees whole values.
 """
 
@@ -51,7 +51,7 @@ SESSION = np.dtype(
     [
         ("state", "i8"),  # FREE … CLOSED
         ("number", "i8"),  # how clients name it
-        ("changes", "i8"),  # beginnings and ends of ticks: odd within one; between_ticks.py
+        ("changes", "i8"),  # beginnings and ends of ticks: odd within one; seqlock.py
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
         # the connection
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
@@ -76,23 +76,12 @@ SESSION = np.dtype(
         ("page_sent", "i8"),  # outputs written so far
         # states that are answered as they arrive, by a thread of the session's own; arrivals.py
         ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
-        ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody
-        ("ring", "u8"),  # address of a ring of its own, which belongs to who has the turn; 0: none
-        ("served", "i8"),  # ns, when it was last served, by whomever
+        ("lock", "u8"),  # address of the word that says which thread serves it; session_lock.py
+        ("ring", "u8"),  # address of its own ring, written under the lock; 0: none
+        ("served", "i8"),  # ns, when it was last served, by either thread
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
-        ("processor", "i8"),  # where that was
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
-        # when the next state is due; expected_states.py
-        ("interval", "i8"),  # ns between states that are answered on arrival; 0: not known
-        ("due", "i8"),  # ns, when the next is expected, where the interval is known
-        ("spread", "i8"),  # ns from when states were due to when they came, on average
-        ("strays", "i8"),  # how many of late came nowhere near
-        # rehearsals; rehearsal.py
-        ("rehearses", "i8"),  # 1: there are some
-        ("lag", "i8"),  # ns from when one was to begin until it was over, on average
-        ("rehearsals", "i8"),  # held so far
-        ("rehearsed", "i8"),  # ns that they have taken
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
         ("seen", "i8"),  # the largest that came, used or refused

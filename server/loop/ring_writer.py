@@ -5,7 +5,7 @@ are written and `written` after them: what a reader has copied is whole if `rese
 round to it by then (tools/recording/cursor.py).
 
 A session whose states are answered on arrival has a ring of its own. It belongs, like the session's
-record, to whoever has the session's turn (turns.py): a ring never has two writers.
+record, to the thread that holds the session's lock (session_lock.py): a ring has one writer.
 
 The numbers of a tick go past the cache. No cache has the place that they go to, which was last
 written a whole ring ago: ordinary stores would first read each of its lines from memory, to

@@ -26,7 +26,7 @@ from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
 from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
-from torqued.server.loop.arrivals import ArrivalThreads
+from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
     check_budget,
@@ -40,14 +40,13 @@ from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen
 from torqued.server.loop.links import end_memory_link, fill_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
-from torqued.server.loop.promptness import name_thread
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
-from torqued.server.loop.stand_in import StandInMemory
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
+from torqued.server.loop.timer_slack import name_thread
 from torqued.server.observation.observation import Observation
 
 #: s over which changed gains come into effect, and the longest that may be asked for.
@@ -182,11 +181,8 @@ class Servo:
             page, reached_by = memory_link(owner, len(receive), len(send), caller)
             if link.clock == STATE:
                 ring = self.observation.arrival_address(slot)
-                stand_in = StandInMemory(controller, trial, page.layout, rings=ring != 0)
                 model, realtime = self.robot.model, self.arrival_settings
-                arrivals = ArrivalThreads(
-                    model, self.shared, slot, page, realtime, stand_in, link.rehearse
-                )
+                arrivals = ArrivalThread(model, self.shared, slot, page, realtime)
         else:
             socket = session_socket(self.context, len(receive))
             reached_by = caller.transport.bind_session(socket, number, caller)

@@ -15,7 +15,7 @@ from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_
 from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.input_checks import choice
 from torqued.server.access.rights import Caller
-from torqued.server.loop.arrivals import ArrivalThreads
+from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.link_options import Link
 from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
@@ -51,7 +51,7 @@ class Session:
     socket: zmq.Socket[bytes] | None  # None: its frames go through `page`
     page: Page | None
     link: Link
-    arrivals: ArrivalThreads | None  # answers its states as they come; None: the loop does
+    arrivals: ArrivalThread | None  # answers its states as they come; None: the loop does
     controller: Controller
     safety: Safety
     delay: float  # s from a state to its torque, that its gains have to be stable with

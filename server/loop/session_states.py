@@ -10,7 +10,7 @@
 
 While a slot is OPEN or CLOSING the loop owns its record, its socket and its controller's memory;
 while it is FREE or CLOSED Python does. Where states are answered as they arrive, the loop shares
-what it owns with that thread: whoever has the turn (turns.py) may touch it.
+what it owns with that thread: the one that holds the lock (session_lock.py) may touch it.
 """
 
 from __future__ import annotations

@@ -27,8 +27,6 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "transport": session.link.transport,
                 "clock": session.link.clock,
                 "spun": float(record.spun) * 1e-9,
-                "rehearsals": int(record.rehearsals),
-                "rehearsed": float(record.rehearsed) * 1e-9,
                 "endpoint": session.endpoint,
                 "client": session.caller.name,
                 "cost_us": 1e6 * session.cost,

@@ -51,7 +51,6 @@ from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time, sleep_until
 from torqued.kernels.primitives.workspace import open_work, pointer
-from torqued.server.loop.between_ticks import begin_changes, end_changes
 from torqued.server.loop.memory_frames import put_into_page
 from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
 from torqued.server.loop.records import (
@@ -63,10 +62,11 @@ from torqued.server.loop.records import (
     WINDOW,
 )
 from torqued.server.loop.ring_writer import write_gains, write_load, write_loop, write_tick
+from torqued.server.loop.seqlock import begin_changes, end_changes
 from torqued.server.loop.session_call import call_session
+from torqued.server.loop.session_lock import BY_LOOP, acquire, release, try_acquire
 from torqued.server.loop.session_states import CLOSED, CLOSING, OPEN
 from torqued.server.loop.state_frames import age_of, newest_state
-from torqued.server.loop.turns import OF_LOOP, end_turn, has_turn, wait_for_turn
 from torqued.server.loop.zeromq_calls import send_to
 
 #: Where the values of an output frame begin.
@@ -357,18 +357,18 @@ def serve(handle, loop, session):
     """What a tick does for an open session."""
     if session.on_arrival == 0:
         call_session(loop.serve, handle, loop, session)
-    elif wants_watch(loop, session) and has_turn(session, OF_LOOP):
+    elif wants_watch(loop, session) and try_acquire(session, BY_LOOP):
         call_session(loop.serve, handle, loop, session)
         session.served = loop.time
-        end_turn(session)
+        release(session)
 
 
 @kernel
 def close(loop, session):
     """What a tick does for a session that is to end; once more at the next, where it is served."""
-    if has_turn(session, OF_LOOP):
+    if try_acquire(session, BY_LOOP):
         close_session(loop, session)
-        end_turn(session)
+        release(session)
 
 
 @kernel
@@ -424,6 +424,6 @@ def run_servo(handle, shared):
         session = shared.sessions[k]
         if session.state == OPEN or session.state == CLOSING:
             loop.time = now(loop.clock)
-            wait_for_turn(session, OF_LOOP, loop.clock)
+            acquire(session, BY_LOOP, loop.clock)
             close_session(loop, session)
-            end_turn(session)
+            release(session)
