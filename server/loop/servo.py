@@ -14,12 +14,11 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
-from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
+from torqued.client.frames import OUTPUT_HEAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
-from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
 from torqued.kernels.input_checks import mapping, numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
@@ -37,12 +36,13 @@ from torqued.server.loop.budget import (
 )
 from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
-from torqued.server.loop.links import end_memory_link, fill_link, memory_link
+from torqued.server.loop.links import end_memory_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.loop.session import Safety, Session, chosen_safety
 from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
+from torqued.server.loop.session_record import fill_record
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
@@ -281,22 +281,7 @@ class Servo:
         """
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
-        record.sequence = record.seen = -1
-        record.number, record.ring = session.number, ring
-        record.same_clock = int(session.caller.transport.same_clock)
-        record.control = session.controller.record.ctypes.data
-        fill_link(record, session)
-        record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
-        record.route = session.route.ctypes.data
-        record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
-        record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
-        record.send, record.send_size = session.send.ctypes.data, len(session.send)
-        record.stale_after = round(session.safety.stale_after * 1e9)
-        record.hold = round(session.safety.hold * 1e9)
-        record.fade = round(session.safety.fade * 1e9)
-        record.damping, record.share = session.safety.fallback_damping, session.share
-        record.fallback = KINDS[session.safety.fallback]
-        record.blind = KINDS[session.safety.without_states]
+        fill_record(record, session, ring)
         move(record, OPEN)
         if session.arrivals is not None:
             session.arrivals.start()
