@@ -15,14 +15,15 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import Controller, pack
 from torqued.kernels.control.payload import ask_for
 from torqued.kernels.primitives.workspace import LoopWorkspace
-from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
 from torqued.server.loop.link_options import Link
-from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
-from torqued.server.loop.records import COUNTERS, SESSION, shared_memory
+from torqued.server.loop.records import COUNTERS, shared_memory
+from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
 from torqued.server.loop.session import Safety, Session
 from torqued.server.loop.session_frames import frame_buffer
+from torqued.server.loop.session_modes import Event, Mode
 from torqued.server.loop.session_record import fill_record
 from torqued.server.loop.session_states import OPEN
+from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.observation.layout import HEADER, HEADER_BYTES, TICK_HEAD, padded
 
 PERIOD = 1_000_000  # ns
@@ -47,7 +48,7 @@ class Tick(NamedTuple):
     whole: list[int]  # the head's whole numbers, the mode, the ring's bits, counters
     numbers: np.ndarray  # the head's times, the movement's, outputs, references in effect
     status: int
-    mode: str
+    mode: Mode
     tau: np.ndarray
 
 
@@ -93,7 +94,6 @@ class ScriptedSession:
         workspace = LoopWorkspace(robot.model.world, robot.model.bodies.copy())
         self._workspace, self._handle = workspace, workspace.claim()
         self.sent = 0  # states so far
-        self.torques = self.data.out if self.controller.law.is_torque else self.data.out[:0]
         self.rng = np.random.default_rng(5)
         self.q, self.v = robot.neutral(), np.zeros(robot.nv)
         self.direction = self.rng.uniform(-0.5, 0.5, robot.nv)
@@ -157,28 +157,28 @@ class ScriptedSession:
         return out
 
     def hold(self):
-        self.order(HOLD)
+        self.order(Event.HOLD)
 
     def move(self, offset, seconds):
-        self.order(MOVE, offset, seconds)
+        self.order(Event.MOVE, offset, seconds)
 
     def command(self, offset):
-        self.order(REFERENCES, offset)
+        self.order(Event.COMMAND, offset)
 
     def resume(self):
-        self.order(RESUME)
+        self.order(Event.RESUME)
 
     def halt(self):
-        self.record.halt = 1
+        self.record.halt_requested = 1
 
     def stop(self):
-        self.loop.stopped = 1
+        self.loop.stop_requested = 1
 
     def recover(self):
-        self.loop.stopped = 0
+        self.loop.stop_requested = 0
 
     def lease(self, seconds):
-        self.record.lease = BEGIN + self.loop.tick * PERIOD + round(1e9 * seconds)
+        self.record.lease_deadline = BEGIN + self.loop.tick * PERIOD + round(1e9 * seconds)
 
     def tune(self, factor, ticks):
         self.data.wanted[:] = factor * pack(self.controller.gains)
@@ -221,10 +221,14 @@ class ScriptedSession:
 
     def close(self):
         """The loop ends: a last frame, at a time that it reads itself."""
-        self.loop.running = 0
-        COMPILED.run_servo(self._handle, self.shared)
+        self.run_loop()
         self.ticks.append(self._taken(clock=False))
         return self.ticks[-1]
+
+    def run_loop(self):
+        """The loop, which ends before its first tick."""
+        self.loop.running = 0
+        COMPILED.run_servo(self._handle, self.shared)
 
     def _taken(self, clock=True):
         count = int(self._page.view(np.uint32)[OUTPUTS // 4])
@@ -235,9 +239,9 @@ class ScriptedSession:
         values = frame[PAYLOAD + HEAD.itemsize :].view(np.float64).copy()
         ring = self._recorded()
         assert ring.status == head["status"] and ring.sequence == head["sequence"]
-        mode = self.mode()
+        mode = Mode(self.record.mode)
         whole = [int(head[name]) for name in WHOLE]
-        whole += [MODES.index(mode), int(ring.mode), int(ring.allowed)]
+        whole += [int(mode), int(ring.mode), int(ring.allowed)]
         whole += [int(self.record[name]) for name in COUNTERS]
         control = self.controller.record[0]
         times = [float(head[name]) for name in TIMES]
@@ -246,31 +250,10 @@ class ScriptedSession:
         references = self.data.state[len(self.data.state) - len(self.data.command) :]
         moving = [ring.elapsed, control.move_time, control.move_seconds]
         numbers = np.concatenate([times, moving, values, references])
-        tau = values[: len(self.torques)]
+        tau = values[: len(self.data.effort)]
         return Tick(whole, numbers, int(head["status"]), mode, tau)
 
     def _recorded(self):
         size = padded(TICK_HEAD.itemsize + 8 * (len(self.data.state) + len(self.data.out)))
         at = HEADER_BYTES + (int(self._header.written) - size) % RING_BYTES
         return self._ring[at : at + TICK_HEAD.itemsize].view(TICK_HEAD).view(np.recarray)[0]
-
-    def mode(self):
-        """What the session does, in a word."""
-        record, control = self.record, self.controller.record[0]
-        if self.closed:
-            return "closing"
-        if record.fallen:
-            return "stopped" if self.loop.stopped else "fallback"
-        if record.sequence < 0:
-            return "waiting"
-        if control.move_seconds > 0.0:
-            return "moving"
-        return "following" if np.isfinite(self.data.command).any() else "holding"
-
-    @property
-    def closed(self):
-        return self.record.state != OPEN
-
-
-MODES = ("waiting", "following", "holding", "moving", "fallback", "stopped", "closing")
-assert SESSION["state"] == np.int64

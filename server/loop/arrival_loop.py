@@ -1,8 +1,8 @@
 """States answered as they arrive: one compiled function per session, in a thread of its own.
 
 It serves the session as a tick of the loop does, in its own workspace. The loop keeps watch: where
-no state comes for too long, it serves the session itself (`wants_watch` in tick.py). The serving
-thread holds the session's lock (session_lock.py); the loop never waits for it.
+no state comes for too long, it serves the session itself (`needs_loop` in servo_loop.py). The
+serving thread holds the session's lock (session_lock.py); the loop never waits for it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def set_clock(mine, main, session, time):
     shortest, longest = main.period // MIN_STEP, main.period * MAX_STEP
     mine.period = min(max(time - session.served, shortest), longest)
     mine.time, mine.deadline, mine.tick = time, main.deadline, main.tick
-    mine.stopped = main.stopped
+    mine.stop_requested = main.stop_requested
 
 
 @entry(WORK, SHARED, ARRIVALS)

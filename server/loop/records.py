@@ -36,7 +36,7 @@ LOOP = np.dtype(
         ("on_arrival", "i8"),  # 1: the record of a thread that answers states as they arrive
         ("spin", "i8"),  # ns before a deadline that the loop watches the clock instead of sleeping
         ("spun", "i8"),  # ns that it has done so
-        ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
+        ("stop_requested", "i8"),  # 1: fallbacks hold all sessions, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
         ("processor", "i8"),  # ns of a processor that the thread had had after its newest tick
@@ -49,7 +49,8 @@ LOOP = np.dtype(
 
 SESSION = np.dtype(
     [
-        ("state", "i8"),  # FREE … CLOSED
+        ("state", "i8"),  # of its slot, FREE … CLOSED; session_states.py
+        ("mode", "i8"),  # what it does; session_modes.py
         ("number", "i8"),  # how clients name it
         ("changes", "i8"),  # beginnings and ends of ticks: odd within one; seqlock.py
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
@@ -92,24 +93,23 @@ SESSION = np.dtype(
         ("same_clock", "i8"),  # 1: the sender's clock is ours, as far as is known
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
         # what the fallback goes by
-        ("good", "i8"),  # ns, until when the newest torque of the law is good
+        ("good_until", "i8"),  # ns, of the newest torque of the law; 0: there has been none
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
         ("damping", "f8"),  # N m s/rad, of a brake beside it while states come
         ("fallback", "i8"),  # BRAKE, HOLD, GRAVITY, ZERO; kernels/control/fallback.py
-        ("blind", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
-        ("fallen", "i8"),  # 1: the fallback has the robot, until an order to resume
-        ("resuming", "i8"),  # 1: with the next fresh state it is the law's again
-        ("holding", "i8"),  # 1: it has come to rest and is held
-        ("braked", "f8"),  # s since braking began
+        ("fallback_without_state", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
+        ("fallback_holds", "i8"),  # 1: the robot has come to rest and is held
+        ("braking_time", "f8"),  # s since braking began
         # orders: Python writes `order_number` after all else, the loop answers in `order_taken`
-        ("order", "i8"),  # NO_ORDER …; orders.py
+        ("order", "i8"),  # HOLD, MOVE, COMMAND or RESUME; session_modes.py
         ("order_seconds", "f8"),  # of a movement
         ("order_number", "i8"),
         ("order_taken", "i8"),
-        ("halt", "i8"),  # Python sets 1: the fallback is to take the robot; the loop answers by 0
-        ("lease", "i8"),  # ns, until when a commander counts as alive; 0: there is none
+        ("resume_requested", "i8"),  # 1: RESUME happens with the next fresh state without a stop
+        ("halt_requested", "i8"),  # Python sets 1: HALT happens at the next tick, which sets 0
+        ("lease_deadline", "i8"),  # ns, until when a commander counts as alive; 0: there is none
         # changed gains: Python writes `tuning` after the wanted gains and the ramp, the loop takes
         # them over at its next tick and answers in `tuned`
         ("tuning", "i8"),
@@ -131,7 +131,7 @@ SESSION = np.dtype(
         ("overruns", "i8"),  # ticks that were not computed, for lack of time
         ("fallbacks", "i8"),  # times that the fallback has taken the robot
         ("walls", "i8"),  # ticks in which a wall changed the torque
-        ("lost_commanders", "i8"),  # commanders that fell silent
+        ("lost_commanders", "i8"),  # leases that expired
         ("window", "i8", (WINDOW,)),  # 1 for ticks with a torque of the law, one after the other
         ("window_sum", "i8"),  # of all of them
         ("ticks", "i8"),  # since the first state

@@ -25,6 +25,7 @@ from numba.extending import intrinsic
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_ORDERS
 from torqued.kernels.primitives.workspace import pointer
+from torqued.server.loop.session_modes import in_fallback
 from torqued.server.observation.layout import (
     ALIGN,
     ARRIVAL,
@@ -166,7 +167,7 @@ def write_tick(loop, session, control, data, status, usable, age, spent):
     record.deadline = loop.deadline if loop.on_arrival == 0 else loop.time
     record.stamp, record.at, record.elapsed = session.stamp, session.at, control.elapsed
     record.allowed = control.iterations
-    mode = FALLEN if session.fallen != 0 else 0
+    mode = FALLEN if in_fallback(session) else 0
     if usable:
         mode |= USED
     if control.source == FROM_ORDERS:

@@ -18,13 +18,12 @@ from torqued.client.frames import OUTPUT_HEAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
-from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
-from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
-from torqued.kernels.input_checks import mapping, numbers, text
+from torqued.kernels.control.controller import SESSION_OPTIONS, Controller
+from torqued.kernels.control.stability import DEFAULT_DELAY
+from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
-from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
 from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
@@ -40,18 +39,19 @@ from torqued.server.loop.links import end_memory_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
 from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
 from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
+from torqued.server.loop.session_frames import described, frame_buffer
 from torqued.server.loop.session_record import fill_record
+from torqued.server.loop.session_reply import opened_reply
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
+from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
 from torqued.server.loop.timer_slack import name_thread
+from torqued.server.loop.tuning import change_gains
 from torqued.server.observation.observation import Observation
 
-#: s over which changed gains come into effect, and the longest that may be asked for.
-DEFAULT_RAMP = 0.1
-MAX_RAMP = 60.0
 #: ms that the last frame of a session has to leave.
 LAST_FRAME = 200
 #: Random bytes in a session's routing id, which is a secret.
@@ -208,26 +208,7 @@ class Servo:
         self.sessions[number] = session
         self.observation.opened(number, described(session, settings))
         self._hand_over(session, ring)
-        return {
-            "session": number,
-            **link._asdict(),
-            **reached_by,
-            "owner": owner,
-            "law": controller.name,
-            "gains": controller.gains,
-            "payload": controller.payload.as_maps(),
-            "friction": controller.friction.as_map(),
-            "axes": controller.prepared.axes,
-            **frame_layout(controller, len(receive), len(send)),
-            "period": self.period,
-            "stale_after": safety.stale_after,
-            "hold": safety.hold,
-            "fade": safety.fade,
-            "fallback": safety.fallback,
-            "without_states": safety.without_states,
-            "stability": as_map(stability, delay),
-            "command_endpoint": caller.transport.reached_by()["request"],
-        }
+        return opened_reply(session, reached_by, stability, self.period)
 
     def _checked_cost(self, trial: Controller, transfer: float) -> float:
         """s that computing a tick takes; refused where the loop has no time for it, or its frames.
@@ -289,18 +270,10 @@ class Servo:
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
         session = self.orders.commanded(fields, caller)
-        over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
-        if not 0.0 <= over <= MAX_RAMP:
-            raise InputError(f"over is {over}, expected 0 … {MAX_RAMP:g} s", "over", over)
-        gains = session.controller.tuned(mapping(fields, "gains"), self.period, session.delay)
         record = self.shared.sessions[session.slot]
-        while record.tuned != record.tuning and self.runs():
-            time.sleep(1e-4)  # the loop has not taken over those of the last time
-        session.controller.data.wanted[:] = pack(gains)
-        record.wanted_ramp = max(1, round(over / self.period))
-        record.tuning += 1  # from here on `wanted` is the loop's, until it answers
-        self.observation.changed(session.number, gains=gains)
-        return {"session": session.number, "over": over, "gains": gains}
+        reply = change_gains(session, record, fields, self.period, self.runs)
+        self.observation.changed(session.number, gains=reply["gains"])
+        return reply
 
     def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change what an open session's robot carries, gradually over `over` seconds."""
@@ -394,16 +367,3 @@ class Servo:
     def statistics(self) -> dict[str, Any]:
         """Ticks, misses and percentiles of lateness, compute time and age, µs."""
         return loop_statistics(self.shared.loop[0], self.ages_on_arrival())
-
-
-def as_map(stability: Stability | None, delay: float) -> dict[str, Any]:
-    """What was found of a session's gains, for its client."""
-    if stability is None:
-        return {"checked": False, "delay": delay}
-    return {
-        "checked": True,
-        "delay": delay,
-        "margin": stability.margin,
-        "pose": stability.pose,
-        "reduced_by": stability.factor,
-    }

@@ -33,4 +33,4 @@ def fill_record(record: Any, session: Session, ring: int) -> None:
     record.fade = round(safety.fade * 1e9)
     record.damping, record.share = safety.fallback_damping, session.share
     record.fallback = KINDS[safety.fallback]
-    record.blind = KINDS[safety.without_states]
+    record.fallback_without_state = KINDS[safety.without_states]

@@ -36,7 +36,7 @@ OWNER = {FREE: PYTHON, OPEN: LOOP, CLOSING: LOOP, CLOSED: PYTHON}
 
 
 def move(record: Any, to: int) -> None:
-    """Python's moves, checked against the table; the compiled loop's are two lines of tick.py."""
+    """Python's moves, checked against the table; the compiled one is in session_output.py."""
     before = int(record.state)
     if TRANSITIONS.get((before, to)) != PYTHON:
         raise RuntimeError(f"a session's slot cannot go from {NAMES[before]} to {NAMES[to]}")

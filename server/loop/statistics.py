@@ -44,7 +44,7 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
 def loop_statistics(loop: Any, ages_on_arrival: NDArray[np.int64]) -> dict[str, Any]:
     """Ticks, misses and percentiles of lateness, compute time and age, µs."""
     out: dict[str, Any] = {
-        "stopped": bool(loop.stopped),
+        "stopped": bool(loop.stop_requested),
         "tick": int(loop.tick),
         "missed": int(loop.missed),
         "rate": 1e9 / float(loop.period),
