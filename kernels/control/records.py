@@ -1,10 +1,10 @@
-"""What compiled code is told of a controller: one record, whose address every law takes."""
+"""A controller for compiled code: one record, whose address every law takes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Filled by `Controller`, then owned by whoever runs the law: the loop, or the controller itself.
+#: Filled by `Controller`, then owned by what runs the law: the loop, or the controller itself.
 CONTROL = np.dtype(
     [
         ("address", "u8"),  # of this record

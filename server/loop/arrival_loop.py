@@ -1,4 +1,4 @@
-"""States answered as they arrive: one compiled function per session, in a thread of its own.
+"""States answered as they arrive: one compiled function and one thread per session.
 
 It serves the session as a tick of the loop does, in its own workspace. The loop keeps watch: where
 no state comes for too long, it serves the session itself (`needs_loop` in servo_loop.py). The

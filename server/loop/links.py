@@ -1,4 +1,4 @@
-"""The page of a session in shared memory, and what the loop is told about the way of its frames."""
+"""The page of a session in shared memory, and how its record says where frames go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def memory_link(
 
 
 def fill_link(record: Any, session: Session) -> None:
-    """Tell the loop where a session's frames go."""
+    """Write where a session's frames go."""
     if session.socket is not None:
         record.socket = session.socket.underlying
     if session.page is not None:

@@ -29,7 +29,7 @@ from torqued.kernels.primitives.atomics import (
 from torqued.kernels.primitives.system_calls import give_way, now, sleep_on, wake_sleeper
 from torqued.kernels.primitives.workspace import pointer
 
-#: What became of a look for a state: there is none, it is in the buffer, or it is no whole frame.
+#: What a look for a state found: none, one that is now in the buffer, or one that is not whole.
 NOTHING, WHOLE, TORN = 0, 1, 2
 #: Looks for a frame that is whole, where a client overtakes each of them.
 TRIES = 4
@@ -61,7 +61,7 @@ def states_written(session):
 def take_from_page(session):
     """Copy the newest state into the session's buffer. Returns NOTHING, WHOLE or TORN.
 
-    A client that dies while it writes a state has not counted it: nobody looks at it. A count whose
+    A client that dies while it writes a state has not counted it, so it is not read. A count whose
     frame is not there is garbage, and is passed over once.
     """
     count = session.page_taken

@@ -1,6 +1,6 @@
-"""Orders to open sessions: hold, move, references, resume, stop; and who may give them.
+"""Orders to open sessions: hold, move, command, resume, stop; and who may give them.
 
-A robot's driver opens a session and sends states. Whoever commands the robot may be another
+A robot's driver opens a session and sends states. The commander of the robot may be another
 process: it takes the session, orders where it goes, and gives it back. A commander that falls
 silent for longer than its lease leads to hold.
 """
@@ -84,7 +84,7 @@ class Orders:
         return {"session": session.number}
 
     def hold(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Come to rest and stay there; whoever may command may ask for that."""
+        """Come to rest and stay there; any client with the right to command may ask for that."""
         session = self._torque_session(fields)
         self._renew_own(session, caller)
         self._order(session, Event.HOLD)
@@ -174,11 +174,13 @@ class Orders:
     def _torque_session(self, fields: Fields) -> Session:
         session = self.servo.named_session(fields)
         if not session.controller.law.is_torque:
-            raise InputError("session: a stream moves nothing", "session", session.number)
+            raise InputError(
+                "session: stream sessions have no references", "session", session.number
+            )
         return session
 
     def commanded(self, fields: Fields, caller: Caller) -> Session:
-        """A session that the caller commands: its commander, or whoever opened it without one."""
+        """A session that the caller commands: as its commander, or without one as its client."""
         session = self._torque_session(fields)
         if session.commander is None:
             own = session.caller.key == caller.key
@@ -285,9 +287,9 @@ def mode_name(record: Any) -> str:
 
 
 def not_commander(session: Session, caller: Caller) -> errors.RequestError:
-    who = session.commander.name if session.commander else "nobody"
+    commander = repr(session.commander.name) if session.commander else "no client"
     return errors.error(
         "in_use",
-        f"session {session.number} is commanded by {who!r}, not by {caller.name!r}: `take` it",
+        f"session {session.number} is commanded by {commander}, not by {caller.name!r}: `take` it",
         field="session",
     )

@@ -58,7 +58,7 @@ SESSION = np.dtype(
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
         ("owner", "u8"),  # address of the routing id that the session's client has
         ("owner_size", "i8"),
-        ("route", "u8"),  # buffer for the routing id of whoever sent a message
+        ("route", "u8"),  # buffer for the routing id of a message
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
         ("parts", "i8"),  # of messages, that may still be read in this tick
@@ -141,7 +141,7 @@ SESSION = np.dtype(
     align=True,
 )
 
-#: Counters that clients are told of.
+#: Counters that `sessions` and `stats` reply.
 COUNTERS = (
     "states",
     "bad_states",

@@ -1,10 +1,10 @@
 """What the loop writes into the ring: every tick of every session. Compiled.
 
-One writer, any number of readers, nobody waits. `reserved` is moved before the bytes of a record
+One writer, any number of readers, no waiting. `reserved` is moved before the bytes of a record
 are written and `written` after them: what a reader has copied is whole if `reserved` has not come
 round to it by then (tools/recording/cursor.py).
 
-A session whose states are answered on arrival has a ring of its own. It belongs, like the session's
+A session whose states are answered on arrival has its own ring. It belongs, like the session's
 record, to the thread that holds the session's lock (session_lock.py): a ring has one writer.
 
 The numbers of a tick go past the cache. No cache has the place that they go to, which was last

@@ -67,14 +67,14 @@ class Servo:
         context: zmq.Context[Any],
         rate: float,
         safety: Safety,
-        most_per_client: int = MAX_SESSIONS,
+        max_per_client: int = MAX_SESSIONS,
         observation: Observation | None = None,
         spin: float = 0.0,
     ) -> None:
         self.robot = robot.copy()  # what sessions are prepared with, in the requests' thread
         self.context = context
         self.safety = safety
-        self.most_per_client = most_per_client
+        self.max_per_client = max_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
         self.observation = observation or Observation()
         self.shared.loop["ring"] = self.observation.address
@@ -226,9 +226,9 @@ class Servo:
         return float(self.shared.loop["period"][0]) * 1e-9
 
     def _free_slot(self, caller: Caller) -> int:
-        """A slot that nobody has, or that its owner has abandoned the longest."""
+        """A free slot, or the one that was abandoned the longest ago."""
         own = [s for s in self.sessions.values() if s.caller.key == caller.key]
-        if len(own) >= self.most_per_client:
+        if len(own) >= self.max_per_client:
             return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MAX_SESSIONS):
@@ -258,7 +258,7 @@ class Servo:
     def _hand_over(self, session: Session, ring: int) -> None:
         """Fill a session's record; from the last line on it is the loop's.
 
-        `ring` is the address of a ring of its own, 0: its ticks go to the loop's.
+        `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
         """
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]

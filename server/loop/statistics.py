@@ -1,4 +1,4 @@
-"""What the loop and its sessions tell about themselves: counters and percentiles."""
+"""Statistics of the loop and its sessions: counters and percentiles."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def change_gains(
 ) -> dict[str, Any]:
     """Have a session go to other gains within `over` seconds.
 
-    `period` is the loop's, s; `runs` tells whether it does.
+    `period` is the loop's, s; `runs` says whether it does.
     """
     over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
     if not 0.0 <= over <= MAX_RAMP:
