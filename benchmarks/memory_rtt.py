@@ -34,8 +34,8 @@ WARM_UP = 20  # exchanges of each block that are not counted
 LAW, ROBOT = "passivity", "panda"
 #: s without states that a session bears before its fallback takes over: while others are measured.
 HOLD = 10.0
-#: s of spinning in the row with it.
-SPIN = 5e-4
+#: s of spinning in the row with it: longer than from one state to the next.
+SPIN = 2e-3
 
 #: Name in the figures → title of the row.
 ROWS = {

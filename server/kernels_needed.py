@@ -36,7 +36,6 @@ NEEDED = (
 #: What follows first.
 SOON = (
     "answer_arrivals",
-    "prompt_rehearsals",
     "evaluate_once",
     "observe",
     *(law.entry for law in LAWS.values()),

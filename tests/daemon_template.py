@@ -117,7 +117,7 @@ def load() -> None:
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server import config, daemon, logs, notify  # noqa: F401
-    from torqued.server.loop import arrival_loop, tick  # noqa: F401
+    from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401
     from torqued.server.transport import curve  # noqa: F401
     from torqued.server.worker import source  # noqa: F401
     from torqued.tools.cli import compile, main  # noqa: F401

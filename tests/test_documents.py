@@ -125,10 +125,11 @@ def test_python_that_does_not_run_still_compiles_and_is_rare():
     assert len(exceptions) <= MAX_EXCEPTIONS
 
 
-def test_every_block_has_a_language_that_is_checked_here():
+def test_every_block_has_a_language_that_is_checked():
+    """Here; the drawing of modes (mermaid) by tests/server/loop/test_session_modes.py."""
     for document in DOCUMENTS:
         found = {language for _, language, _ in BLOCK.findall(document.read_text(encoding="utf-8"))}
-        assert found <= {"python", "sh", "toml"}, document.name
+        assert found <= {"python", "sh", "toml", "mermaid"}, document.name
 
 
 @pytest.mark.parametrize("block", all_blocks("toml"), ids=lambda block: block.document.name)

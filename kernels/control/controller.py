@@ -301,7 +301,7 @@ class Controller:
     def hold(self) -> None:
         """Forget all references: the state of the next call is held."""
         self.references = self._not_given(self.references)
-        self.record.started = 0
+        self.record.references_latched = 0
 
     def _result(self, status: int) -> SimpleNamespace:
         if status & NONFINITE:

@@ -101,7 +101,7 @@ def guard_torques(handle, address, dt):
 def smooth_torques(control, sizes, data, dt):
     """A first-order low-pass, which begins at the first torque."""
     share = 1.0
-    if control.low_pass > 0.0 and control.begun != 0:
+    if control.low_pass > 0.0 and control.has_last_torque != 0:
         share = 1.0 - math.exp(-2.0 * math.pi * control.low_pass * dt)
     for k in range(sizes.unactuated, sizes.torques):
         x = data.out[k]
@@ -122,14 +122,14 @@ def limit(control, sizes, data, dt):
         data.out[k] = 0.0
     for k in range(sizes.unactuated, sizes.torques):
         x = data.out[k]
-        if control.begun != 0:
+        if control.has_last_torque != 0:
             step = data.rate[k] * dt
             x = min(max(x, data.last[k] - step), data.last[k] + step)
         x = min(max(x, -data.effort[k]), data.effort[k])
         if x != data.out[k]:
             status = CLAMPED
         data.out[k] = data.smooth[k] = data.last[k] = x
-    control.begun = 1
+    control.has_last_torque = 1
     return status
 
 

@@ -46,24 +46,24 @@ AT_REST, MAX_BRAKING = 0.02, 2.0
 
 
 @kernel
-def begin_fallback(session):
-    """Where an earlier fallback held the robot means nothing any more."""
-    session.holding = 0
-    session.braked = 0.0
+def reset_fallback(session):
+    """Forget where an earlier fallback held the robot."""
+    session.fallback_holds = 0
+    session.braking_time = 0.0
 
 
 @kernel
 def brake_or_hold(session, sizes, data, dt):
     """Go from braking to holding once all joints are slow; or at once, where that was chosen."""
-    if session.holding != 0 or session.fallback == GRAVITY:
+    if session.fallback_holds != 0 or session.fallback == GRAVITY:
         return
-    session.braked += dt
+    session.braking_time += dt
     v = motor_velocity(sizes, data)
-    if session.fallback == BRAKE and session.braked < MAX_BRAKING:
+    if session.fallback == BRAKE and session.braking_time < MAX_BRAKING:
         for k in range(sizes.unactuated, sizes.nv):
             if abs(v[k]) > AT_REST * data.speed[k]:
                 return
-    session.holding = 1
+    session.fallback_holds = 1
     copy(motor_position(sizes, data), data.hold_at)
 
 
@@ -76,14 +76,14 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     brake_or_hold(session, sizes, data, dt)
     e, a, v = data.rows[0], data.rows[1], motor_velocity(sizes, data)
     expand_state(sizes, data)
-    if session.holding != 0:
+    if session.fallback_holds != 0:
         drive_error(work, sizes, data, e)
     else:
         e[:] = 0.0
     if sizes.unactuated > 0:
         hold_floating(session, sizes, data, e, v, tau)
         return
-    rate = 2.0 * HOLD_RATE if session.holding != 0 else BRAKE_RATE
+    rate = 2.0 * HOLD_RATE if session.fallback_holds != 0 else BRAKE_RATE
     if session.fallback == GRAVITY:
         rate = GRAVITY_DAMPING
     for k in range(sizes.nv):

@@ -1,10 +1,10 @@
-"""What compiled code is told of a controller: one record, whose address every law takes."""
+"""A controller for compiled code: one record, whose address every law takes."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: Filled by `Controller`, then owned by whoever runs the law: the loop, or the controller itself.
+#: Filled by `Controller`, then owned by what runs the law: the loop, or the controller itself.
 CONTROL = np.dtype(
     [
         ("address", "u8"),  # of this record
@@ -32,7 +32,7 @@ CONTROL = np.dtype(
         ("source", "i8"),  # FROM_STATES, or FROM_ORDERS of a commander
         ("followed", "i8"),  # status bits of references, as of the newest state
         ("limited", "i8"),  # 1: references that are given are limited
-        ("started", "i8"),  # 1: what the first state had is held
+        ("references_latched", "i8"),  # 1: they began with what a state had
         ("move_time", "f8"),  # s since a planned movement began
         ("move_seconds", "f8"),  # s that it takes; 0: there is none
         # what comes after the law
@@ -40,7 +40,7 @@ CONTROL = np.dtype(
         ("has_walls", "i8"),  # 1: joints have walls
         ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
         ("low_pass", "f8"),  # Hz, of torques; 0: none
-        ("begun", "i8"),  # 1: there is a torque before this one
+        ("has_last_torque", "i8"),  # 1: there is a torque before this one
         ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
         ("accounts", "i8"),  # 1: results have the law's balance of power
         ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none

@@ -35,5 +35,5 @@ def replay_sent(controls, dt):
     sizes, data = sizes_of(control), arrays_of(control)
     for k in range(sizes.torques):
         data.last[k] = data.smooth[k] = data.out[k]
-    control.begun = 1
+    control.has_last_torque = 1
     return watch(control, dt)

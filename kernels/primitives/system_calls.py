@@ -22,10 +22,6 @@ _clock_nanosleep: Any = types.ExternalFunction(
     "clock_nanosleep", types.int32(types.int32, types.int32, types.voidptr, types.voidptr)
 )
 _sched_yield: Any = types.ExternalFunction("sched_yield", types.int32())
-_sched_getcpu: Any = types.ExternalFunction("sched_getcpu", types.int32())
-_sched_setaffinity: Any = types.ExternalFunction(
-    "sched_setaffinity", types.int32(types.int32, types.uint64, types.voidptr)
-)
 _syscall: Any = types.ExternalFunction(
     "syscall",
     types.int64(
@@ -75,21 +71,6 @@ def give_way():
     A thread that spins on a machine with few cores else keeps off the one that would end it.
     """
     _sched_yield()
-
-
-@kernel
-def processor_here():
-    """The number of the processor that this thread has just now."""
-    return np.int64(_sched_getcpu())
-
-
-@kernel
-def move_to_processor(number, mask):
-    """Run on one processor from now on; `mask` is a uint64 array that has a bit for each."""
-    mask[:] = 0
-    if 0 <= number < 64 * len(mask):
-        mask[number // 64] = np.uint64(1) << np.uint64(number % 64)
-        _sched_setaffinity(0, np.uint64(8 * len(mask)), pointer(mask.ctypes.data))
 
 
 @kernel

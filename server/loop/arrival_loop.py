@@ -1,8 +1,8 @@
-"""States answered as they arrive: one compiled function per session, in a thread of its own.
+"""States answered as they arrive: one compiled function and one thread per session.
 
-It serves the session as a tick of the loop does, with a workspace of its own. The loop keeps watch:
-where no state comes for too long, it serves the session itself (`wants_watch` in tick.py). Whoever
-of the two serves has the turn (turns.py); the loop never waits for it.
+It serves the session as a tick of the loop does, in its own workspace. The loop keeps watch: where
+no state comes for too long, it serves the session itself (`needs_loop` in servo_loop.py). The
+serving thread holds the session's lock (session_lock.py); the loop never waits for it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,14 @@ from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import (
     FOREVER,
     now,
-    processor_here,
     processor_time,
     sleep_until,
 )
-from torqued.server.loop.expected_states import expect_next
-from torqued.server.loop.memory_frames import sleep_for_state, states_written, wait_for_state
+from torqued.server.loop.memory_frames import states_written, wait_for_state
 from torqued.server.loop.records import LOOP, SHARED
-from torqued.server.loop.rehearsal import (
-    StandIn,
-    expects_rehearsal,
-    rehearse_if_due,
-    unused_stand_in,
-)
 from torqued.server.loop.session_call import call_session
+from torqued.server.loop.session_lock import BY_ARRIVALS, acquire, release
 from torqued.server.loop.session_states import OPEN
-from torqued.server.loop.turns import OF_ARRIVALS, end_turn, wait_for_turn
 
 #: States that are answered in one period at the most: what comes faster waits for the next period,
 #: and the newest wins.
@@ -47,17 +39,16 @@ class Arrivals(NamedTuple):
 
     loop: NDArray[np.void]  # (1,) LOOP: its own clock, scratch and histograms
     slot: NDArray[np.int64]  # (1,) of the session
-    stand_in: StandIn  # for rehearsals
 
 
-def arrivals(slot: int, stand_in: StandIn) -> Arrivals:
+def arrivals(slot: int) -> Arrivals:
     """For the session in a slot."""
     loop = np.zeros(1, LOOP).view(np.recarray)
     loop.on_arrival = 1
-    return Arrivals(loop, np.array([slot]), stand_in)
+    return Arrivals(loop, np.array([slot]))
 
 
-ARRIVALS = typeof(arrivals(0, unused_stand_in()))
+ARRIVALS = typeof(arrivals(0))
 
 
 @kernel
@@ -66,7 +57,7 @@ def set_clock(mine, main, session, time):
     shortest, longest = main.period // MIN_STEP, main.period * MAX_STEP
     mine.period = min(max(time - session.served, shortest), longest)
     mine.time, mine.deadline, mine.tick = time, main.deadline, main.tick
-    mine.stopped = main.stopped
+    mine.stop_requested = main.stop_requested
 
 
 @entry(WORK, SHARED, ARRIVALS)
@@ -75,19 +66,12 @@ def answer_arrivals(handle, shared, own):
     main, mine = shared.loop[0], own.loop[0]
     session = shared.sessions[own.slot[0]]
     begin, answers = now(mine.clock), 0
-    answered = False  # a state, since the last rehearsal
     noted = False  # this thread's processor time, since the last answer
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
-            if answered and expects_rehearsal(session):
-                sleep_for_state(session, FOREVER, mine.clock)  # or until the prompt
-                if states_written(session) != session.page_taken:
-                    continue
-                answered = not rehearse_if_due(handle, main.serve, mine, session, own.stand_in)
-            else:
-                wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
-            # The budget is for answers, not for rehearsals or the time that was spent watching. To
-            # ask takes half a microsecond, for which a state should not have to wait.
+            wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
+            # The budget is for answers, not for the time that was spent watching. To ask takes half
+            # a microsecond, for which a state should not have to wait.
             if states_written(session) == session.page_taken or session.spin > 0:
                 mine.processor, noted = processor_time(mine.clock), True
             continue
@@ -98,14 +82,12 @@ def answer_arrivals(handle, shared, own):
             sleep_until(begin + main.period, mine.clock)
             continue
         answers += 1
-        wait_for_turn(session, OF_ARRIVALS, mine.clock)
+        acquire(session, BY_ARRIVALS, mine.clock)
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, session, now(mine.clock))
             if not noted:
                 mine.processor = processor_time(mine.clock)
             call_session(main.serve, handle, mine, session)
-            expect_next(session, mine.time, main.period * MAX_STEP)
             session.served = session.arrived = mine.time
-            session.processor = processor_here()
-            answered, noted = True, False
-        end_turn(session)
+            noted = False
+        release(session)

@@ -2,7 +2,7 @@
 
 The loop serves all sessions one after the other. One that takes long delays the others and cannot
 be interrupted, so its cost has to be known beforehand; what it uses beyond that is taken from its
-own later ticks (`compute` in tick.py).
+own later ticks (`compute` in session_tick.py).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from torqued.client import errors
 from torqued.kernels.control.controller import Controller
-from torqued.server.loop.tick import MIN_ITERATIONS
+from torqued.server.loop.session_tick import MIN_ITERATIONS
 
 #: Part of a period that all sessions together may need; the rest is for what they need at times.
 BUDGET = 0.7
@@ -34,8 +34,8 @@ STATES, TIMES, FEWER_TIMES = 3, 3, 2
 def measured_cost(controller: Controller, enough: float = math.inf) -> float:
     """Seconds of processor time that one tick takes, for the dearest of a few states.
 
-    A solver has the iterations that it always has in the loop (tick.py): more it gets only as there
-    is time, and many of these states have no solution that it could find.
+    A solver has the iterations that it always has in the loop (session_tick.py): more it
+    gets only as there is time, and many of these states have no solution that it could find.
 
     Nothing further is tried once a state takes more than `enough` seconds: others wait meanwhile.
     The controller is used up by this: what it remembers is of no robot.

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import zmq
 
 #: s between two tries when there is nothing else to do.
-TRY_AGAIN = 0.002
+RETRY_DELAY = 0.002
 #: s from one copy of a frame to the next.
 REPEAT = 0.01
 
@@ -80,7 +80,7 @@ class LastFrames:
     def finish(self) -> None:
         """Wait until all clients have left or their time is over."""
         while self.flush():
-            time.sleep(TRY_AGAIN)
+            time.sleep(RETRY_DELAY)
 
 
 def settle(item: Waiting, at_once: bool) -> bool:

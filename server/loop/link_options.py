@@ -14,7 +14,7 @@ SOCKET, MEMORY = TRANSPORTS = ("socket", "memory")
 #: When a state is answered: at the loop's next tick, or as it arrives.
 LOOP, STATE = CLOCKS = ("loop", "state")
 #: Fields of `open` about the way of its frames.
-LINK_OPTIONS = ("transport", "clock", "spin", "rehearse")
+LINK_OPTIONS = ("transport", "clock", "spin")
 #: Part of a period that the loop may watch the clock before a deadline.
 MAX_SPINNING = 0.5
 #: s that either side may watch for a frame before it sleeps, at the most.
@@ -27,7 +27,6 @@ class Link(NamedTuple):
     transport: str = SOCKET
     clock: str = LOOP
     spin: float = 0.0  # s
-    rehearse: bool = False  # whether states that are answered as they arrive are prepared for
 
 
 def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
@@ -37,9 +36,6 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
     """
     transport = choice("transport", fields.get("transport", SOCKET), TRANSPORTS)
     clock = choice("clock", fields.get("clock", LOOP), CLOCKS)
-    if clock == LOOP and "rehearse" in fields:
-        raise InputError("rehearse: a session needs the clock 'state' for that", "rehearse")
-    rehearse = clock == STATE and fields.get("rehearse") is not False
     if transport == SOCKET:
         if clock == STATE:
             raise InputError(
@@ -50,7 +46,7 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
                 LOOP,
             )
         if "spin" in fields:
-            raise InputError("spin: a session over a socket watches no memory", "spin")
+            raise InputError("spin requires transport='memory'", "spin")
         return Link()
     if caller.transport.pages is None:
         raise InputError(
@@ -62,7 +58,7 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
         )
     if "spin" in fields:
         spin = checked_spin(number("spin", fields["spin"]), MAX_SPIN)
-    return Link(transport, clock, spin, rehearse)
+    return Link(transport, clock, spin)
 
 
 def checked_spin(spin: float, longest: float) -> float:

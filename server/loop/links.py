@@ -1,4 +1,4 @@
-"""The page of a session in shared memory, and what the loop is told about the way of its frames."""
+"""The page of a session in shared memory, and how its record says where frames go."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def memory_link(
 
 
 def fill_link(record: Any, session: Session) -> None:
-    """Tell the loop where a session's frames go."""
+    """Write where a session's frames go."""
     if session.socket is not None:
         record.socket = session.socket.underlying
     if session.page is not None:
@@ -32,9 +32,8 @@ def fill_link(record: Any, session: Session) -> None:
         record.page_states, record.page_state_slot = layout.states, layout.state_slot
         record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
     if session.arrivals is not None:
-        record.on_arrival, record.turn = 1, session.arrivals.turn.ctypes.data
+        record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
         record.spin = round(session.link.spin * 1e9)
-        record.rehearses = session.link.rehearse
         record.served = record.arrived = session.opened
 
 

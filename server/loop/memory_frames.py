@@ -26,10 +26,10 @@ from torqued.kernels.primitives.atomics import (
     store_long,
     store_word,
 )
-from torqued.kernels.primitives.system_calls import FOREVER, give_way, now, sleep_on, wake_sleeper
+from torqued.kernels.primitives.system_calls import give_way, now, sleep_on, wake_sleeper
 from torqued.kernels.primitives.workspace import pointer
 
-#: What became of a look for a state: there is none, it is in the buffer, or it is no whole frame.
+#: What a look for a state found: none, one that is now in the buffer, or one that is not whole.
 NOTHING, WHOLE, TORN = 0, 1, 2
 #: Looks for a frame that is whole, where a client overtakes each of them.
 TRIES = 4
@@ -61,7 +61,7 @@ def states_written(session):
 def take_from_page(session):
     """Copy the newest state into the session's buffer. Returns NOTHING, WHOLE or TORN.
 
-    A client that dies while it writes a state has not counted it: nobody looks at it. A count whose
+    A client that dies while it writes a state has not counted it, so it is not read. A count whose
     frame is not there is garbage, and is passed over once.
     """
     count = session.page_taken
@@ -102,16 +102,9 @@ def wait_for_state(session, longest, clock):
     """Until the client has written another state, or `longest` ns are over (FOREVER: until then);
     may return early.
 
-    A session that spins sleeps until shortly before its next state is due and then watches for it,
-    as long as it says, before it sleeps again.
+    A session that spins watches the page first, for as long as it says, and then sleeps.
     """
     if session.spin > 0:
-        early = session.due - session.spin // 2 - now(clock) if session.interval > 0 else 0
-        too_long = longest != FOREVER and early > longest
-        if early > 0:
-            sleep_for_state(session, longest if too_long else early, clock)
-        if too_long:
-            return
         watch_for_state(session, clock)
     if states_written(session) == session.page_taken:
         sleep_for_state(session, longest, clock)

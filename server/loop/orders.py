@@ -1,6 +1,6 @@
-"""Orders to open sessions: hold, move, references, resume, stop; and who may give them.
+"""Orders to open sessions: hold, move, command, resume, stop; and who may give them.
 
-A robot's driver opens a session and sends states. Whoever commands the robot may be another
+A robot's driver opens a session and sends states. The commander of the robot may be another
 process: it takes the session, orders where it goes, and gives it back. A commander that falls
 silent for longer than its lease leads to hold.
 """
@@ -18,10 +18,10 @@ from torqued.common.status import status_names
 from torqued.kernels import InputError
 from torqued.kernels.input_checks import mapping, number, numbers
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
-from torqued.server.loop.between_ticks import between_ticks
 from torqued.server.loop.move_time import least_seconds
-from torqued.server.loop.order_kinds import HOLD, MOVE, REFERENCES, RESUME
+from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
+from torqued.server.loop.session_modes import Event, Mode
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -36,13 +36,12 @@ MAX_MOVE = 3600.0
 EASE = 1.1
 
 
-class Glimpse(NamedTuple):
+class SessionSnapshot(NamedTuple):
     """What a session has, copied."""
 
     session: Any  # SESSION
     control: Any  # CONTROL
     state: np.ndarray  # q, v and the references in effect
-    command: np.ndarray  # the references that are commanded, NaN where none is
 
 
 class Orders:
@@ -59,7 +58,7 @@ class Orders:
         if not MIN_LEASE <= lease <= MAX_LEASE:
             allowed = f"{MIN_LEASE:g} … {MAX_LEASE:g} s"
             raise InputError(f"lease is {lease}, expected {allowed}", "lease", lease, allowed)
-        other = session.commander if record.lease > 0 else None
+        other = session.commander if record.lease_deadline > 0 else None
         is_new = other is None or other.key != caller.key
         if other is not None and is_new and fields.get("take_over") is not True:
             raise errors.error(
@@ -69,7 +68,7 @@ class Orders:
                 field="session",
             )
         if is_new:
-            self._order(session, HOLD)
+            self._order(session, Event.HOLD)
         session.commander, session.lease = caller, lease
         self._renew(session)
         return {"session": session.number, "lease": lease, **self._state(session)}
@@ -79,30 +78,30 @@ class Orders:
         session = self._torque_session(fields)
         if session.commander is None or session.commander.key != caller.key:
             raise not_commander(session, caller)
-        self._order(session, HOLD)
+        self._order(session, Event.HOLD)
         session.commander = None
-        self._record(session).lease = 0
+        self._record(session).lease_deadline = 0
         return {"session": session.number}
 
     def hold(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Come to rest and stay there; whoever may command may ask for that."""
+        """Come to rest and stay there; any client with the right to command may ask for that."""
         session = self._torque_session(fields)
         self._renew_own(session, caller)
-        self._order(session, HOLD)
+        self._order(session, Event.HOLD)
         return {"session": session.number}
 
     def resume(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Leave the fallback and orders: hold the present state, then follow what states bring."""
         session = self.commanded(fields, caller)
-        if self.servo.shared.loop["stopped"][0]:
+        if self.servo.shared.loop["stop_requested"][0]:
             raise errors.error("stopped", "all sessions are stopped; `recover` comes first")
-        self._order(session, RESUME)
+        self._order(session, Event.RESUME)
         return {"session": session.number}
 
     def command(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Follow references, by name; limited as those of states."""
         session = self._ready(fields, caller)
-        self._order(session, REFERENCES, self._references(session, fields, positions=False))
+        self._order(session, Event.COMMAND, self._references(session, fields, positions=False))
         return {"session": session.number}
 
     def move(self, fields: Fields, caller: Caller) -> dict[str, Any]:
@@ -116,21 +115,21 @@ class Orders:
         if not least <= seconds <= MAX_MOVE:
             allowed = f"{least:.3g} … {MAX_MOVE:g} s, by the limits of references"
             raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
-        self._order(session, MOVE, target, seconds)
+        self._order(session, Event.MOVE, target, seconds)
         return {"session": session.number, "seconds": seconds}
 
     def stop(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Give all sessions to their fallbacks, until `recover`; or one, until `resume`."""
         if fields.get("session") is not None:
             # Not an order: those are of the requests' thread, and this is of the control socket's.
-            self._record(self._torque_session(fields)).halt = 1
+            self._record(self._torque_session(fields)).halt_requested = 1
         else:
-            self.servo.shared.loop["stopped"] = 1
+            self.servo.shared.loop["stop_requested"] = 1
         return self._stopped()
 
     def recover(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """End a stop. Sessions stay in their fallbacks until they are resumed."""
-        self.servo.shared.loop["stopped"] = 0
+        self.servo.shared.loop["stop_requested"] = 0
         return self._stopped()
 
     def look(self, fields: Fields, caller: Caller) -> dict[str, Any]:
@@ -140,25 +139,15 @@ class Orders:
         return {"session": session.number, **self._state(session)}
 
     def mode(self, session: Session) -> str:
-        """What a session is doing, in a word; for statistics, which never wait for a tick."""
-        return self._mode(self._read(session))
+        """What a session is doing; for statistics, which never wait for a tick."""
+        return mode_name(self._record(session))
 
-    def _mode(self, seen: Glimpse) -> str:
-        if seen.session.sequence < 0:
-            return "waiting"
-        if seen.session.fallen:
-            return "stopped" if self.servo.shared.loop["stopped"][0] else "fallback"
-        if seen.control.move_seconds > 0.0:
-            return "moving"
-        return "following" if np.isfinite(seen.command).any() else "holding"
-
-    def _read(self, session: Session) -> Glimpse:
+    def _read(self, session: Session) -> SessionSnapshot:
         control, data = session.controller.record[0], session.controller.data
-        record = self._record(session)
-        return Glimpse(record.copy(), control.copy(), data.state.copy(), data.command.copy())
+        return SessionSnapshot(self._record(session).copy(), control.copy(), data.state.copy())
 
     def _state(self, session: Session) -> dict[str, Any]:
-        seen = between_ticks(self._record(session), lambda: self._read(session))
+        seen = seqlock_read(self._record(session), lambda: self._read(session))
         controller = session.controller
         robot, references, at = controller.robot, {}, controller.first_reference
         for name, value in controller.references.items():
@@ -167,7 +156,7 @@ class Orders:
         left = float(seen.control.move_seconds - seen.control.move_time)
         return {
             "law": controller.name,
-            "mode": self._mode(seen),
+            "mode": mode_name(seen.session),
             "q": seen.state[: robot.nq],
             "v": seen.state[robot.nq : robot.nq + robot.nv],
             "references": references,
@@ -177,7 +166,7 @@ class Orders:
         }
 
     def _stopped(self) -> dict[str, Any]:
-        return {"stopped": bool(self.servo.shared.loop["stopped"][0])}
+        return {"stopped": bool(self.servo.shared.loop["stop_requested"][0])}
 
     def _record(self, session: Session) -> Any:
         return self.servo.shared.sessions[session.slot]
@@ -185,11 +174,13 @@ class Orders:
     def _torque_session(self, fields: Fields) -> Session:
         session = self.servo.named_session(fields)
         if not session.controller.law.is_torque:
-            raise InputError("session: a stream moves nothing", "session", session.number)
+            raise InputError(
+                "session: stream sessions have no references", "session", session.number
+            )
         return session
 
     def commanded(self, fields: Fields, caller: Caller) -> Session:
-        """A session that the caller commands: its commander, or whoever opened it without one."""
+        """A session that the caller commands: as its commander, or without one as its client."""
         session = self._torque_session(fields)
         if session.commander is None:
             own = session.caller.key == caller.key
@@ -206,7 +197,7 @@ class Orders:
         record = self._record(session)
         if record.sequence < 0:
             raise errors.error("not_ready", f"session {session.number} has had no state yet")
-        if record.fallen:
+        if record.mode in (Mode.FALLBACK, Mode.STOPPED):
             raise errors.error(
                 "stopped", f"session {session.number} is in its fallback; `resume` comes first"
             )
@@ -217,7 +208,7 @@ class Orders:
             self._renew(session)
 
     def _renew(self, session: Session) -> None:
-        self._record(session).lease = time.monotonic_ns() + round(1e9 * session.lease)
+        self._record(session).lease_deadline = time.monotonic_ns() + round(1e9 * session.lease)
 
     def _references(self, session: Session, fields: Fields, positions: bool) -> np.ndarray:
         """References by name as one array, NaN for those not given; checked against limits."""
@@ -245,7 +236,11 @@ class Orders:
         return target
 
     def _order(
-        self, session: Session, order: int, ordered: np.ndarray | None = None, seconds: float = 0.0
+        self,
+        session: Session,
+        order: Event,
+        ordered: np.ndarray | None = None,
+        seconds: float = 0.0,
     ) -> None:
         """Hand an order to the loop, and wait until it has been taken."""
         record = self._record(session)
@@ -286,10 +281,15 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
                 )
 
 
+def mode_name(record: Any) -> str:
+    """What a session is doing, in a word."""
+    return Mode(int(record.mode)).name.lower()
+
+
 def not_commander(session: Session, caller: Caller) -> errors.RequestError:
-    who = session.commander.name if session.commander else "nobody"
+    commander = repr(session.commander.name) if session.commander else "no client"
     return errors.error(
         "in_use",
-        f"session {session.number} is commanded by {who!r}, not by {caller.name!r}: `take` it",
+        f"session {session.number} is commanded by {commander}, not by {caller.name!r}: `take` it",
         field="session",
     )

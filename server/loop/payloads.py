@@ -23,7 +23,7 @@ def change_payload(
 ) -> dict[str, Any]:
     """Have a session's frame carry another load, gradually over `over` seconds.
 
-    `period` is the loop's, s; `runs` tells whether it does.
+    `period` is the loop's, s; `runs` says whether it does.
     """
     over = number("over", fields.get("over", DEFAULT_RAMP))
     if not 0.0 <= over <= MAX_RAMP:

@@ -11,7 +11,7 @@ import ctypes
 import os
 from collections.abc import Mapping
 
-from torqued.server.loop.promptness import exact_timers, short_slices
+from torqued.server.loop.timer_slack import exact_timers, short_slices
 
 #: mlockall: what is there, and what will be.
 MCL_CURRENT_AND_FUTURE = 3

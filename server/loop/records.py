@@ -1,7 +1,7 @@
 """Memory that the loop and Python share: one record for the loop, one per session.
 
 Who may write a session's record follows from its state (session_states.py), with two exceptions:
-Python reads counters at any time, and hands over new gains (`Tuning`). All fields are 8 bytes
+Python reads counters at any time, and hands over new gains (`tuning`). All fields are 8 bytes
 wide, so that a reader sees whole values.
 """
 
@@ -36,7 +36,7 @@ LOOP = np.dtype(
         ("on_arrival", "i8"),  # 1: the record of a thread that answers states as they arrive
         ("spin", "i8"),  # ns before a deadline that the loop watches the clock instead of sleeping
         ("spun", "i8"),  # ns that it has done so
-        ("stopped", "i8"),  # 1: all sessions are held in their fallback, until Python sets 0
+        ("stop_requested", "i8"),  # 1: fallbacks hold all sessions, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
         ("processor", "i8"),  # ns of a processor that the thread had had after its newest tick
@@ -49,15 +49,16 @@ LOOP = np.dtype(
 
 SESSION = np.dtype(
     [
-        ("state", "i8"),  # FREE … CLOSED
+        ("state", "i8"),  # of its slot, FREE … CLOSED; session_states.py
+        ("mode", "i8"),  # what it does; session_modes.py
         ("number", "i8"),  # how clients name it
-        ("changes", "i8"),  # beginnings and ends of ticks: odd within one; between_ticks.py
+        ("changes", "i8"),  # beginnings and ends of ticks: odd within one; seqlock.py
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
         # the connection
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
         ("owner", "u8"),  # address of the routing id that the session's client has
         ("owner_size", "i8"),
-        ("route", "u8"),  # buffer for the routing id of whoever sent a message
+        ("route", "u8"),  # buffer for the routing id of a message
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
         ("parts", "i8"),  # of messages, that may still be read in this tick
@@ -76,23 +77,12 @@ SESSION = np.dtype(
         ("page_sent", "i8"),  # outputs written so far
         # states that are answered as they arrive, by a thread of the session's own; arrivals.py
         ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
-        ("turn", "u8"),  # address of a word: who serves the session at the moment, if anybody
-        ("ring", "u8"),  # address of a ring of its own, which belongs to who has the turn; 0: none
-        ("served", "i8"),  # ns, when it was last served, by whomever
+        ("lock", "u8"),  # address of the word that says which thread serves it; session_lock.py
+        ("ring", "u8"),  # address of its own ring, written under the lock; 0: none
+        ("served", "i8"),  # ns, when it was last served, by either thread
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
-        ("processor", "i8"),  # where that was
         ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
-        # when the next state is due; expected_states.py
-        ("interval", "i8"),  # ns between states that are answered on arrival; 0: not known
-        ("due", "i8"),  # ns, when the next is expected, where the interval is known
-        ("spread", "i8"),  # ns from when states were due to when they came, on average
-        ("strays", "i8"),  # how many of late came nowhere near
-        # rehearsals; rehearsal.py
-        ("rehearses", "i8"),  # 1: there are some
-        ("lag", "i8"),  # ns from when one was to begin until it was over, on average
-        ("rehearsals", "i8"),  # held so far
-        ("rehearsed", "i8"),  # ns that they have taken
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
         ("seen", "i8"),  # the largest that came, used or refused
@@ -103,24 +93,23 @@ SESSION = np.dtype(
         ("same_clock", "i8"),  # 1: the sender's clock is ours, as far as is known
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
         # what the fallback goes by
-        ("good", "i8"),  # ns, until when the newest torque of the law is good
+        ("good_until", "i8"),  # ns, of the newest torque of the law; 0: there has been none
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that
         ("damping", "f8"),  # N m s/rad, of a brake beside it while states come
         ("fallback", "i8"),  # BRAKE, HOLD, GRAVITY, ZERO; kernels/control/fallback.py
-        ("blind", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
-        ("fallen", "i8"),  # 1: the fallback has the robot, until an order to resume
-        ("resuming", "i8"),  # 1: with the next fresh state it is the law's again
-        ("holding", "i8"),  # 1: it has come to rest and is held
-        ("braked", "f8"),  # s since braking began
+        ("fallback_without_state", "i8"),  # GRAVITY or ZERO: what a torque fades to without states
+        ("fallback_holds", "i8"),  # 1: the robot has come to rest and is held
+        ("braking_time", "f8"),  # s since braking began
         # orders: Python writes `order_number` after all else, the loop answers in `order_taken`
-        ("order", "i8"),  # NO_ORDER …; orders.py
+        ("order", "i8"),  # HOLD, MOVE, COMMAND or RESUME; session_modes.py
         ("order_seconds", "f8"),  # of a movement
         ("order_number", "i8"),
         ("order_taken", "i8"),
-        ("halt", "i8"),  # Python sets 1: the fallback is to take the robot; the loop answers by 0
-        ("lease", "i8"),  # ns, until when a commander counts as alive; 0: there is none
+        ("resume_requested", "i8"),  # 1: RESUME happens with the next fresh state without a stop
+        ("halt_requested", "i8"),  # Python sets 1: HALT happens at the next tick, which sets 0
+        ("lease_deadline", "i8"),  # ns, until when a commander counts as alive; 0: there is none
         # changed gains: Python writes `tuning` after the wanted gains and the ramp, the loop takes
         # them over at its next tick and answers in `tuned`
         ("tuning", "i8"),
@@ -142,7 +131,7 @@ SESSION = np.dtype(
         ("overruns", "i8"),  # ticks that were not computed, for lack of time
         ("fallbacks", "i8"),  # times that the fallback has taken the robot
         ("walls", "i8"),  # ticks in which a wall changed the torque
-        ("lost_commanders", "i8"),  # commanders that fell silent
+        ("lost_commanders", "i8"),  # leases that expired
         ("window", "i8", (WINDOW,)),  # 1 for ticks with a torque of the law, one after the other
         ("window_sum", "i8"),  # of all of them
         ("ticks", "i8"),  # since the first state
@@ -152,7 +141,7 @@ SESSION = np.dtype(
     align=True,
 )
 
-#: Counters that clients are told of.
+#: Counters that `sessions` and `stats` reply.
 COUNTERS = (
     "states",
     "bad_states",

@@ -1,11 +1,11 @@
 """What the loop writes into the ring: every tick of every session. Compiled.
 
-One writer, any number of readers, nobody waits. `reserved` is moved before the bytes of a record
+One writer, any number of readers, no waiting. `reserved` is moved before the bytes of a record
 are written and `written` after them: what a reader has copied is whole if `reserved` has not come
 round to it by then (tools/recording/cursor.py).
 
-A session whose states are answered on arrival has a ring of its own. It belongs, like the session's
-record, to whoever has the session's turn (turns.py): a ring never has two writers.
+A session whose states are answered on arrival has its own ring. It belongs, like the session's
+record, to the thread that holds the session's lock (session_lock.py): a ring has one writer.
 
 The numbers of a tick go past the cache. No cache has the place that they go to, which was last
 written a whole ring ago: ordinary stores would first read each of its lines from memory, to
@@ -25,6 +25,7 @@ from numba.extending import intrinsic
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_ORDERS
 from torqued.kernels.primitives.workspace import pointer
+from torqued.server.loop.session_modes import in_fallback
 from torqued.server.observation.layout import (
     ALIGN,
     ARRIVAL,
@@ -166,7 +167,7 @@ def write_tick(loop, session, control, data, status, usable, age, spent):
     record.deadline = loop.deadline if loop.on_arrival == 0 else loop.time
     record.stamp, record.at, record.elapsed = session.stamp, session.at, control.elapsed
     record.allowed = control.iterations
-    mode = FALLEN if session.fallen != 0 else 0
+    mode = FALLEN if in_fallback(session) else 0
     if usable:
         mode |= USED
     if control.source == FROM_ORDERS:

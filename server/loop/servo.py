@@ -14,19 +14,17 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
-from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD
+from torqued.client.frames import OUTPUT_HEAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
-from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, pack
-from torqued.kernels.control.fallback import KINDS
-from torqued.kernels.control.stability import DEFAULT_DELAY, Stability
-from torqued.kernels.input_checks import mapping, numbers, text
+from torqued.kernels.control.controller import SESSION_OPTIONS, Controller
+from torqued.kernels.control.stability import DEFAULT_DELAY
+from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import records
-from torqued.server.loop import tick as _tick  # noqa: F401  (registers what it compiles)
-from torqued.server.loop.arrivals import ArrivalThreads
+from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
     check_budget,
@@ -37,22 +35,23 @@ from torqued.server.loop.budget import (
 )
 from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
-from torqued.server.loop.links import end_memory_link, fill_link, memory_link
+from torqued.server.loop.links import end_memory_link, memory_link
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
-from torqued.server.loop.promptness import name_thread
 from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
 from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_frames import described, frame_buffer, frame_layout
+from torqued.server.loop.session_frames import described, frame_buffer
+from torqued.server.loop.session_record import fill_record
+from torqued.server.loop.session_reply import opened_reply
 from torqued.server.loop.session_socket import session_socket
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
-from torqued.server.loop.stand_in import StandInMemory
+from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
+from torqued.server.loop.timer_slack import name_thread
+from torqued.server.loop.tuning import change_gains
 from torqued.server.observation.observation import Observation
 
-#: s over which changed gains come into effect, and the longest that may be asked for.
-DEFAULT_RAMP = 0.1
-MAX_RAMP = 60.0
 #: ms that the last frame of a session has to leave.
 LAST_FRAME = 200
 #: Random bytes in a session's routing id, which is a secret.
@@ -68,14 +67,14 @@ class Servo:
         context: zmq.Context[Any],
         rate: float,
         safety: Safety,
-        most_per_client: int = MAX_SESSIONS,
+        max_per_client: int = MAX_SESSIONS,
         observation: Observation | None = None,
         spin: float = 0.0,
     ) -> None:
         self.robot = robot.copy()  # what sessions are prepared with, in the requests' thread
         self.context = context
         self.safety = safety
-        self.most_per_client = most_per_client
+        self.max_per_client = max_per_client
         self.shared = records.shared_memory(round(1e9 / rate))
         self.observation = observation or Observation()
         self.shared.loop["ring"] = self.observation.address
@@ -182,11 +181,8 @@ class Servo:
             page, reached_by = memory_link(owner, len(receive), len(send), caller)
             if link.clock == STATE:
                 ring = self.observation.arrival_address(slot)
-                stand_in = StandInMemory(controller, trial, page.layout, rings=ring != 0)
                 model, realtime = self.robot.model, self.arrival_settings
-                arrivals = ArrivalThreads(
-                    model, self.shared, slot, page, realtime, stand_in, link.rehearse
-                )
+                arrivals = ArrivalThread(model, self.shared, slot, page, realtime)
         else:
             socket = session_socket(self.context, len(receive))
             reached_by = caller.transport.bind_session(socket, number, caller)
@@ -212,26 +208,7 @@ class Servo:
         self.sessions[number] = session
         self.observation.opened(number, described(session, settings))
         self._hand_over(session, ring)
-        return {
-            "session": number,
-            **link._asdict(),
-            **reached_by,
-            "owner": owner,
-            "law": controller.name,
-            "gains": controller.gains,
-            "payload": controller.payload.as_maps(),
-            "friction": controller.friction.as_map(),
-            "axes": controller.prepared.axes,
-            **frame_layout(controller, len(receive), len(send)),
-            "period": self.period,
-            "stale_after": safety.stale_after,
-            "hold": safety.hold,
-            "fade": safety.fade,
-            "fallback": safety.fallback,
-            "without_states": safety.without_states,
-            "stability": as_map(stability, delay),
-            "command_endpoint": caller.transport.reached_by()["request"],
-        }
+        return opened_reply(session, reached_by, stability, self.period)
 
     def _checked_cost(self, trial: Controller, transfer: float) -> float:
         """s that computing a tick takes; refused where the loop has no time for it, or its frames.
@@ -249,9 +226,9 @@ class Servo:
         return float(self.shared.loop["period"][0]) * 1e-9
 
     def _free_slot(self, caller: Caller) -> int:
-        """A slot that nobody has, or that its owner has abandoned the longest."""
+        """A free slot, or the one that was abandoned the longest ago."""
         own = [s for s in self.sessions.values() if s.caller.key == caller.key]
-        if len(own) >= self.most_per_client:
+        if len(own) >= self.max_per_client:
             return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MAX_SESSIONS):
@@ -281,26 +258,11 @@ class Servo:
     def _hand_over(self, session: Session, ring: int) -> None:
         """Fill a session's record; from the last line on it is the loop's.
 
-        `ring` is the address of a ring of its own, 0: its ticks go to the loop's.
+        `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
         """
         self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
         record = self.shared.sessions[session.slot]
-        record.sequence = record.seen = -1
-        record.number, record.ring = session.number, ring
-        record.same_clock = int(session.caller.transport.same_clock)
-        record.control = session.controller.record.ctypes.data
-        fill_link(record, session)
-        record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
-        record.route = session.route.ctypes.data
-        record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
-        record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
-        record.send, record.send_size = session.send.ctypes.data, len(session.send)
-        record.stale_after = round(session.safety.stale_after * 1e9)
-        record.hold = round(session.safety.hold * 1e9)
-        record.fade = round(session.safety.fade * 1e9)
-        record.damping, record.share = session.safety.fallback_damping, session.share
-        record.fallback = KINDS[session.safety.fallback]
-        record.blind = KINDS[session.safety.without_states]
+        fill_record(record, session, ring)
         move(record, OPEN)
         if session.arrivals is not None:
             session.arrivals.start()
@@ -308,18 +270,10 @@ class Servo:
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
         session = self.orders.commanded(fields, caller)
-        over = float(numbers("over", fields.get("over", DEFAULT_RAMP), ()))
-        if not 0.0 <= over <= MAX_RAMP:
-            raise InputError(f"over is {over}, expected 0 … {MAX_RAMP:g} s", "over", over)
-        gains = session.controller.tuned(mapping(fields, "gains"), self.period, session.delay)
         record = self.shared.sessions[session.slot]
-        while record.tuned != record.tuning and self.runs():
-            time.sleep(1e-4)  # the loop has not taken over those of the last time
-        session.controller.data.wanted[:] = pack(gains)
-        record.wanted_ramp = max(1, round(over / self.period))
-        record.tuning += 1  # from here on `wanted` is the loop's, until it answers
-        self.observation.changed(session.number, gains=gains)
-        return {"session": session.number, "over": over, "gains": gains}
+        reply = change_gains(session, record, fields, self.period, self.runs)
+        self.observation.changed(session.number, gains=reply["gains"])
+        return reply
 
     def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change what an open session's robot carries, gradually over `over` seconds."""
@@ -413,16 +367,3 @@ class Servo:
     def statistics(self) -> dict[str, Any]:
         """Ticks, misses and percentiles of lateness, compute time and age, µs."""
         return loop_statistics(self.shared.loop[0], self.ages_on_arrival())
-
-
-def as_map(stability: Stability | None, delay: float) -> dict[str, Any]:
-    """What was found of a session's gains, for its client."""
-    if stability is None:
-        return {"checked": False, "delay": delay}
-    return {
-        "checked": True,
-        "delay": delay,
-        "margin": stability.margin,
-        "pose": stability.pose,
-        "reduced_by": stability.factor,
-    }

@@ -15,7 +15,7 @@ from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_
 from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.input_checks import choice
 from torqued.server.access.rights import Caller
-from torqued.server.loop.arrivals import ArrivalThreads
+from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.link_options import Link
 from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
@@ -23,7 +23,7 @@ from torqued.server.transport.memory_pages import Page
 #: s: the longest time that a session may ask for to hold or to fade a torque.
 MAX_FADE = 10.0
 #: What a torque may fade to without states.
-BLIND = ("gravity", "zero")
+WITHOUT_STATES = ("gravity", "zero")
 
 
 @dataclass
@@ -47,21 +47,21 @@ class Session:
     slot: int  # where the servo has it
     opened: int  # ns, monotonic
     endpoint: str
-    caller: Caller  # who opened it
+    caller: Caller  # that opened it
     socket: zmq.Socket[bytes] | None  # None: its frames go through `page`
     page: Page | None
     link: Link
-    arrivals: ArrivalThreads | None  # answers its states as they come; None: the loop does
+    arrivals: ArrivalThread | None  # answers its states as they come; None: the loop does
     controller: Controller
     safety: Safety
     delay: float  # s from a state to its torque, that its gains have to be stable with
     cost: float  # s that a tick takes, its frames included
     share: int  # ns that computing may take in each tick
-    owner: NDArray[np.uint8]  # the routing id that its client has, and nobody else
+    owner: NDArray[np.uint8]  # the secret routing id of its client
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
     route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MAX_ROUTE, np.uint8))
-    commander: Caller | None = None  # who orders where it goes, beside its states
+    commander: Caller | None = None  # that orders where it goes, beside its states
     lease: float = 0.0  # s of silence after which a commander counts as dead
 
 
@@ -76,7 +76,9 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
     if "fallback" in given:
         chosen["fallback"] = choice("fallback", given.pop("fallback"), KINDS)
     if "without_states" in given:
-        chosen["without_states"] = choice("without_states", given.pop("without_states"), BLIND)
+        chosen["without_states"] = choice(
+            "without_states", given.pop("without_states"), WITHOUT_STATES
+        )
     for name in ("hold", "fade", "fallback_damping"):
         if name in given:
             chosen[name] = float(not_negative(given, name))

@@ -1,4 +1,4 @@
-"""The frames of a session: where each array lies, as the reply of `open` tells it."""
+"""The frames of a session: where each array lies, as the reply of `open` says."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) ->
 
 
 def described(session: Session, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is said of a session to those who read the ring; `options` are those of `open`."""
+    """What readers of the ring learn of a session; `options` are those of `open`."""
     controller = session.controller
     return {
         "law": controller.name,

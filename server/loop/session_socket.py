@@ -17,7 +17,7 @@ def session_socket(context: zmq.Context[Any], state_bytes: int) -> zmq.Socket[by
     socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
     socket.set_hwm(QUEUE)
     socket.router_mandatory = True  # frames for a client that is gone are counted as dropped
-    socket.router_handover = True  # a client may connect anew
+    socket.router_handover = True  # a client may connect again
     socket.maxmsgsize = state_bytes + HANDSHAKE_BYTES
     socket.linger = 0
     return socket

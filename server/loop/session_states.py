@@ -10,7 +10,7 @@
 
 While a slot is OPEN or CLOSING the loop owns its record, its socket and its controller's memory;
 while it is FREE or CLOSED Python does. Where states are answered as they arrive, the loop shares
-what it owns with that thread: whoever has the turn (turns.py) may touch it.
+what it owns with that thread: the one that holds the lock (session_lock.py) may touch it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ OWNER = {FREE: PYTHON, OPEN: LOOP, CLOSING: LOOP, CLOSED: PYTHON}
 
 
 def move(record: Any, to: int) -> None:
-    """Python's moves, checked against the table; the compiled loop's are two lines of tick.py."""
+    """Python's moves, checked against the table; the compiled one is in session_output.py."""
     before = int(record.state)
     if TRANSITIONS.get((before, to)) != PYTHON:
         raise RuntimeError(f"a session's slot cannot go from {NAMES[before]} to {NAMES[to]}")

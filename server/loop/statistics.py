@@ -1,4 +1,4 @@
-"""What the loop and its sessions tell about themselves: counters and percentiles."""
+"""Statistics of the loop and its sessions: counters and percentiles."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "transport": session.link.transport,
                 "clock": session.link.clock,
                 "spun": float(record.spun) * 1e-9,
-                "rehearsals": int(record.rehearsals),
-                "rehearsed": float(record.rehearsed) * 1e-9,
                 "endpoint": session.endpoint,
                 "client": session.caller.name,
                 "cost_us": 1e6 * session.cost,
@@ -46,7 +44,7 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
 def loop_statistics(loop: Any, ages_on_arrival: NDArray[np.int64]) -> dict[str, Any]:
     """Ticks, misses and percentiles of lateness, compute time and age, µs."""
     out: dict[str, Any] = {
-        "stopped": bool(loop.stopped),
+        "stopped": bool(loop.stop_requested),
         "tick": int(loop.tick),
         "missed": int(loop.missed),
         "rate": 1e9 / float(loop.period),

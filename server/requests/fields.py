@@ -30,7 +30,7 @@ TYPES = {
     **dict.fromkeys(("mass", "centre", "inertia"), "numbers"),
     "observer": "map or true",
     **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
-    **dict.fromkeys(("take_over", "rehearse"), "truth value"),
+    "take_over": "truth value",
     "memory": "text or truth value",
     "payload": "map or list of maps",
     "integral": "map, truth value or number",

@@ -245,7 +245,7 @@ TABLE = (
         ("law",),
         (*OPTIONS, *GUARDS, *SESSION_OPTIONS, *LINK_OPTIONS),
         (
-            *("session", "transport", "clock", "spin", "rehearse"),
+            *("session", "transport", "clock", "spin"),
             *("endpoint", "owner", "server_key", "memory"),
             *("law", "gains", "payload", "friction", "axes"),
             *("state_bytes", "output_bytes", "state", "references", "outputs", "period"),

@@ -9,7 +9,7 @@ from numba import njit
 from torqued.benchmarks import latency, rtt
 from torqued.benchmarks.bare_loop import bare_latenesses, in_bins
 from torqued.benchmarks.latency import Comparison, Histogram, Samples
-from torqued.server.loop import tick as servo
+from torqued.server.loop import session_output
 from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, percentile
 
 
@@ -68,7 +68,7 @@ def test_bare_loop_is_counted_in_the_bins_of_the_servo():
     @njit
     def count_all(histogram, values):
         for value in values:
-            servo.count(histogram, value)
+            session_output.count(histogram, value)
 
     edges = [round(1000 * 2 ** (k / BINS_PER_OCTAVE)) + d for k in range(300) for d in (-2, 2)]
     values = np.array([0, 1, 999, *edges, 10**15], np.int64)

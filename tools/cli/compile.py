@@ -69,7 +69,7 @@ def compile_with_progress(
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.compilation.jit import is_cached
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
-    from torqued.server.loop import arrival_loop, prompts, tick  # noqa: F401  (likewise)
+    from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401  (likewise)
 
     warn_where_nothing_is_kept()
     progress = Progress(

@@ -1,7 +1,7 @@
 """How processes that read the ring yield to the loop, and to whatever else runs here.
 
 A process that is niced may still keep a processor until its slice is over when the loop wakes up
-there (server/loop/promptness.py says where not). One of SCHED_IDLE gives it up at once; but it gets
+there (server/loop/timer_slack.py says where not). One of SCHED_IDLE gives it up at once, but gets
 next to nothing where others are busy. So readers are idle while that costs them nothing.
 """
 

@@ -61,7 +61,7 @@ def latch(work, control, sizes, data):
         else:
             latch_frame(work, motion, data)
     control.move_seconds = 0.0
-    control.started = 1
+    control.references_latched = 1
 
 
 @kernel
@@ -119,7 +119,7 @@ def follow_references(handle, address, dt):
     """
     work, control = open_work(handle), control_at(address)
     sizes, data = sizes_of(control), arrays_of(control)
-    if control.started == 0:
+    if control.references_latched == 0:
         latch(work, control, sizes, data)
     t, T = control.move_time + dt, control.move_seconds
     status = 0
@@ -145,7 +145,7 @@ def follow_references(handle, address, dt):
     finish_move(control, data, t, T)
     for i in range(len(data.command)):
         if not math.isfinite(data.state[start + i]):  # numbers so large that they overflow
-            control.started = 0
+            control.references_latched = 0
             return NONFINITE
     return status
 

@@ -11,7 +11,7 @@ from torqued.common.status import FALLBACK, OVERRUN
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.server.loop import budget
-from torqued.server.loop.tick import MIN_ITERATIONS
+from torqued.server.loop.session_tick import MIN_ITERATIONS
 
 PATIENCE = 60.0
 PERIOD = 1e-3

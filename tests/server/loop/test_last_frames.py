@@ -79,7 +79,7 @@ def test_client_that_stays_keeps_its_socket_open_for_no_longer(clock):
     waiting, socket = last_frames.LastFrames(), Socket(None)
     waiting.add(socket, b"owner", b"frame", 200)
     waiting.finish()
-    assert clock.now == pytest.approx(100.2, abs=2 * last_frames.TRY_AGAIN)
+    assert clock.now == pytest.approx(100.2, abs=2 * last_frames.RETRY_DELAY)
     assert socket.linger == 200
 
 
@@ -124,7 +124,7 @@ def test_time_of_all_passes_at_once(clock):
         waiting.add(socket, b"owner", b"frame", 200)
     waiting.finish()
     assert all(socket.linger == 200 for socket in sockets)
-    assert clock.now == pytest.approx(100.2, abs=2 * last_frames.TRY_AGAIN)
+    assert clock.now == pytest.approx(100.2, abs=2 * last_frames.RETRY_DELAY)
 
 
 def wait_until_full(record):

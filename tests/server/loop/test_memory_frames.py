@@ -21,7 +21,7 @@ from torqued.server.loop.memory_frames import (
     wait_for_state,
 )
 from torqued.server.loop.records import SESSION
-from torqued.server.loop.turns import OF_ARRIVALS, OF_LOOP, end_turn, has_turn
+from torqued.server.loop.session_lock import BY_ARRIVALS, BY_LOOP, release, try_acquire
 
 WORDS = 200
 FRAME = 8 * WORDS
@@ -51,8 +51,8 @@ def wake(address):
 
 
 @njit(nogil=True)
-def try_turn(sessions, whose):
-    return has_turn(sessions[0], whose)
+def try_lock(sessions, owner):
+    return try_acquire(sessions[0], owner)
 
 
 @njit(nogil=True)
@@ -61,8 +61,8 @@ def wait(sessions, longest, clock):
 
 
 @njit(nogil=True)
-def give_turn(sessions):
-    end_turn(sessions[0])
+def unlock(sessions):
+    release(sessions[0])
 
 
 @njit
@@ -208,15 +208,15 @@ def test_one_sleeper_is_woken_at_a_time(side):
         assert not sleeper.is_alive()
 
 
-def test_turn_is_one_sides_at_a_time(side):
-    turn = np.zeros(1, np.uint64)
-    assert try_turn(side.records, OF_LOOP)  # no word: always the loop's
-    side.records[0].turn = turn.ctypes.data
-    assert try_turn(side.records, OF_ARRIVALS)
-    assert not try_turn(side.records, OF_LOOP)
-    give_turn(side.records)
-    assert try_turn(side.records, OF_LOOP)
-    assert turn[0] == OF_LOOP
+def test_one_side_holds_the_lock_at_a_time(side):
+    lock = np.zeros(1, np.uint64)
+    assert try_lock(side.records, BY_LOOP)  # without a lock, only the loop serves
+    side.records[0].lock = lock.ctypes.data
+    assert try_lock(side.records, BY_ARRIVALS)
+    assert not try_lock(side.records, BY_LOOP)
+    unlock(side.records)
+    assert try_lock(side.records, BY_LOOP)
+    assert lock[0] == BY_LOOP
 
 
 def test_swap_takes_place_where_it_was_expected():
@@ -236,21 +236,14 @@ def test_words_are_stored_and_loaded():
     assert word[0] == 2**32 - 1
 
 
-SPIN, SHORT, HOUR = 2_000_000, 1_000_000, 3_600_000_000_000  # ns
+SPIN, SHORT = 2_000_000, 1_000_000  # ns
 
 
-def test_state_is_watched_for_once_it_is_due_and_slept_for_before(side):
-    record, clock = side.records[0], np.zeros(2, np.int64)
+def test_state_is_watched_for_before_the_thread_sleeps(side):
+    record = side.records[0]
     record.spin = SPIN
-    wait(side.records, SHORT, clock)
-    assert record.spun >= SPIN  # nothing is known of when it is due
-    record.spun, record.interval, record.due = 0, HOUR, time.monotonic_ns() + HOUR
-    wait(side.records, SHORT, clock)
-    assert record.spun == 0
-    record.due = time.monotonic_ns() + 3 * SPIN
-    wait(side.records, HOUR // 3600, clock)
+    wait(side.records, SHORT, np.zeros(2, np.int64))
     assert record.spun >= SPIN
-    assert time.monotonic_ns() >= record.due - SPIN // 2
 
 
 def test_sleep_without_an_end_ends_with_a_state_or_a_wake_up(side):

@@ -31,7 +31,7 @@ from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = (
-    *("run_servo", "answer_arrivals", "prompt_rehearsals", "observe"),
+    *("run_servo", "answer_arrivals", "observe"),
     *("serve_session", *STEPS.values()),
     *(law.entry for law in LAWS.values()),
 )

@@ -117,7 +117,6 @@ def good_fields(robot):
         "transport": ["socket", "memory"],
         "clock": ["loop", "state"],
         "spin": [0.0, 0.001],
-        "rehearse": [True, False],
         "fallback": ["brake", "hold", "gravity", "zero"],
         "without_states": ["gravity", "zero"],
         "seconds": [0.01, 0, 1.0],

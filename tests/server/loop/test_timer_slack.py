@@ -8,9 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from torqued.server.loop import promptness
-from torqued.server.loop.promptness import SCHED_SETATTR, SLICE, exact_timers, short_slices
+from torqued.server.loop import timer_slack
 from torqued.server.loop.realtime import realtime
+from torqued.server.loop.timer_slack import SCHED_SETATTR, SLICE, exact_timers, short_slices
 
 PR_GET_TIMERSLACK = 30
 SCHED_GETATTR = {"x86_64": 315, "aarch64": 275, "riscv64": 275}
@@ -20,7 +20,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 def make_ordinary():
     """The calling thread, which has inherited what some test before asked for."""
-    assert libc.prctl(promptness.PR_SET_TIMERSLACK, ctypes.c_ulong(50_000), 0, 0, 0) == 0
+    assert libc.prctl(timer_slack.PR_SET_TIMERSLACK, ctypes.c_ulong(50_000), 0, 0, 0) == 0
     number = SCHED_SETATTR[os.uname().machine]
     default = ATTRIBUTES.pack(ATTRIBUTES.size, os.SCHED_OTHER, 0, 0, 0, 0, 0, 0)
     assert libc.syscall(number, 0, default, 0) == 0
@@ -108,8 +108,8 @@ def test_loop_and_its_io_thread_have_both_without_being_asked(in_thread, other):
 
 def test_refusal_is_in_the_report(in_thread, monkeypatch):
     refusing = SimpleNamespace(prctl=libc.prctl, syscall=lambda *_: -1)
-    monkeypatch.setattr(promptness, "_libc", refusing)
-    monkeypatch.setattr(promptness.ctypes, "get_errno", lambda: 1)
+    monkeypatch.setattr(timer_slack, "_libc", refusing)
+    monkeypatch.setattr(timer_slack.ctypes, "get_errno", lambda: 1)
     report = in_thread(lambda: realtime(0, False, None))
     assert report == {
         "slices": "no short slices (Operation not permitted): ordinary threads may delay ticks"
@@ -117,5 +117,5 @@ def test_refusal_is_in_the_report(in_thread, monkeypatch):
 
 
 def test_machine_without_the_call_says_so(in_thread, monkeypatch):
-    monkeypatch.setattr(promptness, "SCHED_SETATTR", {})
+    monkeypatch.setattr(timer_slack, "SCHED_SETATTR", {})
     assert "no number of sched_setattr" in in_thread(short_slices)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from torqued.client import OperationError
-from torqued.server.loop import between_ticks as reading
-from torqued.server.loop.between_ticks import between_ticks
+from torqued.server.loop import seqlock as reading
 from torqued.server.loop.records import SESSION
+from torqued.server.loop.seqlock import seqlock_read
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def test_what_is_read_during_a_tick_is_read_again(record):
             record.changes += 2  # a whole tick went by
         return reads[-1]
 
-    assert between_ticks(record, read) == 2
+    assert seqlock_read(record, read) == 2
 
 
 def test_nothing_is_read_within_a_tick(record, monkeypatch):
@@ -35,11 +35,11 @@ def test_nothing_is_read_within_a_tick(record, monkeypatch):
         record.changes = 2
 
     monkeypatch.setattr(reading.time, "sleep", pause)
-    assert between_ticks(record, lambda: len(pauses)) == 1
+    assert seqlock_read(record, lambda: len(pauses)) == 1
 
 
 def test_a_session_that_never_rests_is_busy(record, monkeypatch):
     record.number, record.changes = 17, 1
-    monkeypatch.setattr(reading, "PATIENCE", 0.01)
+    monkeypatch.setattr(reading, "TIMEOUT", 0.01)
     with pytest.raises(OperationError, match="session 17 was being served"):
-        between_ticks(record, lambda: None)
+        seqlock_read(record, lambda: None)

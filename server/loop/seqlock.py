@@ -1,7 +1,7 @@
-"""What a session is between two ticks: numbers of one tick, none of the next among them.
+"""A consistent copy of a session: all numbers are of one tick.
 
 A tick changes much of a session's memory step by step: references in effect, for one, are first
-what is wanted and then what limits allow. Who serves a session keeps its `changes` odd meanwhile.
+what is wanted and then what limits allow. The serving thread keeps `changes` odd meanwhile.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from torqued.server.loop.records import SESSION
 
 #: Byte of a session's record where `changes` is.
 CHANGES = np.uint64(SESSION.fields["changes"][1])  # type: ignore[index]
-#: s from one look to the next, and for all of them: whoever serves the session may have lost its
-#: processor in the middle of a tick.
-PAUSE, PATIENCE = 2e-5, 1.0
+#: s between reads, and for all of them: the serving thread may lose its processor within a tick.
+POLL_INTERVAL, TIMEOUT = 2e-5, 1.0
 
 Found = TypeVar("Found")
 
@@ -37,17 +36,17 @@ def end_changes(session, address):
     store_long(address + CHANGES, np.uint64(session.changes + 1))
 
 
-def between_ticks(record: Any, read: Callable[[], Found]) -> Found:
-    """What `read` finds while nobody serves the session; it should copy and do nothing else."""
-    end = time.monotonic() + PATIENCE
+def seqlock_read(record: Any, read: Callable[[], Found]) -> Found:
+    """What `read` returns between two ticks; it should copy and do nothing else."""
+    end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         before = int(record.changes)
         if before % 2 == 0:
             found = read()
             if record.changes == before:
                 return found
-        time.sleep(PAUSE)
+        time.sleep(POLL_INTERVAL)
     raise errors.error(
         "busy",
-        f"session {record.number} was being served whenever it was looked at, for {PATIENCE:g} s",
+        f"session {record.number} was being served at every read, for {TIMEOUT:g} s",
     )

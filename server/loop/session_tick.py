@@ -1,0 +1,319 @@
+"""One tick of one session. Compiled.
+
+    newest state → events → mode → references → law → walls and limits → output
+    state_frames.py  session_modes.py  kernels/control/evaluation.py  session_output.py
+                                       or kernels/control/fallback.py
+
+and, once the torque is on its way, all of it into the ring (ring_writer.py).
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import carray, types
+
+from torqued.common.status import (
+    CLAMPED,
+    FALLBACK,
+    NONFINITE,
+    OVERRUN,
+    SOLVER,
+    STALE,
+    STOPPED,
+    WALL,
+)
+from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.fallback import (
+    GRAVITY,
+    fallback_torque,
+    gravity_torque,
+    reset_fallback,
+)
+from torqued.kernels.control.law import copy
+from torqued.kernels.control.payload import LEFT, TAKEN, ramp_load, take_off
+from torqued.kernels.control.references.follow import (
+    FROM_ORDERS,
+    FROM_STATES,
+    forget_command,
+    hold,
+    move,
+)
+from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
+from torqued.kernels.control.springs import motor_velocity
+from torqued.kernels.control.steps import evaluate, follow, guard, put_on
+from torqued.kernels.primitives.layout import WORK
+from torqued.kernels.primitives.system_calls import now, processor_time
+from torqued.kernels.primitives.workspace import open_work, pointer
+from torqued.server.loop.records import LOOP, SESSION
+from torqued.server.loop.ring_writer import write_gains, write_load, write_tick
+from torqued.server.loop.seqlock import begin_changes, end_changes
+from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
+from torqued.server.loop.session_output import count_success, send_output
+from torqued.server.loop.state_frames import age_of, newest_state
+
+#: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
+MAX_CREDIT, MAX_DEBT = 20, 100
+#: Part of what is left of a period since the tick began that a solver may take at its first try;
+#: it may try twice. And the iterations that it always has.
+SOLVER_SHARE, MIN_ITERATIONS = 0.4, 20
+
+
+@entry(WORK, types.uint64, types.uint64)
+def serve_session(handle, loop_address, session_address):
+    """One tick of one session; see session_call.py. Returns its status bits."""
+    loop = carray(pointer(loop_address), 1, LOOP)[0]
+    session = carray(pointer(session_address), 1, SESSION)[0]
+    begin_changes(session)
+    control = control_at(session.control)
+    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    dt = loop.period * 1e-9
+    status = take_state(loop, session, control, data)
+    take_order(loop, session, control, sizes, data)
+    take_gains(loop, session, data)
+    take_load(loop, session, data)
+    put_on(handle, control)  # for all that computes until it is taken off
+    age = age_of(session, loop.time) if session.sequence >= 0 else 0
+    is_stale = session.sequence < 0 or age > session.stale_after
+    begin = now(loop.clock)
+    if is_stale:
+        status |= STALE
+        session.stale += 1
+    has_state = not is_stale and session.refusal == 0
+    status |= take_stops(loop, session, sizes)
+    if session.resume_requested != 0 and has_state and loop.stop_requested == 0:
+        resume(loop, session, control, data)
+    usable = has_state and not in_fallback(session)
+    if usable:
+        status |= follow_robot_time(handle, control, dt)
+        status |= compute(handle, loop, session, control)
+        usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
+    end_move(session, control, data)
+    if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
+        data.out[:] = 0.0
+    if sizes.torques > 0:
+        if usable:
+            session.good_until = loop.time - age + session.stale_after
+            copy(data.out[: sizes.torques], data.held)
+        else:
+            status |= FALLBACK
+            fall_back(work, session, sizes, data, has_state, loop.time, dt)
+        status |= guard(handle, control, dt, has_state)
+        if session.good_until == 0:  # what is sent before the law's first torque does not bind it
+            control.has_last_torque = 0
+        if status & CLAMPED:
+            session.clamped += 1
+        if status & WALL:
+            session.walls += 1
+    take_off(handle, data)
+    control.status = status
+    count_success(session, usable)
+    spent = now(loop.clock) - begin
+    send_output(loop, session, data, status, age, spent)
+    write_tick(loop, session, control, data, status, usable, age, spent)
+    if loop.on_arrival == 0:  # else it is noted once no state waits; arrival_loop.py
+        loop.processor = processor_time(loop.clock)
+    end_changes(session, session_address)
+    return status
+
+
+# Events and modes; session_modes.py.
+
+
+@kernel
+def take_state(loop, session, control, data):
+    """Take the newest good state. Returns status bits."""
+    before = session.sequence
+    status = newest_state(session, control, data, loop)
+    if session.sequence != before:
+        advance(session, event_of_state(control, data))
+    return status
+
+
+@kernel
+def event_of_state(control, data):
+    """What the newest state is to the mode."""
+    if control.source == FROM_ORDERS:
+        return Event.STATE
+    if is_commanded(data):
+        return Event.STATE_WITH_REFERENCES
+    return Event.STATE_WITHOUT_REFERENCES
+
+
+@kernel
+def is_commanded(data):
+    """Whether any reference is given."""
+    given = False
+    for k in range(len(data.command)):
+        given |= math.isfinite(data.command[k])
+    return given
+
+
+@kernel
+def take_order(loop, session, control, sizes, data):
+    """Do what was ordered since the last tick; where the commander's lease has expired, hold."""
+    if 0 < session.lease_deadline < loop.time:
+        session.lease_deadline = 0
+        session.lost_commanders += 1
+        hold(control, sizes, data)
+        advance(session, Event.LEASE_EXPIRED)
+    if session.order_taken == session.order_number:
+        return
+    order = session.order
+    if order == Event.RESUME:
+        session.resume_requested = 1
+    elif not in_fallback(session) and control.references_latched != 0:
+        if order == Event.HOLD:
+            hold(control, sizes, data)
+        elif order == Event.MOVE:
+            move(control, sizes, data, session.order_seconds)
+        elif order == Event.COMMAND:
+            if control.source != FROM_ORDERS:
+                hold(control, sizes, data)
+            for k in range(len(data.command)):
+                if math.isfinite(data.ordered[k]):
+                    data.command[k] = data.ordered[k]
+        advance(session, order)
+    session.order_taken = session.order_number
+
+
+@kernel
+def take_stops(loop, session, sizes):
+    """Do what an operator has asked for. Returns status bits."""
+    status = 0
+    if loop.stop_requested == 0:
+        advance(session, Event.RECOVER)
+    elif sizes.torques > 0:
+        status = STOPPED
+        enter_fallback(session, Event.STOP, loop.time)
+    if session.halt_requested != 0:
+        session.halt_requested = 0
+        enter_fallback(session, Event.HALT, loop.time)
+    return status
+
+
+@kernel
+def enter_fallback(session, event, time):
+    """Give the robot to the fallback, from now on and until it is resumed."""
+    if not in_fallback(session):
+        session.resume_requested = 0
+        session.fallbacks += 1
+        session.good_until = min(session.good_until, time - session.hold)
+        reset_fallback(session)
+    advance(session, event)
+
+
+@kernel
+def resume(loop, session, control, data):
+    """Give the robot back to the law, which holds the present state until states bring more."""
+    session.resume_requested = 0
+    control.references_latched = 0
+    if control.source == FROM_ORDERS:
+        control.source = FROM_STATES
+        forget_command(data)
+    # If the law has no answer now, the torque is held from what was sent last.
+    copy(data.last, data.held)
+    session.good_until = loop.time
+    advance(session, Event.RESUME)
+    advance(session, event_of_state(control, data))
+
+
+@kernel
+def end_move(session, control, data):
+    """Note the end of a movement; references/follow.py ends it."""
+    if session.mode == Mode.MOVING and control.move_seconds == 0.0:
+        if is_commanded(data):
+            advance(session, Event.MOVE_ENDED_WITH_REFERENCES)
+        else:
+            advance(session, Event.MOVE_ENDED)
+
+
+# What changes gradually.
+
+
+@kernel
+def take_gains(loop, session, data):
+    """Take over changed gains, and go one step of the way to them."""
+    if session.tuned != session.tuning:
+        copy(data.wanted, data.target)
+        session.ramp = session.wanted_ramp
+        session.tuned = session.tuning
+    changed = session.ramp > 0
+    if changed:
+        for k in range(len(data.gains)):
+            data.gains[k] += (data.target[k] - data.gains[k]) / session.ramp
+        session.ramp -= 1
+    if changed or session.recorded == 0:
+        write_gains(loop, session, data)
+
+
+@kernel
+def take_load(loop, session, data):
+    """The same for the payload."""
+    left, taken = data.load_steps[LEFT], data.load_steps[TAKEN]
+    ramp_load(data)
+    changed = data.load_steps[LEFT] != left or data.load_steps[TAKEN] != taken
+    if changed or session.recorded == 0:
+        write_load(loop, session, data)
+
+
+# Torques.
+
+
+@kernel
+def follow_robot_time(handle, control, dt):
+    """References move on with the robot's time: where no state came, they stay. Status bits."""
+    passed = control.elapsed
+    if control.references_latched == 0:
+        passed = dt
+    if passed > 0.0:
+        control.followed = follow(handle, control, passed)
+    return control.followed
+
+
+@kernel
+def compute(handle, loop, session, control):
+    """Evaluate the law, on the session's time. Returns status bits."""
+    session.credit = min(session.credit + session.share, MAX_CREDIT * session.share)
+    if session.credit < 0:
+        session.overruns += 1
+        return OVERRUN
+    if control.most_iterations > 0:
+        left = loop.period - (now(loop.clock) - loop.time)  # of a tick that woke up late, too
+        allowed = max(MIN_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
+        control.iterations = min(control.most_iterations, allowed)
+    begin = now(loop.clock)
+    status = evaluate(handle, control)
+    spent = now(loop.clock) - begin
+    if spent > session.share:  # what preempted this thread does not count; to ask takes a while
+        spent = min(spent, processor_time(loop.clock) - loop.processor)
+    # A virtual processor that is taken away for long counts as one period: no single tick demotes.
+    spent = min(spent, loop.period)
+    session.credit = max(session.credit - spent, -MAX_DEBT * session.share)
+    return status
+
+
+@kernel
+def fall_back(work, session, sizes, data, has_state, time, dt):
+    """The torque of a session without a usable result: the newest one for a while, which fades
+    into what the fallback does while states come, and into gravity's or nothing without."""
+    over = time - session.good_until - session.hold
+    share = 0.0
+    if session.good_until > 0:
+        share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
+        if over > 0:
+            enter_fallback(session, Event.NO_RESULT, time)
+    other = data.rows[2]
+    other[:] = 0.0
+    data.unmodelled[:] = 0.0
+    if has_state and in_fallback(session):
+        fallback_torque(work, session, sizes, data, dt, other)
+        v = motor_velocity(sizes, data)
+        for k in range(sizes.unactuated, sizes.torques):
+            other[k] -= session.damping * v[k]
+    elif in_fallback(session):
+        reset_fallback(session)  # by the time that states come again, it may be elsewhere
+        if session.fallback_without_state == GRAVITY:
+            gravity_torque(work, sizes, data, other)
+    for k in range(sizes.torques):
+        data.out[k] = share * data.held[k] + (1.0 - share) * other[k]
