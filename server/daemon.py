@@ -42,12 +42,10 @@ from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
 from torqued.server.requests.page_requests import PageClient, PageRequests
 from torqued.server.session_events import SessionEvents, write
-from torqued.server.transport.connections import Address
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.memory_pages import MemoryPages
-from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
 from torqued.server.worker.source import Source
@@ -95,7 +93,7 @@ class Daemon:
         self.endpoints = endpoints
         self.cpu = cpu  # the loop's, where it has one
         self.laws = laws  # that it has to have before it is ready
-        self.listeners = Listeners(with_tcp=tcp is not None)
+        self.listeners = Listeners()
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
         self.lock = endpoints.lock()
@@ -134,11 +132,6 @@ class Daemon:
             for transport in self.transports
             for socket in (transport.request, transport.control)
         }
-        self.memory = MemoryWatch(
-            limits.connection_memory,
-            lambda: self.listeners.addresses().values(),
-            self._states_of_sessions,
-        )
         self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
         request_rate = RequestRate(limits.request_rate)
         # Compiled answers know of no rights.
@@ -184,15 +177,6 @@ class Daemon:
         for transport in self.transports:
             self.events.add(transport.request, partial(self._on_request, transport))
             self.control_events.add(transport.control, partial(self._on_control, transport))
-
-    def _states_of_sessions(self) -> dict[Address, int]:
-        """States that each session has taken, by the address of its socket."""
-        addresses = self.listeners.addresses()
-        return {
-            addresses[session.socket]: self.servo.states_of(session)
-            for session in list(self.servo.sessions.values())
-            if session.socket is not None and session.socket in addresses
-        }
 
     def _on_request(self, transport: Transport) -> None:
         message = self.events.receive(transport.request)
@@ -256,7 +240,6 @@ class Daemon:
         refusing.join()  # from here on the request sockets belong to `run`
         self.events.poll_with(self.fast_path)
         self.servo.wait_for_settings()  # memory that is locked is all there from then on
-        self.memory.ready()
         self.ready = True
         self.background = Background(others, self.cpu)
         self.background.start()
@@ -312,7 +295,6 @@ class Daemon:
         self.stopping.set()
         self.control_events.wake()
         self.control.join()
-        self.memory.close()
         self.background.close()
         self.servo.stop(LINGER)
         if self.flight:

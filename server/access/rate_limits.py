@@ -27,11 +27,10 @@ FNV_PRIME = 0x100000001B3
 
 @dataclass(frozen=True)
 class Limits:
-    """Per client, a key over TCP and a connection over local sockets, unless it says otherwise."""
+    """Per client: a key over TCP, a connection over local sockets."""
 
     request_rate: float = 20000.0  # per second; bursts of as many
     sessions: int = 8
-    connection_memory: int = 512  # MiB that all connections together may make the daemon hold
 
 
 @kernel

@@ -25,8 +25,6 @@ __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 MAX_PATH = 107
 #: How the lock file is opened.
 LOCK_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-#: Ending of a socket file that takes no connections for the time being.
-PAUSED = ".paused"
 
 
 class EndpointError(TorquedError):
@@ -110,7 +108,7 @@ class Endpoints:
             raise EndpointError(
                 f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
             )
-        longest = str(self._session_file("f" * 8)) + PAUSED
+        longest = str(self._session_file("f" * 8))
         if len(os.fsencode(longest)) > MAX_PATH:
             raise EndpointError(
                 f"path {longest} has {len(os.fsencode(longest))} bytes, at most {MAX_PATH} "
@@ -178,9 +176,8 @@ class Endpoints:
         """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
         for endpoint in (self.request, self.control, self.telemetry, self.memory):
             remove_socket(Path(endpoint.removeprefix("ipc://")))
-        for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
-            for path in self.folder.glob(f"{self.name}.{pattern}"):
-                remove_socket(path)
+        for path in self.folder.glob(f"{self.name}.session-*.sock"):
+            remove_socket(path)
 
     def remove(self) -> None:
         """Take away socket files and then the lock: until the end nobody else has any."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,13 +112,14 @@ class Transport(ABC):
         socket.zap_domain = KEYLESS.encode()
         socket.handshake_ivl = MAX_HANDSHAKE
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
+    def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
-            self.listeners.bind(socket, endpoint, prepare)
+            self._listen(socket, endpoint)
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
+
+    def _listen(self, socket: Socket, endpoint: str) -> None:
+        socket.bind(endpoint)
 
     def arrival(self, socket: Socket, message: Message) -> Arrival:
         """A message that has been received, and who sent it."""
@@ -213,10 +214,9 @@ class LocalTransport(Transport):
         super().__init__(files.request)
         self.files = files
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
-        super()._bind(socket, endpoint, prepare or self.files.protect)
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        super()._bind(socket, endpoint)
+        self.files.protect(endpoint)
 
     def reached_by(self) -> dict[str, str]:
         return self.endpoints
@@ -246,24 +246,18 @@ class TcpTransport(Transport):
             self._ports = itertools.cycle(range(first, last + 1))
             self._port_count = last + 1 - first
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
-        self._tune(socket)
-        super()._bind(socket, endpoint, prepare)
-
-    def _tune(self, socket: Socket) -> None:
-        """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
+    def _listen(self, socket: Socket, endpoint: str) -> None:
+        """Beyond local sockets: a peer that vanished is noticed, connections are limited."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
+        self.listeners.bind(socket, endpoint)
 
     def reached_by(self) -> dict[str, str]:
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}
 
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
-        self._tune(socket)
         if self._ports is None:
-            self.listeners.bind(socket, f"{self.interface}:*")
+            self._listen(socket, f"{self.interface}:*")
         else:
             self._bind_to_next_port(socket)
         return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
@@ -273,7 +267,7 @@ class TcpTransport(Transport):
         assert self._ports is not None
         for port in itertools.islice(self._ports, self._port_count):
             with suppress(zmq.ZMQError):
-                self.listeners.bind(socket, f"{self.interface}:{port}")
+                self._listen(socket, f"{self.interface}:{port}")
                 return
         raise errors.error("busy", f"none of the {self._port_count} ports for sessions is free")
 
