@@ -1,4 +1,4 @@
-"""Transports: the sockets of local and TCP clients, and how a message tells who sent it.
+"""Transports: the sockets of local and TCP clients, and the caller of each message.
 
 Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
 checks that TCP needs. A session belongs to the transport through which it was opened.
@@ -152,7 +152,7 @@ class Transport(ABC):
         self.telemetry.send(message)
         topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
         if isinstance(topics, int) and topics > MAX_TOPICS:
-            log.warning("telemetry: %d topics, one is enough: all subscribers dropped", topics)
+            log.warning("too many telemetry subscriptions (%d): all subscribers dropped", topics)
             self.drop_subscribers()
 
     def drop_subscribers(self) -> None:
@@ -171,7 +171,7 @@ class Transport(ABC):
         return True
 
     def refresh(self) -> bool:
-        """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
+        """Follow the allow-list; whether it has changed. Called by the thread of `telemetry`."""
         return False
 
     def right_of(self, caller: Caller) -> str | None:
@@ -180,12 +180,12 @@ class Transport(ABC):
 
     @abstractmethod
     def reached_by(self) -> dict[str, str]:
-        """The endpoints as a client should be told them."""
+        """The endpoints in a reply to a client."""
 
     def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         """Bind a session's socket; how its client reaches it, as fields of a reply.
 
-        A socket that cannot be bound is closed: nobody else would.
+        A socket that cannot be bound is closed.
         """
         try:
             self.listeners.require_room()
@@ -208,7 +208,7 @@ class Transport(ABC):
 
 
 class LocalTransport(Transport):
-    """Socket files: whoever may open them has every right."""
+    """Socket files: clients that may open them have every right."""
 
     def __init__(self, files: Endpoints) -> None:
         super().__init__(files.request)
@@ -232,7 +232,7 @@ class LocalTransport(Transport):
 
 
 class TcpTransport(Transport):
-    """TCP without keys: whoever reaches the port has every right."""
+    """TCP without keys: clients that reach the port have every right."""
 
     name = "plain TCP"
     same_clock = False
