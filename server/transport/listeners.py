@@ -32,10 +32,11 @@ log = logging.getLogger("torqued")
 
 #: Fewest and most open files that the process asks the system for.
 MIN_OPEN_FILES, MAX_OPEN_FILES = 1024, 1 << 20
-#: Descriptors in use from which on TCP pauses, and sessions are refused: at most so many, or this
-#: share of the limit. Before its handshake each TCP connection may hold one message.
-MAX_WITH_TCP, TCP_SHARE = 512, 4
-MAX_WITH_SESSIONS, SESSION_SHARE = 4096, 2
+#: Descriptors in use from which on TCP pauses. A daemon with 16 sessions uses about 100, a client
+#: two or three. A stranger's connection can reserve the memory of one message.
+MAX_WITH_TCP = 256
+#: Descriptors in use from which on sessions are refused, or half of the limit where that is lower.
+MAX_WITH_SESSIONS = 4096
 #: TCP connections that wait to be accepted: they are accepted even when listening is paused.
 BACKLOG = 32
 #: Seconds between two checks while connections arrive, and of a pause.
@@ -80,8 +81,8 @@ class Listeners:
 
     def __init__(self) -> None:
         limit = raise_limit()
-        self.max_with_tcp = min(MAX_WITH_TCP, limit // TCP_SHARE)
-        self.max_with_sessions = min(MAX_WITH_SESSIONS, limit // SESSION_SHARE)
+        self.max_with_tcp = MAX_WITH_TCP
+        self.max_with_sessions = min(MAX_WITH_SESSIONS, limit // 2)
         self.paused = False
         self._ports: dict[zmq.Socket[bytes], socket.socket] = {}
         self._lock = threading.Lock()
