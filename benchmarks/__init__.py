@@ -13,7 +13,7 @@ BENCHMARKS: dict[str, str] = {
     "soak": "memory of a daemon over a million requests, sessions and ticks",
     "start": "import of the client beside its dependencies, start of a daemon",
     "batch": "many states in one request, beside single requests and Pinocchio",
-    "representations": "inverse dynamics in each representation: operations and times",
+    "representations": "times of inverse dynamics in each representation",
     "ik": "inverse kinematics, beside Pink and mink on the same targets",
     "wbc": "a tick of the whole-body quadratic program, beside DAQP alone and TSID",
 }

@@ -1,14 +1,10 @@
-"""`torqued bench representations`: inverse dynamics in each representation of [M18], operations and
-times, beside the production path in the common frame.
+"""`torqued bench representations`: times of inverse dynamics in each representation of [M18],
+beside the production path in the common frame.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     console = make_console()
     require_places(args)
-    operations = counted_operations()
     plan = Plan(seconds=0.0, passes=3) if args.quick else Plan(seconds=0.3, passes=10)
     times: dict[str, dict[str, float]] = {}
     with progress(console, len(ROBOTS)) as report:
@@ -49,29 +44,17 @@ def run(args: argparse.Namespace) -> int:
     rows = [
         (
             name,
-            str(count["multiplications"]),
-            str(count["additions"]),
             *(f"{times[robot][name]:.2f}" for robot in ROBOTS),
             PAPER.get(name, ""),
         )
-        for name, count in operations.items()
+        for name in times[ROBOTS[0]]
     ]
-    header = ("representation", "×", "+", *(f"{robot}, µs" for robot in ROBOTS), "[M18] counts")
-    Sheet("Inverse dynamics: operations per body, and times", header, rows, texts=1).print(console)
+    header = ("representation", *(f"{robot}, µs" for robot in ROBOTS), "[M18] counts")
+    Sheet("Inverse dynamics: times", header, rows, texts=1).print(console)
     if args.json:
-        write_json(args.json, {"operations": operations, "us": times})
+        write_json(args.json, {"us": times})
         console.print(f"wrote {args.json}", markup=False, soft_wrap=True)
     return 0
-
-
-def counted_operations() -> dict[str, dict[str, int]]:
-    """By a process in which kernels are plain functions."""
-    command = [sys.executable, "-m", "torqued.kernels.screws.operation_counts"]
-    done = subprocess.run(
-        command, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, capture_output=True, check=True
-    )
-    counts: dict[str, dict[str, int]] = json.loads(done.stdout)
-    return counts
 
 
 def contenders(name: str) -> dict[str, list[Call]]:

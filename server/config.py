@@ -150,7 +150,6 @@ class Config(BaseModel):
     keys: Path | None = None  # folder of keys
     request_rate: float = Field(20000.0, ge=1.0)  # per second and client
     sessions_per_client: int = Field(8, ge=1)
-    connection_memory: int = Field(512, ge=64)  # MiB, of all clients together
     ring_size: int = Field(DEFAULT_SIZE, ge=0, le=65536)  # MiB, of what observers read; 0: none
     laws: tuple[str, ...] = ()  # that are compiled before the daemon is ready
     record: bool = False  # a flight recorder beside the daemon
@@ -212,7 +211,7 @@ class Config(BaseModel):
 
     @property
     def limits(self) -> Limits:
-        return Limits(self.request_rate, self.sessions_per_client, self.connection_memory)
+        return Limits(self.request_rate, self.sessions_per_client)
 
     @property
     def safety(self) -> Safety:

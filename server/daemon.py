@@ -40,13 +40,11 @@ from torqued.server.requests.dispatch import Dispatcher
 from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
 from torqued.server.session_events import SessionEvents, write
-from torqued.server.transport.connections import Address
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder
 from torqued.server.transport.event_loop import EventLoop
 from torqued.server.transport.framing import Inbox
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.memory_pages import MemoryPages
-from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import LocalTransport, TcpTransport, Transport
 from torqued.server.worker.source import Source
@@ -94,7 +92,7 @@ class Daemon:
         self.endpoints = endpoints
         self.cpu = cpu  # the loop's, where it has one
         self.laws = laws  # that it has to have before it is ready
-        self.listeners = Listeners(with_tcp=tcp is not None)
+        self.listeners = Listeners()
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
         self.lock = endpoints.lock()
@@ -133,11 +131,6 @@ class Daemon:
             for transport in self.transports
             for socket in (transport.request, transport.control)
         }
-        self.memory = MemoryWatch(
-            limits.connection_memory,
-            lambda: self.listeners.addresses().values(),
-            self._states_of_sessions,
-        )
         self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
         request_rate = RequestRate(limits.request_rate)
         self.request_dispatch = Dispatcher(self, REQUEST, self.events, request_rate, self.outboxes)
@@ -170,15 +163,6 @@ class Daemon:
             self.events.add(transport.request, partial(self._on_request, transport, inbox))
             inbox = Inbox(transport.control)
             self.control_events.add(transport.control, partial(self._on_control, transport, inbox))
-
-    def _states_of_sessions(self) -> dict[Address, int]:
-        """States that each session has taken, by the address of its socket."""
-        addresses = self.listeners.addresses()
-        return {
-            addresses[session.socket]: self.servo.states_of(session)
-            for session in list(self.servo.sessions.values())
-            if session.socket is not None and session.socket in addresses
-        }
 
     def _on_request(self, transport: Transport, inbox: Inbox) -> None:
         message = inbox.receive()
@@ -241,7 +225,6 @@ class Daemon:
         prepared.set()
         refusing.join()  # from here on the request sockets belong to `run`
         self.servo.wait_for_settings()  # memory that is locked is all there from then on
-        self.memory.ready()
         self.ready = True
         self.background = Background(others, self.cpu)
         self.background.start()
@@ -290,7 +273,6 @@ class Daemon:
         self.stopping.set()
         self.control_events.wake()
         self.control.join()
-        self.memory.close()
         self.background.close()
         self.servo.stop(LINGER)
         if self.flight:

@@ -218,7 +218,7 @@ def anchor(title):
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
-FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests"
+FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests|tools"
 #: Named, and made by whoever needs them.
 MADE_BY_USERS = {"docker/robots/keys", "allowed.toml", "arm.toml", "panda_screws.toml"}
 

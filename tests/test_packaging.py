@@ -143,7 +143,7 @@ def test_base_installation_requires_the_clients_three_packages_only(read):
 
 def test_extras_are_those_that_the_documentation_names(read):
     extras = email.message_from_string(read("METADATA")).get_all("Provides-Extra")
-    own = {"symbolic", "record", "observe", "dash", "cluster"}
+    own = {"record", "observe", "dash", "cluster"}
     assert set(extras) == {"server", "test", "bench", "demo", "dev"} | own
 
 

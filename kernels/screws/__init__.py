@@ -6,7 +6,6 @@ partials         partial derivatives of its columns to any order, by nested scre
 newton_euler     inverse dynamics by one recursion in any representation, compiled
 arbitrary_frame  the same in a frame of choice, which itself moves
 closed_forms     M, C, Γ and the momentum form, for trees
-symbolic         the equations as expressions; symbolic_code writes them, symbolic_table times them
 representations  from one representation to another, for numbers from anywhere
 """
 

@@ -1,8 +1,8 @@
 """The allow-list: whose keys may connect over TCP, and with which rights.
 
-It is read anew whenever its file has changed, so that a daemon follows `torqued keys` at once. A
-file that is gone allows nobody. One that cannot be read leaves things as they were, and says so in
-the log: a slip of an editor must not take the torque away from a robot.
+It is read again whenever its file has changed, so that a daemon follows `torqued keys` at once. A
+file that is gone allows no client. One that cannot be read changes nothing, and the log says so: a
+slip of an editor must not take the torque away from a robot.
 """
 
 from __future__ import annotations
@@ -116,6 +116,6 @@ class AllowList:
             try:
                 clients = self.read()
             except KeysError as error:
-                log.error("%s; the list of before stays in force", error)
+                log.error("keeping the previous allow-list: %s", error)
             self._known = (seen, clients)
         return clients

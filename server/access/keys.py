@@ -63,7 +63,7 @@ class KeyFolder:
         path = self.folder / "server.key"
         if renew or not path.exists():
             with self._changing():
-                if renew or not path.exists():  # nobody else was faster
+                if renew or not path.exists():  # no other process was faster
                     pair = KeyPair.new()
                     text = key_text("the daemon's key pair: keep it secret", pair)
                     self._write("server.key", text)

@@ -13,11 +13,10 @@ MANY = 4096
 
 @dataclass(frozen=True)
 class Limits:
-    """Per client, a key over TCP and a connection over local sockets, unless it says otherwise."""
+    """Per client: a key over TCP, a connection over local sockets."""
 
     request_rate: float = 20000.0  # per second; bursts of as many
     sessions: int = 8
-    connection_memory: int = 512  # MiB that all connections together may make the daemon hold
 
 
 class RequestRate:

@@ -1,7 +1,7 @@
 """Who may do what. The right that each operation takes is in the table of operations.
 
-Each right holds those before it. Whoever can open a local socket has all of them: the mode of the
-file decides. Over TCP a client has the right that the allow-list gives its key.
+Each right holds those before it. A client that can open a local socket has all of them: the mode
+of the file decides. Over TCP a client has the right that the allow-list gives its key.
 """
 
 from __future__ import annotations

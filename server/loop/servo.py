@@ -350,11 +350,6 @@ class Servo:
             closed=partial(session.caller.transport.end_session, session.number),
         )
 
-    def states_of(self, session: Session) -> int:
-        """States that a session has been sent and taken, refused ones too."""
-        record = self.shared.sessions[session.slot]
-        return int(record.states) + int(record.bad_states) + int(record.old_states)
-
     def describe(self) -> list[dict[str, Any]]:
         """Every open session and its counters."""
         return describe_sessions(self)

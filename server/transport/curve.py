@@ -22,7 +22,7 @@ from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
 
 
 class CurveTransport(TcpTransport):
-    """TCP for those whose keys are on the allow-list."""
+    """TCP for clients whose keys are on the allow-list."""
 
     all_are_equal = False
 
@@ -94,7 +94,7 @@ class CurveTransport(TcpTransport):
 
 
 def protect(socket: Socket, pair: KeyPair, zap_domain: str) -> None:
-    """Make the server's side of CURVE; without an answer of the ZAP handler nobody connects."""
+    """Make the server's side of CURVE; without an answer of the ZAP handler no peer connects."""
     socket.curve_server = True
     socket.curve_secretkey = pair.secret.encode()
     socket.curve_publickey = pair.public.encode()

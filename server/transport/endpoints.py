@@ -25,8 +25,6 @@ __all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 MAX_PATH = 107
 #: How the lock file is opened.
 LOCK_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-#: Ending of a socket file that takes no connections for the time being.
-PAUSED = ".paused"
 
 
 class EndpointError(TorquedError):
@@ -36,8 +34,8 @@ class EndpointError(TorquedError):
 def private_folder(folder: Path, group: str | None = None) -> Path:
     """The folder, made for this user alone (mode 0700), or for a group as well (mode 0750).
 
-    One that is there already is taken only with that very mode, owner and group: nobody who was
-    not named can command the robot. A symbolic link is not taken: it may lead anywhere by now.
+    One that is there already is accepted only with that very mode, owner and group: others cannot
+    command the robot. A symbolic link is not taken: it may lead anywhere by now.
     """
     number = group_number(group) if group else None
     try:
@@ -54,7 +52,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
             "name that folder itself"
         )
     if not stat.S_ISDIR(info.st_mode):
-        raise EndpointError(f"folder {folder} is no folder")
+        raise EndpointError(f"folder {folder} is not a directory")
     if parent.st_mode & stat.S_IWOTH and not parent.st_mode & stat.S_ISVTX:
         raise EndpointError(
             f"folder {folder} lies in {folder.parent} of mode {stat.S_IMODE(parent.st_mode):04o}: "
@@ -110,7 +108,7 @@ class Endpoints:
             raise EndpointError(
                 f"name {self.name!r} cannot name sockets, allowed: letters, digits, - and _"
             )
-        longest = str(self._session_file("f" * 8)) + PAUSED
+        longest = str(self._session_file("f" * 8))
         if len(os.fsencode(longest)) > MAX_PATH:
             raise EndpointError(
                 f"path {longest} has {len(os.fsencode(longest))} bytes, at most {MAX_PATH} "
@@ -142,7 +140,7 @@ class Endpoints:
         return self.folder / f"{self.name}.session-{number}.sock"
 
     def protect(self, endpoint: str) -> None:
-        """Let the user, and the group where there is one, connect to a socket; nobody else."""
+        """Let only the user, and the group where there is one, connect to a socket."""
         path = endpoint.removeprefix("ipc://")
         if self.group:
             os.chown(path, -1, group_number(self.group))
@@ -175,21 +173,20 @@ class Endpoints:
         return file
 
     def remove_sockets(self) -> None:
-        """Take away socket files: one's own, or a dead daemon's by who holds the lock."""
+        """Remove socket files of this daemon, or of a dead one: the caller holds the lock."""
         for endpoint in (self.request, self.control, self.telemetry, self.memory):
             remove_socket(Path(endpoint.removeprefix("ipc://")))
-        for pattern in ("session-*.sock", f"sock{PAUSED}", f"*.sock{PAUSED}"):
-            for path in self.folder.glob(f"{self.name}.{pattern}"):
-                remove_socket(path)
+        for path in self.folder.glob(f"{self.name}.session-*.sock"):
+            remove_socket(path)
 
     def remove(self) -> None:
-        """Take away socket files and then the lock: until the end nobody else has any."""
+        """Remove socket files and then the lock, which keeps other daemons away until the end."""
         self.remove_sockets()
         (self.folder / f"{self.name}.lock").unlink(missing_ok=True)
 
 
 def remove_socket(path: Path) -> None:
-    """Take away a socket file, if there is one."""
+    """Remove a socket file, if there is one."""
     try:
         path.unlink(missing_ok=True)
     except OSError as error:  # a folder, for one

@@ -1,9 +1,9 @@
 """What ZeroMQ frames a request may have: its body alone, or an empty frame and its body.
 
 The second is what REQ sockets send. ZeroMQ limits the size of a frame, not their number, and hands
-a message over once all of it is there. So anything else is dropped frame by frame, so many at a
-time that nobody else waits for long, and no more of it is kept or sent back than the frames that
-lead to its sender.
+a message over once all of it is there. So anything else is dropped frame by frame, few enough
+at a time that other clients do not wait for long, and no more of it is kept or sent back than the
+frames that lead to its sender.
 """
 
 from __future__ import annotations

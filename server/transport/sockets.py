@@ -1,4 +1,4 @@
-"""Transports: the sockets of local and TCP clients, and how a message tells who sent it.
+"""Transports: the sockets of local and TCP clients, and the caller of each message.
 
 Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
 checks that TCP needs. A session belongs to the transport through which it was opened.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -112,13 +112,14 @@ class Transport(ABC):
         socket.zap_domain = KEYLESS.encode()
         socket.handshake_ivl = MAX_HANDSHAKE
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
+    def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
-            self.listeners.bind(socket, endpoint, prepare)
+            self._listen(socket, endpoint)
         except zmq.ZMQError as error:
             raise EndpointError(f"cannot bind {endpoint}: {error.strerror}") from None
+
+    def _listen(self, socket: Socket, endpoint: str) -> None:
+        socket.bind(endpoint)
 
     def arrival(self, socket: Socket, message: Message) -> Arrival:
         """A message that has been received, and who sent it."""
@@ -151,7 +152,7 @@ class Transport(ABC):
         self.telemetry.send(message)
         topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
         if isinstance(topics, int) and topics > MAX_TOPICS:
-            log.warning("telemetry: %d topics, one is enough: all subscribers dropped", topics)
+            log.warning("too many telemetry subscriptions (%d): all subscribers dropped", topics)
             self.drop_subscribers()
 
     def drop_subscribers(self) -> None:
@@ -170,7 +171,7 @@ class Transport(ABC):
         return True
 
     def refresh(self) -> bool:
-        """Follow the allow-list; whether it has changed. Called by whoever owns `telemetry`."""
+        """Follow the allow-list; whether it has changed. Called by the thread of `telemetry`."""
         return False
 
     def right_of(self, caller: Caller) -> str | None:
@@ -179,12 +180,12 @@ class Transport(ABC):
 
     @abstractmethod
     def reached_by(self) -> dict[str, str]:
-        """The endpoints as a client should be told them."""
+        """The endpoints in a reply to a client."""
 
     def bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
         """Bind a session's socket; how its client reaches it, as fields of a reply.
 
-        A socket that cannot be bound is closed: nobody else would.
+        A socket that cannot be bound is closed.
         """
         try:
             self.listeners.require_room()
@@ -207,16 +208,15 @@ class Transport(ABC):
 
 
 class LocalTransport(Transport):
-    """Socket files: whoever may open them has every right."""
+    """Socket files: clients that may open them have every right."""
 
     def __init__(self, files: Endpoints) -> None:
         super().__init__(files.request)
         self.files = files
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
-        super()._bind(socket, endpoint, prepare or self.files.protect)
+    def _bind(self, socket: Socket, endpoint: str) -> None:
+        super()._bind(socket, endpoint)
+        self.files.protect(endpoint)
 
     def reached_by(self) -> dict[str, str]:
         return self.endpoints
@@ -232,7 +232,7 @@ class LocalTransport(Transport):
 
 
 class TcpTransport(Transport):
-    """TCP without keys: whoever reaches the port has every right."""
+    """TCP without keys: clients that reach the port have every right."""
 
     name = "plain TCP"
     same_clock = False
@@ -246,24 +246,18 @@ class TcpTransport(Transport):
             self._ports = itertools.cycle(range(first, last + 1))
             self._port_count = last + 1 - first
 
-    def _bind(
-        self, socket: Socket, endpoint: str, prepare: Callable[[str], None] | None = None
-    ) -> None:
-        self._tune(socket)
-        super()._bind(socket, endpoint, prepare)
-
-    def _tune(self, socket: Socket) -> None:
-        """What TCP needs beyond local sockets: a peer that vanished is noticed within seconds."""
+    def _listen(self, socket: Socket, endpoint: str) -> None:
+        """Beyond local sockets: a peer that vanished is noticed, connections are limited."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
+        self.listeners.bind(socket, endpoint)
 
     def reached_by(self) -> dict[str, str]:
         return {name: anywhere(endpoint) for name, endpoint in self.endpoints.items()}
 
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
-        self._tune(socket)
         if self._ports is None:
-            self.listeners.bind(socket, f"{self.interface}:*")
+            self._listen(socket, f"{self.interface}:*")
         else:
             self._bind_to_next_port(socket)
         return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
@@ -273,7 +267,7 @@ class TcpTransport(Transport):
         assert self._ports is not None
         for port in itertools.islice(self._ports, self._port_count):
             with suppress(zmq.ZMQError):
-                self.listeners.bind(socket, f"{self.interface}:{port}")
+                self._listen(socket, f"{self.interface}:{port}")
                 return
         raise errors.error("busy", f"none of the {self._port_count} ports for sessions is free")
 

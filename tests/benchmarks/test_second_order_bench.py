@@ -33,12 +33,18 @@ def test_a_robot_has_no_row_without_its_peer():
     assert SECOND_ORDER not in robots.load("chain5", states=1).kernels
 
 
-@pytest.mark.parametrize("name", ["chain20", "tree20", "panda", "talos", "biped20"])
-def test_second_derivatives_agree_with_pinocchio(name):
+@pytest.fixture(scope="module")
+def peer():
+    """Pinocchio's function; compiling takes a minute, once for each version of it."""
     try:
-        peer = second_order.library(compile_it=False)
+        return second_order.library()
     except NoPeerError as error:
-        pytest.skip(f"Pinocchio's second derivatives are not at hand: {error}")
+        pytest.skip(f"Pinocchio's second derivatives cannot be compiled: {error}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["chain20", "tree20", "panda", "talos", "biped20"])
+def test_second_derivatives_agree_with_pinocchio(name, peer):
     case = robots.load(name, states=2)
     case.second_order = second_order.SecondOrderProblem(case, peer)
     case.verify([SECOND_ORDER])

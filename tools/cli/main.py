@@ -39,7 +39,6 @@ from torqued.tools.cli import (
     serve,
     stats,
     stream,
-    symbolic,
     top,
 )
 
@@ -72,7 +71,6 @@ COMMANDS: dict[str, Command] = {
     "demo": cast(Command, demo),
     "models": cast(Command, models),
     "convert": cast(Command, convert),
-    "symbolic": cast(Command, symbolic),
     "batch": cast(Command, batch),
     "compile": cast(Command, compile),
     "bench": cast(Command, bench),
@@ -89,7 +87,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "pinocchio": ("bench",),
     "matplotlib": ("bench", "demo", "record", "dash"),
     "mujoco": ("demo",),
-    "sympy": ("symbolic",),
     "mcap": ("record", "dash"),
     "lz4": ("record", "dash"),
     "viser": ("dash",),
@@ -104,7 +101,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 OWN_EXTRA = {
     **dict.fromkeys(("record", "replay", "plot", "identify"), "record"),
     **dict.fromkeys(("metrics", "foxglove"), "observe"),
-    **{name: name for name in ("bench", "dash", "demo", "symbolic")},
+    **{name: name for name in ("bench", "dash", "demo")},
     "batch": "cluster",
 }
 

@@ -22,7 +22,7 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array
-from torqued.tools.demos import live_film, results
+from torqued.tools.demos import results
 from torqued.tools.demos.daemon import NAME, TOLERANT, Child, Demo, ProcessError, demo
 from torqued.tools.demos.live_controller import LAW, START
 from torqued.tools.demos.live_pace import (
@@ -103,7 +103,6 @@ def run(args: argparse.Namespace) -> int:
     report(console, outcome)
     results.write_json(args.json, asdict(outcome))
     draw(console, setup, log, args.plot)
-    live_film.draw(console, setup, log, args.plot)
     return results.conclude(console, checks(outcome))
 
 

@@ -11,15 +11,15 @@ from typing import Any
 from torqued.tools.recording.reader import Batch, Reader
 from torqued.tools.recording.standing import Standing
 
-#: Seconds between two looks at the ring: a fifth of what the smallest ring holds.
-LOOK = 0.02
-#: Seconds between two looks while nobody watches, and the part of a ring from which on that would
-#: be too long: each look may fall on a tick.
-CALM, FILLING = 0.2, 0.05
+#: Seconds between two polls of the ring: a fifth of what the smallest ring holds.
+POLL_INTERVAL = 0.02
+#: Seconds between two polls without a viewer, and the share of a ring from which on that would be
+#: too long: each poll may fall on a tick.
+IDLE_INTERVAL, FILLING = 0.2, 0.05
 
 
 class Stopping:
-    """Work until it is told to stop, by a signal or after so many seconds."""
+    """Work until a stop, by a signal or after so many seconds."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
@@ -37,7 +37,7 @@ class Stopping:
         return not self._stopping.is_set() and time.monotonic() < self._end
 
     def pause(self, seconds: float) -> None:
-        """So long, or until it is told to stop."""
+        """So long, or until a stop."""
         self._stopping.wait(seconds)
 
     def looks(self, pause: float) -> Iterator[None]:
@@ -48,7 +48,7 @@ class Stopping:
 
 
 class Following(Stopping):
-    """Polls a ring until it is told to stop, standing back for the loop: a process of its own."""
+    """Polls a ring until a stop, in a process that yields to the loop."""
 
     def __init__(self, reader: Reader, seconds: float = float("inf")) -> None:
         super().__init__(seconds)
@@ -56,15 +56,15 @@ class Following(Stopping):
         self._standing = Standing(reader.processor)
 
     def batches(
-        self, pause: float = LOOK, is_watched: Callable[[], bool] = lambda: True
+        self, pause: float = POLL_INTERVAL, is_watched: Callable[[], bool] = lambda: True
     ) -> Iterator[Batch]:
-        """What comes, look by look; also where nothing came."""
+        """What comes, poll by poll; also where nothing came."""
         while self.goes_on:
             backlog = self.reader.backlog
             self._standing.look(backlog)
             yield self.reader.poll()
-            calm = backlog < FILLING and not is_watched()
-            self.pause(max(pause, CALM) if calm else pause)
+            idle = backlog < FILLING and not is_watched()
+            self.pause(max(pause, IDLE_INTERVAL) if idle else pause)
 
 
 def since_1970() -> int:

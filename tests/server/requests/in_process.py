@@ -31,13 +31,6 @@ class Collected:
         self.replies.append(bytes(reply))
 
 
-class Memory:
-    """In place of a watch over it."""
-
-    def statistics(self):
-        return {"resident": 0, "most": 0, "cut": 0}
-
-
 class Servo:
     """A loop that is not run: sessions are refused as a daemon without places does."""
 
@@ -88,7 +81,6 @@ class InProcess:
         self.background = SimpleNamespace(left=0)
         self.endpoints = SimpleNamespace(name="me")
         self.servo = servo or Servo()
-        self.memory = Memory()
         self.observation = Observation()
         self.worker = InlineWorker(self)
         self.events = SimpleNamespace(hand_over=lambda task: task(), do=lambda task: task())

@@ -35,9 +35,9 @@ def test_symbolic_link_is_not_followed(tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_file_is_no_folder(tmp_path):
+def test_file_is_not_a_directory(tmp_path):
     (tmp_path / "sockets").write_text("")
-    with pytest.raises(EndpointError, match="is no folder"):
+    with pytest.raises(EndpointError, match="is not a directory"):
         private_folder(tmp_path / "sockets")
 
 

@@ -1,4 +1,4 @@
-"""Listening sockets pause before descriptors run out, and go on afterwards."""
+"""TCP pauses before descriptors run out, and goes on afterwards; sessions are refused."""
 
 import os
 import resource
@@ -8,19 +8,17 @@ import zmq
 from eventually import eventually
 
 from torqued.client.errors import RequestError
-from torqued.server.transport import listeners as module
 from torqued.server.transport.endpoints import EndpointError
 from torqued.server.transport.listeners import (
+    BACKLOG,
     Listeners,
-    LocalListener,
-    TcpListener,
     descriptors_in_use,
     raise_limit,
 )
 
 #: Seconds until something has to happen that does happen: an end of waiting, not a measure.
 PATIENCE = 60.0
-#: ms in which nothing may come from somebody who cannot connect.
+#: ms in which nothing may come from a client that cannot connect.
 SILENCE = 300
 
 
@@ -33,23 +31,17 @@ def context():
 
 @pytest.fixture
 def listeners():
-    listeners = Listeners(with_tcp=True)
+    listeners = Listeners()
     yield listeners
     listeners.close()
 
 
-@pytest.fixture(params=[TcpListener, LocalListener])
-def kind(request):
-    return request.param
-
-
 @pytest.fixture
-def server(context, listeners, kind, tmp_path):
-    """A socket that echoes nothing, but counts."""
+def server(context, listeners):
+    """A socket that takes messages."""
     socket = context.socket(zmq.PULL)
     socket.linger = 0
-    endpoint = "tcp://127.0.0.1:*" if kind is TcpListener else f"ipc://{tmp_path}/arm.sock"
-    listeners.bind(socket, endpoint)
+    listeners.bind(socket, "tcp://127.0.0.1:*")
     return socket
 
 
@@ -62,46 +54,43 @@ def send(context, server, text):
     return socket
 
 
-def put_mark(listeners, kind, mark):
-    listeners.marks[kind] = mark
+def set_limit(listeners, limit):
+    listeners.max_with_tcp = limit
     listeners._wake()
 
 
-def test_above_the_mark_nobody_new_connects_and_below_it_those_who_waited_do(
-    context, server, kind, listeners, caplog
+def test_new_clients_connect_over_tcp_when_descriptors_are_free_again(
+    context, server, listeners, caplog
 ):
     first = send(context, server, b"before")
     assert server.recv() == b"before"
-    put_mark(listeners, kind, 0)
-    eventually(lambda: kind in listeners.paused)
+    set_limit(listeners, 0)
+    eventually(lambda: listeners.paused)
     second = send(context, server, b"meanwhile")
     assert not server.poll(SILENCE)
     first.send(b"still connected")
     assert server.recv() == b"still connected"
-    put_mark(listeners, kind, 100_000)
+    set_limit(listeners, 100_000)
     assert server.poll(PATIENCE * 1000)
     assert server.recv() == b"meanwhile"
     for socket in (first, second, server):
         socket.close(linger=0)
-    assert "no more" in caplog.text and "connections again" in caplog.text
+    assert "no new TCP connections" in caplog.text and "TCP connections again" in caplog.text
 
 
-def test_socket_that_is_bound_meanwhile_is_paused_too(context, listeners, tmp_path):
-    listeners.marks[LocalListener] = 0
-    with context.socket(zmq.PULL) as first, context.socket(zmq.PULL) as second:
-        listeners.bind(first, f"ipc://{tmp_path}/first.sock")
-        eventually((tmp_path / "first.sock.paused").exists)
-        listeners.bind(second, f"ipc://{tmp_path}/second.sock")
-        assert (tmp_path / "second.sock.paused").exists()
-        listeners.forget(second)
-        assert not (tmp_path / "second.sock.paused").exists()
+def test_port_that_is_bound_during_a_pause_is_paused(context, server, listeners):
+    set_limit(listeners, 0)
+    eventually(lambda: listeners.paused)
+    with context.socket(zmq.PULL) as other:
+        listeners.bind(other, "tcp://127.0.0.1:*")
+        with send(context, other, b"meanwhile"):
+            assert not other.poll(SILENCE)
 
 
-def test_sessions_are_refused_as_busy_while_local_sockets_are_paused(listeners):
+def test_sessions_are_refused_as_busy_where_too_many_descriptors_are_in_use(listeners):
     listeners.require_room()
-    listeners.marks[LocalListener] = 0
-    listeners._look()
-    with pytest.raises(RequestError, match="too many for another session"):
+    listeners.max_with_sessions = 3
+    with pytest.raises(RequestError, match="sessions are opened below 3"):
         listeners.require_room()
 
 
@@ -142,28 +131,27 @@ def limits(monkeypatch):
     return found
 
 
-@pytest.mark.parametrize("hard, with_tcp", [(256, False), (1024, True), (524288, True)])
-def test_limit_is_raised_as_far_as_it_goes(limits, hard, with_tcp):
+@pytest.mark.parametrize("hard", [1024, 524288])
+def test_limit_is_raised_as_far_as_it_goes(limits, hard):
     limits["hard"] = hard
-    assert raise_limit(with_tcp) == hard
+    assert raise_limit() == hard
     assert limits["set"] == (hard, hard)
 
 
 def test_limit_without_a_limit_gets_a_number(limits):
     limits["hard"] = resource.RLIM_INFINITY
-    assert raise_limit(True) == 1 << 20
+    assert raise_limit() == 1 << 20
 
 
-@pytest.mark.parametrize("hard, with_tcp, needed", [(255, False, 256), (1023, True, 1024)])
-def test_limit_that_is_too_low_is_refused_with_what_to_do(limits, hard, with_tcp, needed):
-    limits["hard"] = hard
-    with pytest.raises(EndpointError, match=f"limited to {hard}, at least {needed} .*LimitNOFILE"):
-        raise_limit(with_tcp)
+def test_limit_that_is_too_low_is_refused_with_what_to_do(limits):
+    limits["hard"] = 1023
+    with pytest.raises(EndpointError, match=r"limited to 1023, at least 1024 .*LimitNOFILE"):
+        raise_limit()
 
 
-def test_marks_leave_room_for_local_clients_and_for_the_daemon_itself(limits):
+def test_limits_leave_room_for_local_clients_and_for_the_daemon(limits):
     limits["hard"] = 1024
-    marks = Listeners(with_tcp=True).marks
-    backlogs = 3 * (module.BACKLOG + 1)  # accepted after a pause: requests, control, telemetry
-    assert marks[TcpListener] + backlogs < marks[LocalListener]
-    assert marks[LocalListener] + backlogs < 1024
+    listeners = Listeners()
+    backlogs = 3 * (BACKLOG + 1)  # accepted after a pause: requests, control, telemetry
+    assert listeners.max_with_tcp + backlogs < listeners.max_with_sessions < 1024
+    listeners.close()

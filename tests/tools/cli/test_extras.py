@@ -24,7 +24,6 @@ COMMANDS = {
     ("dash", "missing.mcap"): ("dash", "missing.mcap"),
     ("metrics", *NOBODY): ("observe", "nobody"),
     ("foxglove", *NOBODY): ("observe", "nobody"),
-    ("symbolic", "--robot", "chain2"): ("symbolic", ""),
     ("batch", *STATES, "--out", "m.parquet"): ("cluster", ""),
     ("batch", *STATES, "--out", "m.npz", "--engine", "dask"): ("cluster", ""),
     ("bench", "kernels", "--help"): ("bench", ""),

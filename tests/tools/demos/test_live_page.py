@@ -60,7 +60,6 @@ def test_demo_with_a_page_ends_by_itself(started, tmp_path):
     said, errors = process.communicate(timeout=LONGEST)
     assert said.count("holds") + said.count("FAILED") == 4, errors
     assert process.returncode in (0, 1)  # how well it tracked is a matter of the machine here
-    assert (tmp_path / "demo_live_film.png").stat().st_size > 10_000
     require_nothing_left(folder)
     with pytest.raises(OSError):
         urllib.request.urlopen(address, timeout=60.0)

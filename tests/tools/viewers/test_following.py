@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from torqued.tools.viewers import following as module
-from torqued.tools.viewers.following import CALM, FILLING, LOOK, Following
+from torqued.tools.viewers.following import FILLING, IDLE_INTERVAL, POLL_INTERVAL, Following
 
 
 class Ring:
@@ -55,19 +55,23 @@ def paused(monkeypatch):
 
 
 def test_who_is_watched_keeps_its_pace(paused):
-    assert paused(0.0, 0.01, 0.5) == [LOOK, LOOK, LOOK]
+    assert paused(0.0, 0.01, 0.5) == [POLL_INTERVAL, POLL_INTERVAL, POLL_INTERVAL]
     assert paused(0.0, pause=0.05, is_watched=lambda: True) == [0.05]
 
 
 def test_who_is_not_looks_seldom_but_where_a_ring_fills(paused):
     half = FILLING / 2
-    assert paused(half, FILLING, half, is_watched=lambda: False) == [CALM, LOOK, CALM]
+    assert paused(half, FILLING, half, is_watched=lambda: False) == [
+        IDLE_INTERVAL,
+        POLL_INTERVAL,
+        IDLE_INTERVAL,
+    ]
 
 
 def test_who_looks_seldom_anyway_does_not_look_more_often(paused):
-    assert paused(0.0, pause=2 * CALM, is_watched=lambda: False) == [2 * CALM]
+    assert paused(0.0, pause=2 * IDLE_INTERVAL, is_watched=lambda: False) == [2 * IDLE_INTERVAL]
 
 
 def test_a_ring_that_just_is_not_filling_loses_nothing_in_a_calm_pause():
     """At FILLING in one look, what comes during a calm pause is about half of the ring."""
-    assert FILLING * CALM / LOOK < 0.6
+    assert FILLING * IDLE_INTERVAL / POLL_INTERVAL < 0.6
