@@ -9,9 +9,8 @@ import numpy as np
 
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.batch.algorithms import CORIOLIS
-from torqued.kernels.batch.helpers import LEAVING, SEAT, SEAT_BYTES
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.slices import Desk
+from torqued.kernels.batch.worker_pool import Scratch
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.self_test import SAMPLE, SampleSizes
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
@@ -64,7 +63,7 @@ class JobCall(NamedTuple):
     def arguments(self, results: Sequence[Array]) -> tuple[Any, ...]:
         job = Job(self.entry, self.given | named(self.names, results), self.choices)
         kept.append(job)
-        return self.handle, job.address, 0, STATES, 0, 0
+        return self.handle, job.address, 0, STATES
 
 
 def example_robot() -> Robot:
@@ -224,9 +223,9 @@ STATES = WIDTH + 3
 def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """Those for many states."""
     n, N = robot.nv, STATES
-    desk = Desk(robot, 0)
-    work = desk.wide.handle
-    kept.append(desk)
+    scratch = Scratch(robot)
+    work = scratch.wide.handle
+    kept.append(scratch)
     Q, V = (np.array(x) for x in zip(*(robot.random_state(rng) for _ in range(N)), strict=True))
     A, W = rng.normal(size=(2, N, n))
     frames = robot.frame_table.records(robot.frame_names[:3])
@@ -258,22 +257,7 @@ def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     all_wanted = Choices(want=bits_of(wanted), representation=HYBRID)
     given = {"Q": Q, "V": V, "frames": frames}
     add("quantities", given, all_wanted, **{name: sizes[name] for name in wanted})
-    return calls | helper_calls()
-
-
-def helper_calls() -> dict[str, Call]:
-    """Those of threads that help: of a seat that nobody sits on, each a line of its own."""
-    seats = np.zeros(2, SEAT)
-    seats[1]["state"] = LEAVING
-    kept.append(seats)
-    seat, leaving = (seats.ctypes.data + k * SEAT_BYTES for k in range(2))
-    return {
-        "call_helpers": Call((seat, 1), ()),
-        "post_job": Call((seat, 1, 0, 0, 0, 0), ()),
-        "settle_job": Call((seat, 1), ()),
-        "help_with_batches": Call((leaving,), ()),
-        "dismiss_helpers": Call((leaving, 1), ()),
-    }
+    return calls
 
 
 #: Keeps the memory that calls work in.

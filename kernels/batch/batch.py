@@ -22,11 +22,11 @@ import numpy as np
 
 from torqued.kernels.batch.algorithms import CORIOLIS, CORIOLIS_TRANSPOSED, MASS
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.slices import Progress, Slices, available_cores
 from torqued.kernels.batch.stacked_derivatives import StackedDerivatives
 from torqued.kernels.batch.stacked_quantities import StackedQuantities
 from torqued.kernels.batch.stacks import padded, result_array
-from torqued.kernels.batch.state_by_state import at, filled_with_nan, several_at_once
+from torqued.kernels.batch.state_by_state import at, filled_with_nan, vectorized
+from torqued.kernels.batch.worker_pool import Progress, WorkerPool, available_cores
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.input_checks import choice, whole_number
@@ -53,9 +53,9 @@ class Batch(StackedQuantities, StackedDerivatives):
         # Without the compiler, or without joints, nothing can be done several at a time; and robots
         # that may reach too far are looked at state by state.
         narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far
-        super().__init__(robot, Slices(robot, threads, progress), narrow)
+        super().__init__(robot, WorkerPool(robot, threads), progress, narrow)
 
-    @several_at_once
+    @vectorized
     def inverse_dynamics(
         self,
         q: Any,
@@ -80,7 +80,7 @@ class Batch(StackedQuantities, StackedDerivatives):
         w = padded(wrenches, max(len(q), WIDTH))
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
+    @vectorized
     def forward_dynamics(
         self,
         q: Any,
@@ -108,7 +108,7 @@ class Batch(StackedQuantities, StackedDerivatives):
         w = padded(wrenches, max(len(q), WIDTH))
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
+    @vectorized
     def solve_mass(
         self, q: Any, b: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
@@ -148,21 +148,21 @@ class Batch(StackedQuantities, StackedDerivatives):
 
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
+    @vectorized
     def mass_product(
         self, q: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """M(q) w, (N, nv)."""
         return self._product("mass_product", MASS, q, w, w, out)
 
-    @several_at_once
+    @vectorized
     def coriolis_product(
         self, q: Any, v: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """C(q, v) w, (N, nv)."""
         return self._product("coriolis_product", CORIOLIS, q, v, w, out)
 
-    @several_at_once
+    @vectorized
     def coriolis_transposed_product(
         self,
         q: Any,
@@ -204,7 +204,7 @@ class Batch(StackedQuantities, StackedDerivatives):
             self._compute(state, wide, taken, found, one)
         return result
 
-    @several_at_once
+    @vectorized
     def frame_velocity(
         self,
         q: Any,
@@ -219,7 +219,7 @@ class Batch(StackedQuantities, StackedDerivatives):
         """J v (N, 6)."""
         return self._frame_motion(q, v, v, 0, frame, representation, point, out=out)
 
-    @several_at_once
+    @vectorized
     def frame_acceleration(
         self,
         q: Any,

@@ -11,7 +11,7 @@ from torqued.common.errors import InputError
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Choices, Job, named
 from torqued.kernels.batch.stacks import result_array
-from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, several_at_once
+from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, vectorized
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
@@ -50,12 +50,11 @@ class StackedQuantities(WideComputation):
         want, frames = names_of("want", want), names_of("frames", frames)
         if v is None and (names := [x for x in want if WANTS.get(x, 0) & NEED_VELOCITY]):
             raise InputError(f"v: missing, but {names[0]!r} depends on it", "v", None, "present")
-        if self.narrow or coordinates != "native" or (out is None and len_of(q) == 1):
+        if self.narrow or coordinates != "native":
             if out is not None:
                 raise InputError("out: expected nothing in other coordinates", "out")
             given = {"want": want, "frames": frames, "representation": representation}
             return self.each("dynamics", q, v, coordinates=coordinates, **given)  # type: ignore[no-any-return]
-        self.expect(len_of(q))
         return self._by_name(self._quantities(q, v, want, frames, representation, out), frames)
 
     @staticmethod
@@ -86,8 +85,7 @@ class StackedQuantities(WideComputation):
         q, rest, state = self._state(q, **given)
         n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
-        unseen = bool(rest) and not flags & NEED_VELOCITY  # v, which kernels do not look at
-        if unseen:
+        if rest and not flags & NEED_VELOCITY:  # kernels do not look at v
             stacks.require_right(state, 0, n)
         results: dict[str, Array] = {}
         for name in dict.fromkeys(want):
@@ -121,8 +119,7 @@ class StackedQuantities(WideComputation):
             q_free, v_free = stacks.q(q), stacks.v(v)
             if several:
                 outs = [free[name] for name in several]
-                whole = not tree.follows and len(several) == len(free) and not unseen
-                self._compute(state, wide, [q_free, v_free], outs, one, whole)
+                self._compute(state, wide, [q_free, v_free], outs, one)
             if "Gamma" in results:
                 self.each("christoffel", q, out=results["Gamma"])
             for name, array in free.items():
@@ -144,21 +141,21 @@ class StackedQuantities(WideComputation):
             return array
         return found[:, 0] if per_frame else found
 
-    @several_at_once
+    @vectorized
     def mass_matrix(
         self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """M(q), (N, nv, nv)."""
         return self._quantity("M", out, q)
 
-    @several_at_once
+    @vectorized
     def mass_matrix_rate(
         self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """Ṁ(q, v), (N, nv, nv), as C + Cᵀ."""
         return self._quantity("Mdot", out, q, v)
 
-    @several_at_once
+    @vectorized
     def coriolis_matrix(
         self,
         q: Any,
@@ -173,39 +170,39 @@ class StackedQuantities(WideComputation):
             return self.each("coriolis_matrix", q, v, factorization, out=out)  # type: ignore[no-any-return]
         return self._quantity("C", out, q, v)
 
-    @several_at_once
+    @vectorized
     def gravity(self, q: Any, *, out: Array | None = None, coordinates: Any = "native") -> Array:
         """g(q), (N, nv)."""
         return self._quantity("g", out, q)
 
-    @several_at_once
+    @vectorized
     def bias(
         self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """C(q, v) v + g(q), (N, nv)."""
         return self._quantity("bias", out, q, v)
 
-    @several_at_once
+    @vectorized
     def energy(self, q: Any, v: Any, *, coordinates: Any = "native") -> tuple[Array, Array]:
         """Kinetic and potential energy, (N,) each."""
         found = self._quantity("energy", None, q, v)
         return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
 
-    @several_at_once
+    @vectorized
     def center_of_mass(
         self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """Centre of mass (N, 3) in the world."""
         return self._quantity("com", out, q)
 
-    @several_at_once
+    @vectorized
     def centroidal_momentum(
         self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
     ) -> Array:
         """(N, 6) [angular about the centre of mass; linear]."""
         return self._quantity("momentum", out, q, v)
 
-    @several_at_once
+    @vectorized
     def frame_pose(
         self,
         q: Any,
@@ -218,7 +215,7 @@ class StackedQuantities(WideComputation):
         """Homogeneous poses (N, 4, 4) of a frame."""
         return self._quantity("pose", out, q, None, (frame,), "hybrid", point)
 
-    @several_at_once
+    @vectorized
     def frame_jacobian(
         self,
         q: Any,
@@ -232,7 +229,7 @@ class StackedQuantities(WideComputation):
         """J (N, 6, nv)."""
         return self._quantity("J", out, q, None, (frame,), representation, point)
 
-    @several_at_once
+    @vectorized
     def frame_bias(
         self,
         q: Any,

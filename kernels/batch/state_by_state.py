@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
-from torqued.kernels.batch.slices import Desk, Slices
 from torqued.kernels.batch.stacks import of_state, result_array
+from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 STACKED = frozenset(
     ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "q0", "q1", "v_ref", "a_ref")
 )
-#: States of a slice. Each is some microseconds of Python.
-SLICE = 16
+#: A state is some microseconds of Python.
+GRAIN = Grain(step=1, piece=16, share=16)
 
 NATIVE = "native"
 ndarray = np.ndarray
@@ -37,55 +37,18 @@ ndarray = np.ndarray
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def several_at_once(method: Method) -> Method:
-    """A method for many states in native coordinates; others go state by state."""
+def vectorized(method: Method) -> Method:
+    """A method that computes several states at a time; state by state where that cannot be."""
     name = method.__name__
-    # Arguments after self and q: whether there is one for each state.
-    own = tuple(key in STACKED for key in list(inspect.signature(method).parameters)[2:])
 
     @functools.wraps(method)
     def call(self: StateByState, q: Any, *args: Any, **options: Any) -> Any:
-        if not options and type(q) is ndarray and len(q) == 1:
-            # One state: little more than its call, in as few steps as there can be.
-            row = alone(q, args, own) if args else ()
-            if row is not None:
-                single = getattr(self.robot, name)
-                try:
-                    found = single(*row) if row else single(q[0])
-                except TorquedError as error:
-                    raise of_state(error, 0) from error
-                return found[None] if type(found) is ndarray else with_first(found)
         coordinates = options.pop("coordinates", NATIVE)
-        native = isinstance(coordinates, str) and coordinates == NATIVE
-        if self.narrow or len_of(q) == 1 or not native:
+        if self.narrow or not (isinstance(coordinates, str) and coordinates == NATIVE):
             return self.each(name, q, *args, coordinates=coordinates, **options)
-        self.expect(len_of(q))
         return method(self, q, *args, **options)
 
     return call  # type: ignore[return-value]
-
-
-def alone(q: Array, args: Sequence[Any], own: Sequence[bool]) -> Sequence[Any] | None:
-    """The arguments of a single call, of a batch of one; None where they are not plain arrays of
-    one row. `own` says of which there is one for each state."""
-    x = args[0]
-    if len(args) == 1:
-        if own[0]:
-            return (q[0], x[0]) if type(x) is ndarray and len(x) == 1 else None
-        return (q[0], x) if type(x) is str else None
-    if len(args) == 2 and own[0] and own[1]:
-        y = args[1]
-        if type(x) is ndarray and type(y) is ndarray and len(x) == len(y) == 1:
-            return q[0], x[0], y[0]
-        return None
-    row = [q[0]]
-    for value, mine in zip(args, own, strict=False):
-        if mine and (type(value) is not ndarray or len(value) != 1):
-            return None
-        if not mine and type(value) is dict:  # wrenches, a row for each state
-            return None
-        row.append(value[0] if mine else value)
-    return row
 
 
 def len_of(x: Any) -> int:
@@ -98,9 +61,12 @@ def len_of(x: Any) -> int:
 class StateByState:
     """Of one robot."""
 
-    def __init__(self, robot: Robot, slices: Slices, narrow: bool) -> None:
-        self.robot = robot
-        self.slices = slices
+    def __init__(
+        self, robot: Robot, pool: WorkerPool, progress: Progress | None, narrow: bool
+    ) -> None:
+        self.robot, self.pool = robot, pool
+        #: Called from the caller's thread now and then.
+        self.progress = progress
         #: Nothing can be computed several at a time.
         self.narrow = narrow
         self._names: dict[str, tuple[str, ...]] = {}
@@ -119,17 +85,12 @@ class StateByState:
             self._names[name] = tuple(names) if names and names[0] in STACKED else ()
         return self._names[name]
 
-    def expect(self, count: int) -> None:
-        """So many states will come, for a method that computes several at a time."""
-
     def each(self, name: str, *args: Any, out: Any = None, **options: Any) -> Any:
         """`Robot.<name>` of every state; results are stacked."""
         names = self._parameters(name)
         if len(args) > len(names):
             raise TypeError(f"{name} takes {', '.join(names)}: {len(args)} arguments were given")
         given = dict(zip(names, args, strict=False)) | options
-        if len_of(args[0] if args else given.get(names[0])) == 1:
-            return self._alone(name, given, out)
         count, stacked = self._stacked(name, given)
         common = {key: x for key, x in given.items() if key not in stacked}
 
@@ -149,28 +110,12 @@ class StateByState:
             empty_stack(first, count) if out is None else given_stack(first, count, out, others)
         )
 
-        def slice_of(desk: Desk, start: int, last: int) -> None:
+        def states(scratch: Scratch, start: int, last: int) -> None:
             for k in range(start, last):
-                put(result, k, one(desk.robot, k))
+                put(result, k, first if k == 0 else one(scratch.robot, k))
 
         with filled_with_nan(*arrays):
-            self.slices.run(count, SLICE, slice_of)
-        return result
-
-    def _alone(self, name: str, given: Mapping[str, Any], out: Any) -> Any:
-        """The method of one state: no threads, and hardly anything beside the call."""
-        _, stacked = self._stacked(name, given)
-        own = {key: at(x, 0) if key in stacked else x for key, x in given.items()}
-        with filled_with_nan(*writeable_arrays(out)):
-            try:
-                found = getattr(self.robot, name)(**own)
-            except TorquedError as error:
-                raise (of_state(error, 0) if is_of_a_state(error) else error) from error
-        if out is None:
-            return found[None] if type(found) is np.ndarray else with_first(found)
-        others = [x for x in stacked.values() if isinstance(x, ndarray)]
-        result = given_stack(found, 1, out, others)
-        put(result, 0, found)
+            self.pool.run(count, GRAIN, states, self.progress)
         return result
 
     def _stacked(self, name: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -262,13 +207,6 @@ def require_tuple(out: Any, count: int) -> tuple[Any, ...]:
         wanted = f"{count} arrays in a tuple"
         raise InputError(f"out: expected {wanted} for these results", "out", None, wanted)
     return out
-
-
-def with_first(value: Any) -> Any:
-    """Results of one state as those of a batch."""
-    stack = empty_stack(value, 1)
-    put(stack, 0, value)
-    return stack
 
 
 def put(stack: Any, k: int, value: Any) -> None:
