@@ -75,7 +75,7 @@ def example_robot() -> Robot:
 def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
     work, n = robot.work.handle, robot.nv
-    scratch = robot._derivatives.space.address
+    scratch = robot._derivative_space.address
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
@@ -93,15 +93,15 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         return np.full(shape, np.nan)
 
     out = quantities(EVERYTHING, n, 3)
-    contacts = robot.contacts.records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
+    contacts = robot.contact_records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
     space = contact_space(n, 9, True)
     COMPILED.contact_terms(work, q, v, contacts, space)
-    points = robot.contacts.records([Contact(foot, "point", friction=0.5) for foot in feet])
+    points = robot.contact_records([Contact(foot, "point", friction=0.5) for foot in feet])
     point_space = contact_space(n, 6, False)
     COMPILED.contact_terms(work, q, v, points, point_space)
     states = np.zeros(2, np.int64)
-    loops = robot.contacts.set_of([Loop(*feet, "hinge")], q, v).loops
-    search = robot._poses._laid_out([Target(np.eye(4), feet[0])], True)[1:]
+    loops = robot.constraint_set([Loop(*feet, "hinge")], q, v).loops
+    search = robot._solver._laid_out([Target(np.eye(4), feet[0])], True)[1:]
     search[2].best[:] = q
     counts = np.zeros(2, np.int64)
     return batch_calls(robot, rng) | {

@@ -9,12 +9,14 @@ import numpy as np
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.jobs import Job
-from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded, result_array
+from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded
 from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
-from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool
+from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.wide import WIDTH
+from torqued.kernels.result_checks import result_array
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -32,9 +34,13 @@ class WideComputation(StateByState):
     """What all methods for several states at a time do."""
 
     def __init__(
-        self, robot: Robot, pool: WorkerPool, progress: Progress | None, narrow: bool
+        self, robot: Robot, threads: int | None = None, progress: Progress | None = None
     ) -> None:
-        super().__init__(robot, pool, progress, narrow)
+        super().__init__(robot, threads, progress)
+        self.robot = robot
+        # Without the compiler, or without joints, nothing can be done several at a time; and robots
+        # that may reach too far are looked at state by state.
+        self.narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far
         self._stacks = Stacks(robot.tree, robot.frame_table)
 
     def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], Given]:

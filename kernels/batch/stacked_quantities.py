@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.results import Dynamics
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.stacks import result_array
 from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, vectorized
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
@@ -23,7 +23,7 @@ from torqued.kernels.dynamics.quantities import (
 )
 from torqued.kernels.input_checks import choice, names_of
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import checked
+from torqued.kernels.result_checks import checked, result_array
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -41,21 +41,18 @@ class StackedQuantities(WideComputation):
         representation: str = "hybrid",
         *,
         out: Mapping[str, Array] | None = None,
-        coordinates: Any = "native",
-    ) -> dict[str, Any]:
+    ) -> Dynamics:
         """Any of the quantities of dynamics/quantities.py by name, those of frames by frame.
 
         `out` maps names to arrays; those of frames are (N, frames, …).
         """
         want, frames = names_of("want", want), names_of("frames", frames)
-        if v is None and (names := [x for x in want if WANTS.get(x, 0) & NEED_VELOCITY]):
-            raise InputError(f"v: missing, but {names[0]!r} depends on it", "v", None, "present")
-        if self.narrow or coordinates != "native":
+        if self.narrow:
             if out is not None:
-                raise InputError("out: expected nothing in other coordinates", "out")
-            given = {"want": want, "frames": frames, "representation": representation}
-            return self.each("dynamics", q, v, coordinates=coordinates, **given)  # type: ignore[no-any-return]
-        return self._by_name(self._quantities(q, v, want, frames, representation, out), frames)
+                raise InputError("out: expected nothing, states go one by one here", "out")
+            return self.each("dynamics", q, v, want, frames, representation)  # type: ignore[no-any-return]
+        found = self._quantities(q, v, want, frames, representation, out)
+        return Dynamics(self._by_name(found, frames))
 
     @staticmethod
     def _by_name(found: Mapping[str, Array], frames: Sequence[str]) -> dict[str, Any]:
@@ -142,16 +139,12 @@ class StackedQuantities(WideComputation):
         return found[:, 0] if per_frame else found
 
     @vectorized
-    def mass_matrix(
-        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """M(q), (N, nv, nv)."""
         return self._quantity("M", out, q)
 
     @vectorized
-    def mass_matrix_rate(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    def mass_matrix_rate(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """Ṁ(q, v), (N, nv, nv), as C + Cᵀ."""
         return self._quantity("Mdot", out, q, v)
 
@@ -159,11 +152,10 @@ class StackedQuantities(WideComputation):
     def coriolis_matrix(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         factorization: str = "christoffel",
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """C(q, v), (N, nv, nv), with Ṁ = C + Cᵀ."""
         if factorization != "christoffel":
@@ -171,34 +163,27 @@ class StackedQuantities(WideComputation):
         return self._quantity("C", out, q, v)
 
     @vectorized
-    def gravity(self, q: Any, *, out: Array | None = None, coordinates: Any = "native") -> Array:
+    def gravity(self, q: Any, *, out: Array | None = None) -> Array:
         """g(q), (N, nv)."""
         return self._quantity("g", out, q)
 
     @vectorized
-    def bias(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    def bias(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """C(q, v) v + g(q), (N, nv)."""
         return self._quantity("bias", out, q, v)
 
     @vectorized
-    def energy(self, q: Any, v: Any, *, coordinates: Any = "native") -> tuple[Array, Array]:
-        """Kinetic and potential energy, (N,) each."""
-        found = self._quantity("energy", None, q, v)
-        return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+    def energy(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
+        """Kinetic and potential energy, (N, 2)."""
+        return self._quantity("energy", out, q, v)
 
     @vectorized
-    def center_of_mass(
-        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    def center_of_mass(self, q: Any, *, out: Array | None = None) -> Array:
         """Centre of mass (N, 3) in the world."""
         return self._quantity("com", out, q)
 
     @vectorized
-    def centroidal_momentum(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    def centroidal_momentum(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """(N, 6) [angular about the centre of mass; linear]."""
         return self._quantity("momentum", out, q, v)
 
@@ -210,7 +195,6 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """Homogeneous poses (N, 4, 4) of a frame."""
         return self._quantity("pose", out, q, None, (frame,), "hybrid", point)
@@ -224,7 +208,6 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J (N, 6, nv)."""
         return self._quantity("J", out, q, None, (frame,), representation, point)
@@ -239,7 +222,6 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J̇ v (N, 6)."""
         return self._quantity("Jdot_v", out, q, v, (frame,), representation, point)

@@ -16,22 +16,25 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
-from torqued.kernels.batch.stacks import of_state, result_array
-from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool
-from torqued.kernels.input_checks import shown
+from torqued.common.results import Result
+from torqued.kernels.batch.stacks import of_state
+from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool, available_cores
+from torqued.kernels.input_checks import shown, whole_number
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import result_array
 
 if TYPE_CHECKING:
+    from torqued.kernels.charts.charted_robot import ChartedRobot
     from torqued.kernels.robot.robot import Robot
 
 #: Arguments of a state: a row for each in a batch. So is what `f_ext` has for each frame.
 STACKED = frozenset(
     ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "q0", "q1", "v_ref", "a_ref")
 )
+MAX_THREADS = 1024
 #: A state is some microseconds of Python.
 GRAIN = Grain(step=1, piece=16, share=16)
 
-NATIVE = "native"
 ndarray = np.ndarray
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -43,9 +46,8 @@ def vectorized(method: Method) -> Method:
 
     @functools.wraps(method)
     def call(self: StateByState, q: Any, *args: Any, **options: Any) -> Any:
-        coordinates = options.pop("coordinates", NATIVE)
-        if self.narrow or not (isinstance(coordinates, str) and coordinates == NATIVE):
-            return self.each(name, q, *args, coordinates=coordinates, **options)
+        if self.narrow:
+            return self.each(name, q, *args, **options)
         return method(self, q, *args, **options)
 
     return call  # type: ignore[return-value]
@@ -59,16 +61,24 @@ def len_of(x: Any) -> int:
 
 
 class StateByState:
-    """Of one robot."""
+    """Many states of one robot. For one thread at a time, as the robot itself."""
+
+    #: Whether nothing can be computed several at a time.
+    narrow = True
 
     def __init__(
-        self, robot: Robot, pool: WorkerPool, progress: Progress | None, narrow: bool
+        self,
+        robot: Robot | ChartedRobot,
+        threads: int | None = None,
+        progress: Progress | None = None,
     ) -> None:
-        self.robot, self.pool = robot, pool
-        #: Called from the caller's thread now and then.
+        """`threads` is how many work, by default one for each core that this process may use;
+        `progress(done, total)` is called from the caller's thread now and then."""
+        if threads is None:
+            threads = available_cores()
+        self._any_robot = robot
+        self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
         self.progress = progress
-        #: Nothing can be computed several at a time.
-        self.narrow = narrow
         self._names: dict[str, tuple[str, ...]] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -80,7 +90,7 @@ class StateByState:
     def _parameters(self, name: str) -> tuple[str, ...]:
         """Those of a method of `Robot` that takes states; none of what does not."""
         if name not in self._names:
-            method = getattr(type(self.robot), name, None)
+            method = getattr(type(self._any_robot), name, None)
             names = list(inspect.signature(method).parameters)[1:] if callable(method) else []
             self._names[name] = tuple(names) if names and names[0] in STACKED else ()
         return self._names[name]
@@ -94,7 +104,7 @@ class StateByState:
         count, stacked = self._stacked(name, given)
         common = {key: x for key, x in given.items() if key not in stacked}
 
-        def one(robot: Robot, k: int) -> Any:
+        def one(robot: Robot | ChartedRobot, k: int) -> Any:
             try:
                 return getattr(robot, name)(
                     **common, **{key: at(x, k) for key, x in stacked.items()}
@@ -104,7 +114,7 @@ class StateByState:
 
         arrays = writeable_arrays(out)
         with filled_with_nan(*arrays):
-            first = one(self.robot, 0)
+            first = one(self._any_robot, 0)
         others = [x for x in stacked.values() if isinstance(x, ndarray)]
         result = (
             empty_stack(first, count) if out is None else given_stack(first, count, out, others)
@@ -168,6 +178,8 @@ def empty_stack(value: Any, count: int) -> Any:
         return np.empty((count, *value.shape))
     if isinstance(value, float):
         return np.empty(count)
+    if isinstance(value, Result):
+        return type(value)(empty_stack(value.as_dict(), count))
     if isinstance(value, Mapping):
         return {key: empty_stack(item, count) for key, item in value.items()}
     if isinstance(value, tuple) and not is_dataclass(value):
@@ -211,7 +223,9 @@ def require_tuple(out: Any, count: int) -> tuple[Any, ...]:
 
 def put(stack: Any, k: int, value: Any) -> None:
     """One state's results into their places."""
-    if isinstance(stack, Mapping):
+    if isinstance(stack, Result):
+        put(stack.as_dict(), k, value.as_dict())
+    elif isinstance(stack, Mapping):
         for key, item in value.items():
             put(stack[key], k, item)
     elif isinstance(stack, tuple):

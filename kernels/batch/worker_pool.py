@@ -11,12 +11,13 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.wide_work import WideWorkspace
 
 if TYPE_CHECKING:
+    from torqued.kernels.charts.charted_robot import ChartedRobot
     from torqued.kernels.robot.robot import Robot
 
 #: Called with the number of states that are done, and of all.
@@ -31,19 +32,19 @@ def available_cores() -> int:
 class Scratch:
     """What one thread computes with: made when it is first needed."""
 
-    def __init__(self, robot: Robot) -> None:
+    def __init__(self, robot: Robot | ChartedRobot) -> None:
         self._original = robot
 
     @cached_property
-    def robot(self) -> Robot:
-        """For states one by one."""
+    def robot(self) -> Any:
+        """A copy, for states one by one."""
         return self._original.copy()
 
     @cached_property
     def wide(self) -> WideWorkspace:
         """For several states at a time."""
-        model = self._original.model
-        return WideWorkspace(model.world, model.bodies, self._original.nq_free)
+        robot = cast("Robot", self._original)  # only native states are computed so
+        return WideWorkspace(robot.model.world, robot.model.bodies, robot.nq_free)
 
 
 #: (scratch, first, last): computes these states.
@@ -100,7 +101,7 @@ def split(first: int, last: int, parts: int, step: int) -> list[int]:
 class WorkerPool:
     """A number of threads, the caller's among them, each with scratch memory of its own."""
 
-    def __init__(self, robot: Robot, threads: int) -> None:
+    def __init__(self, robot: Robot | ChartedRobot, threads: int) -> None:
         self.threads = threads
         self._scratches = [Scratch(robot) for _ in range(threads)]
         self._executor: ThreadPoolExecutor | None = None

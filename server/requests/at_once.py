@@ -117,7 +117,7 @@ def run_at_once(
         def compute(out: dict[str, Array]) -> dict[str, Any]:
             q, v = states.stacks["q"], states.stacks.get("v")
             kind = text(fields, "representation", "hybrid")
-            return batch.dynamics(q, v, want, frames, kind, out=out)
+            return batch.dynamics(q, v, want, frames, kind, out=out).as_dict()
 
     if memory and (found := in_memory(shapes, compute, memory)) is not None:
         return found

@@ -15,6 +15,7 @@ from eventually import eventually
 from textbook import X, Z, body, chain
 
 from torqued.common.errors import InputError, NumericalError
+from torqued.common.results import Result
 from torqued.kernels import Robot
 from torqued.kernels.batch.batch import Batch
 from torqued.kernels.batch.computation import GRAIN
@@ -133,7 +134,10 @@ CALLS = sorted(calls(tiny()))
 
 
 def assert_same(stacked: Any, k: int, single: Any, within: float) -> None:
-    if isinstance(single, dict):
+    if isinstance(single, Result):
+        assert type(stacked) is type(single)
+        assert_same(stacked.as_dict(), k, single.as_dict(), within)
+    elif isinstance(single, dict):
         assert stacked.keys() == single.keys()
         for key in single:
             assert_same(stacked[key], k, single[key], within)
@@ -283,7 +287,6 @@ def test_singular_state_among_good_ones_is_named():
         ({"a": None}, "a"),
         ({"f_ext": 5}, "f_ext"),
         ({"f_ext": {"nowhere": np.zeros((9, 6))}}, "frame 'nowhere' is unknown"),
-        ({"coordinates": "polar"}, "polar"),
     ],
 )
 def test_arguments_of_junk_are_refused(change, message):
@@ -306,8 +309,8 @@ def test_other_coordinates_are_the_charts():
     given = states(robot, 5)
     chart = robot.chart("pinocchio")
     q = np.array([chart.from_native(q) for q in given["q"]])
-    many = robot.batch().gravity(q, coordinates="pinocchio")
-    assert np.array_equal(many[2], robot.gravity(q[2], coordinates="pinocchio"))
+    many = robot.in_coordinates("pinocchio").batch().gravity(q)
+    assert np.array_equal(many[2], robot.in_coordinates("pinocchio").gravity(q[2]))
 
 
 def test_progress_grows_up_to_the_end():

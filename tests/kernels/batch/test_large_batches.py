@@ -43,7 +43,7 @@ def test_large_matrices_are_those_of_small_batches_to_the_last_bit(name, joints,
     for first in range(0, count, 500):
         part = slice(first, first + 500)
         expected = small.dynamics(q[part], v[part], MATRICES)
-        assert sum(array.nbytes for array in expected.values()) < LARGE
+        assert sum(array.nbytes for array in expected.as_dict().values()) < LARGE
         for key in MATRICES:
             assert np.array_equal(out[key][part], expected[key])
 
