@@ -61,7 +61,7 @@ class ContactProblem:
         self.contacts = list(contacts)
         self.states = [case.with_velocity(s, self._held(s)) for s in case.states]
         self.pin_states = [case.to_pin(state) for state in self.states]
-        self.records = robot.contacts.records(self.contacts)
+        self.records = robot.contact_records(self.contacts)
         self.space = contact_space(robot.nv, int(self.records.kind.sum()), dense=True)
         self.models = pin.StdVec_RigidConstraintModel()
         self.datas = pin.StdVec_RigidConstraintData()

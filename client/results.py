@@ -6,40 +6,18 @@ for; a newer daemon may send others beside those that are named here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from torqued.common.results import Dynamics as Dynamics
+from torqued.common.results import Kinematics as Kinematics
+from torqued.common.results import Result as Result
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 Array: TypeAlias = "NDArray[np.float64]"
-
-
-class Result:
-    """The fields of a reply."""
-
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self.__dict__.update(fields)
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no {name!r} in this reply; there are {', '.join(self.__dict__)}")
-
-    def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError(f"{name!r} cannot be set: replies are read-only")
-
-    def __getitem__(self, name: str) -> Any:
-        return self.__dict__[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.__dict__
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self.__dict__)})"
-
-    def as_dict(self) -> dict[str, Any]:
-        return dict(self.__dict__)
 
 
 class Hello(Result):
@@ -62,36 +40,6 @@ class Hello(Result):
     rate: float  # Hz, of the loop
     deadline: float  # s, of its newest tick, by the daemon's monotonic clock
     realtime: dict[str, str]  # settings asked for: whether they were granted
-
-
-class Dynamics(Result):
-    """Those quantities that `want` named. M, C and the like in SI units, rows in v's order."""
-
-    M: Array  # (nv, nv) mass matrix
-    Mdot: Array  # (nv, nv) its rate
-    C: Array  # (nv, nv) Coriolis matrix of the Christoffel symbols: Mdot = C + Cᵀ
-    Gamma: Array  # (nv, nv, nv) Christoffel symbols: C_ij = Σ_k Γ_ijk v_k
-    g: Array  # (nv,) N m, gravity torque
-    bias: Array  # (nv,) N m, C v + g
-    energy: Array  # (2,) J, kinetic and potential
-    com: Array  # (3,) m, centre of mass in the world
-    momentum: Array  # (6,) N m s, N s, centroidal
-    J: dict[str, Array]  # frame → (6, nv), rows [angular; linear]
-    Jdot_v: dict[str, Array]  # frame → (6,) rad/s², m/s²
-    pose: dict[str, Array]  # frame → (4, 4), to the world
-
-
-class Kinematics(Result):
-    """Of frames, by their names. Those from `velocity` on come with their order."""
-
-    pose: dict[str, Array]  # (4, 4), to the world
-    J: dict[str, Array]  # (6, nv), rows [angular; linear]
-    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given, without an order
-    velocity: dict[str, Array]  # (6,) rad/s, m/s
-    acceleration: dict[str, Array]  # (6,) rad/s², m/s²
-    Jdot: dict[str, Array]  # (6, nv) per s
-    jerk: dict[str, Array]  # (6,) rad/s³, m/s³
-    Jddot: dict[str, Array]  # (6, nv) per s²
 
 
 class ContactDynamics(Result):

@@ -1,62 +1,42 @@
-"""Results that are not finite are errors: numbers that overflow are no dynamics.
+"""Results: those that are not finite are errors, and where they go if the caller says so.
 
-`in_any_coordinates` and `finite` wrap every method of `Robot` and of `ChartedRobot` that computes,
-so that this is told in one place, as are the coordinates.
+`finite` and `finite_arithmetic` wrap every method of `Robot` and of `ChartedRobot` that computes.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 import numpy as np
 
-from torqued.common.errors import NumericalError
+from torqued.common.errors import InputError, NumericalError
+from torqued.common.results import Result
+from torqued.kernels.input_checks import shown
+from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.array_checks import all_finite
 
 FLOAT64 = np.dtype(np.float64)
-NATIVE = "native"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-#: A method that computes natively, as a face on all coordinates. Written out with the method's own
-#: parameters, since passing on any number of arguments takes as long as a small kernel.
-FACE = """
-def {name}({parameters}):
-    if coordinates is NATIVE or (isinstance(coordinates, str) and coordinates == NATIVE):
-        return checked({name!r}, natively({arguments}))
-    return self.in_coordinates(coordinates).{name}({own_arguments})
-"""
-
-
-def in_any_coordinates(method: Method) -> Method:
-    """A method of `Robot` that computes natively, with `coordinates=` for other charts.
-
-    Sugar: robot.method(…, coordinates=c) is robot.in_coordinates(c).method(…).
-    """
-    parameters = inspect.signature(method).parameters
-    defaults = {name: p.default for name, p in parameters.items() if p.default is not p.empty}
-    positional = [name for name in parameters if name != "coordinates"]
-    listed = [f"{name}=defaults[{name!r}]" if name in defaults else name for name in positional]
-    source = FACE.format(
-        name=method.__name__,
-        parameters=", ".join([*listed, "*", "coordinates=NATIVE"]),
-        arguments=", ".join(positional),
-        own_arguments=", ".join(positional[1:]),
-    )
-    scope = {"NATIVE": NATIVE, "checked": checked, "natively": method, "defaults": defaults}
-    exec(compile(source, __file__, "exec"), scope)
-    face: Any = scope[method.__name__]
-    return functools.wraps(method)(face)  # type: ignore[return-value]
-
-
 def finite(method: Method) -> Method:
-    """A method whose results are finite, or an error; made of numpy's arithmetic."""
+    """A method whose results are finite, or an error."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(*arguments: Any, **options: Any) -> Any:
+        return checked(name, method(*arguments, **options))
+
+    return call  # type: ignore[return-value]
+
+
+def finite_arithmetic(method: Method) -> Method:
+    """The same for a method made of numpy's arithmetic, whose own warnings would come first."""
     name = method.__name__
 
     @functools.wraps(method)
@@ -78,6 +58,8 @@ def checked(name: str, result: Any) -> Any:
     elif isinstance(result, float):
         if not math.isfinite(result):
             raise not_finite(name)
+    elif isinstance(result, Result):
+        checked(name, result.as_dict())
     elif isinstance(result, dict):
         for part, value in result.items():
             checked(part, value)
@@ -94,3 +76,34 @@ def checked(name: str, result: Any) -> Any:
 
 def not_finite(name: str) -> NumericalError:
     return NumericalError(f"{name}: the result is not finite; the given numbers are too large")
+
+
+def result_array(
+    name: str, out: Any, shape: tuple[int, ...], others: Iterable[Array] = ()
+) -> Array:
+    """The caller's array for results, or a new one; `others` are arguments and other results."""
+    if out is None:
+        return np.empty(shape)
+    wanted = f"a writeable float64 array {shape}, row by row, its numbers aligned"
+    if (
+        not isinstance(out, np.ndarray)
+        or out.dtype != np.float64
+        or out.shape != shape
+        or not out.flags.c_contiguous
+        or not out.flags.writeable
+        or not out.flags.aligned
+    ):
+        what = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
+        raise InputError(f"{name}: {what}, expected {wanted}", name, None, wanted)
+    if any(shares_memory(out, x) for x in others):
+        wanted = "memory of its own"
+        message = f"{name}: shares its memory with an argument or another result, expected {wanted}"
+        raise InputError(message, name, None, wanted)
+    return out
+
+
+def shares_memory(out: Array, x: Array) -> bool:
+    """Whether a number of one may be one of the other."""
+    if out.base is None and x.base is None:  # each has memory of its own
+        return out is x
+    return np.may_share_memory(out, x)

@@ -39,7 +39,7 @@ class ChartCase:
 
     def moved(self, time: float) -> Array:
         """The chart's q after keeping v for some time."""
-        return self.robot.integrate(self.q, self.v, time, coordinates=self.name)
+        return self.robot.in_coordinates(self.name).integrate(self.q, self.v, time)
 
     @property
     def step(self) -> float:

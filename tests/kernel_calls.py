@@ -9,9 +9,8 @@ import numpy as np
 
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.batch.algorithms import CORIOLIS
-from torqued.kernels.batch.helpers import LEAVING, SEAT, SEAT_BYTES
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.slices import Desk
+from torqued.kernels.batch.worker_pool import Scratch
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.self_test import SAMPLE, SampleSizes
 from torqued.kernels.contacts.solvers import DIRECT, RANGE_SPACE, contact_space
@@ -64,7 +63,7 @@ class JobCall(NamedTuple):
     def arguments(self, results: Sequence[Array]) -> tuple[Any, ...]:
         job = Job(self.entry, self.given | named(self.names, results), self.choices)
         kept.append(job)
-        return self.handle, job.address, 0, STATES, 0, 0
+        return self.handle, job.address, 0, STATES
 
 
 def example_robot() -> Robot:
@@ -76,7 +75,7 @@ def example_robot() -> Robot:
 def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """By name of the entry. The robot has no mimics, so its coordinates are the free tree's."""
     work, n = robot.work.handle, robot.nv
-    scratch = robot._derivatives.space.address
+    scratch = robot._derivative_space.address
     q, v = robot.random_state(rng)
     other, _ = robot.random_state(rng)
     a, w = rng.normal(size=(2, n))
@@ -94,15 +93,15 @@ def kernel_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
         return np.full(shape, np.nan)
 
     out = quantities(EVERYTHING, n, 3)
-    contacts = robot.contacts.records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
+    contacts = robot.contact_records([Contact(feet[0], "frame"), Contact(feet[1], "point")])
     space = contact_space(n, 9, True)
     COMPILED.contact_terms(work, q, v, contacts, space)
-    points = robot.contacts.records([Contact(foot, "point", friction=0.5) for foot in feet])
+    points = robot.contact_records([Contact(foot, "point", friction=0.5) for foot in feet])
     point_space = contact_space(n, 6, False)
     COMPILED.contact_terms(work, q, v, points, point_space)
     states = np.zeros(2, np.int64)
-    loops = robot.contacts.set_of([Loop(*feet, "hinge")], q, v).loops
-    search = robot._poses._laid_out([Target(np.eye(4), feet[0])], True)[1:]
+    loops = robot.constraint_set([Loop(*feet, "hinge")], q, v).loops
+    search = robot._solver._laid_out([Target(np.eye(4), feet[0])], True)[1:]
     search[2].best[:] = q
     counts = np.zeros(2, np.int64)
     return batch_calls(robot, rng) | {
@@ -224,9 +223,9 @@ STATES = WIDTH + 3
 def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     """Those for many states."""
     n, N = robot.nv, STATES
-    desk = Desk(robot, 0)
-    work = desk.wide.handle
-    kept.append(desk)
+    scratch = Scratch(robot)
+    work = scratch.wide.handle
+    kept.append(scratch)
     Q, V = (np.array(x) for x in zip(*(robot.random_state(rng) for _ in range(N)), strict=True))
     A, W = rng.normal(size=(2, N, n))
     frames = robot.frame_table.records(robot.frame_names[:3])
@@ -258,22 +257,7 @@ def batch_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Call]:
     all_wanted = Choices(want=bits_of(wanted), representation=HYBRID)
     given = {"Q": Q, "V": V, "frames": frames}
     add("quantities", given, all_wanted, **{name: sizes[name] for name in wanted})
-    return calls | helper_calls()
-
-
-def helper_calls() -> dict[str, Call]:
-    """Those of threads that help: of a seat that nobody sits on, each a line of its own."""
-    seats = np.zeros(2, SEAT)
-    seats[1]["state"] = LEAVING
-    kept.append(seats)
-    seat, leaving = (seats.ctypes.data + k * SEAT_BYTES for k in range(2))
-    return {
-        "call_helpers": Call((seat, 1), ()),
-        "post_job": Call((seat, 1, 0, 0, 0, 0), ()),
-        "settle_job": Call((seat, 1), ()),
-        "help_with_batches": Call((leaving,), ()),
-        "dismiss_helpers": Call((leaving, 1), ()),
-    }
+    return calls
 
 
 #: Keeps the memory that calls work in.

@@ -13,6 +13,7 @@ import numpy as np
 from cases import random_case
 from kernel_calls import example_robot
 
+from torqued.common.results import Result
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.charts import CHARTS
 from torqued.kernels.contacts.solvers import SOLVERS
@@ -27,6 +28,9 @@ NOT_COMPUTED = {
     "batch",
     "carrying",
     "chart",
+    "constraint_set",
+    "contact_records",
+    "contact_terms",
     "copy",
     "family",
     "frame_names",
@@ -37,17 +41,20 @@ NOT_COMPUTED = {
     "from_urdf",
     "from_xml",
     "gravity_vector",
+    "joint",
     "joint_names",
     "limits",
     "name",
     "named",
     "neutral",
     "plan",
+    "q_from",
     "quaternions",
     "random_state",
     "results_of",
     "set_inertia",
     "set_joint_frame",
+    "solve_contacts",
     "warnings",
     "with_friction",
 }
@@ -148,14 +155,17 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     calls["frame_to_world"] = lambda: robot.frame_to_world(q, tip, point)
     calls["world_to_frame"] = lambda: robot.world_to_frame(q, tip, point)
     calls["impact"] = lambda: numbers_of(robot.impact(q, v, contacts, 0.5), "v", "impulse")
+    redundant = robot.in_coordinates("quaternion")
     chart = robot.chart("quaternion")
-    redundant = chart.from_native(q), chart.velocity_from_native(q, v)
-    calls["base_constraint"] = lambda: numbers_of(robot.base_constraint(*redundant), "H", "h", "P")
+    own_state = chart.from_native(q), chart.velocity_from_native(q, v)
+    calls["base_constraint"] = lambda: numbers_of(
+        redundant.base_constraint(*own_state), "H", "h", "P"
+    )
     for name in CHARTS:
         own = robot.chart(name).from_native(q), robot.chart(name).velocity_from_native(q, v)
-        calls[f"coriolis_matrix-{name}"] = lambda name=name, own=own: robot.coriolis_matrix(
-            *own, coordinates=name
-        )
+        calls[f"coriolis_matrix-{name}"] = lambda name=name, own=own: robot.in_coordinates(
+            name
+        ).coriolis_matrix(*own)
     for kind in REPRESENTATIONS:
         calls |= {
             f"frame_jacobian-{kind}": lambda kind=kind: robot.frame_jacobian(q, tip, kind, point),
@@ -173,7 +183,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
                 lambda kind=kind: robot.frame_jacobian_second_rate(q, v, a, tip, kind, point)
             ),
             f"kinematics-{kind}": lambda kind=kind: robot.kinematics(
-                q, v, a, w, (tip, middle), 3, kind
+                q, (tip, middle), v, kind, order=3, a=a, jerk=w
             ),
         }
     return calls
@@ -185,6 +195,8 @@ def numbers_of(solution: Any, *names: str) -> dict[str, Array]:
 
 def flat(name: str, value: Any) -> dict[str, Array]:
     """Nested results by path."""
+    if isinstance(value, Result):
+        return flat(name, value.as_dict())
     if isinstance(value, dict):
         return {
             k: x for key, inner in value.items() for k, x in flat(f"{name}/{key}", inner).items()

@@ -1,22 +1,21 @@
 """The recursive algorithms for many states, `WIDTH` of them in each sweep over the tree.
 
-Each entry computes the states of a job (jobs.py) from first to last, and then those that it takes
-from a count that threads share (sharing.py); there are WIDTH or more in all. It ends with the first
-chunk in which a number that was given or a result is not finite, a quaternion is none or a mass
-matrix singular, and returns the first state of that chunk; -1 where all is well.
+Each entry computes the states of a job (jobs.py) from first to last, in chunks of WIDTH; the last
+chunk ends with them, and may begin before `first`. It ends with the first chunk in which a number
+that was given or a result is not finite, a quaternion is not one or a mass matrix is singular, and
+returns the first state of that chunk; -1 where all is well.
 """
 
 from __future__ import annotations
 
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
-from torqued.kernels.batch.sharing import next_chunk
 from torqued.kernels.batch.transposition import (
     gathered,
-    give,
-    give_numbers,
     is_finite,
-    take,
-    take_positions,
+    load,
+    load_positions,
+    store,
+    store_numbers,
 )
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
@@ -60,56 +59,54 @@ def subtract_wrenches(work, frames, wrenches, start):
 
 
 @entry(*JOB)
-def batch_inverse_dynamics(handle, address, first, last, counter, stop):
+def batch_inverse_dynamics(handle, address, first, last):
     """τ for accelerations a while wrenches (N, k, 6) act on k frames."""
     work, job = open_wide(handle), open_job(address)
     Q, V, A, frames, wrenches = job.Q, job.V, job.A, job.frames, job.wrenches
     rest = rest_acceleration(work)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(V, start, work.v) + take(A, start, work.a)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(V, start, work.v) + load(A, start, work.a)
         place(work, work.q)
         newton_euler_sweep(work, work.v, work.a, rest)
         subtract_wrenches(work, frames, wrenches, start)
         collect_forces(work, work.x)
         add_armature(work, work.a, work.x)
-        if not is_finite(doubt + give(work.x, job.vectors, start)):
+        if not is_finite(nan_guard + store(work.x, job.vectors, start)):
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
 @entry(*JOB)
-def batch_forward_dynamics(handle, address, first, last, counter, stop):
+def batch_forward_dynamics(handle, address, first, last):
     """Accelerations a under torques τ, while wrenches (N, k, 6) act on k frames."""
     work, job = open_wide(handle), open_job(address)
     Q, V, tau, frames, wrenches = job.Q, job.V, job.tau, job.frames, job.wrenches
     rest = rest_acceleration(work)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(V, start, work.v) + take(tau, start, work.a)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(V, start, work.v) + load(tau, start, work.a)
         place(work, work.q)
         drift(work, work.v, rest)
         body_forces(work)
         subtract_wrenches(work, frames, wrenches, start)
         status = solve_motion(work, work.a, work.x)
-        if not is_finite(doubt + give(work.x, job.vectors, start)) or status != OK:
+        if not is_finite(nan_guard + store(work.x, job.vectors, start)) or status != OK:
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
 @entry(*JOB)
-def batch_solve_mass(handle, address, first, last, counter, stop):
+def batch_solve_mass(handle, address, first, last):
     """Solutions (N, k, nv), each row of them M⁻¹ that of B."""
     work, job = open_wide(handle), open_job(address)
     Q, B = job.Q, job.B
     k, n = B.shape[1], len(work.x)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
         place(work, work.q)
         if factorize(work) != OK:
             return start
@@ -117,47 +114,45 @@ def batch_solve_mass(handle, address, first, last, counter, stop):
             for c in range(n):
                 work.x[c] = gathered(B, (start * k + r) * n + c, k * n)
             solve_in_place(work, work.x)
-            doubt += give_numbers(work.x, job.solutions, (start * k + r) * n, k * n)
-        if not is_finite(doubt):
+            nan_guard += store_numbers(work.x, job.solutions, (start * k + r) * n, k * n)
+        if not is_finite(nan_guard):
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
 @entry(*JOB)
-def batch_product(handle, address, first, last, counter, stop):
+def batch_product(handle, address, first, last):
     """M w, C(q, v) w or C(q, v)ᵀ w."""
     work, job, factor = open_wide(handle), open_job(address), choices_of(address).factor
     Q, V, W = job.Q, job.V, job.W
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(W, start, work.a)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(W, start, work.a)
         if factor == MASS:
             fill_mass_product(work, work.q, work.a, work.x)
         else:
-            doubt += take(V, start, work.v)
+            nan_guard += load(V, start, work.v)
             if factor == CORIOLIS:
                 fill_coriolis_product(work, work.q, work.v, work.a, work.x)
             else:
                 fill_coriolis_transposed_product(work, work.q, work.v, work.a, work.x)
-        if not is_finite(doubt + give(work.x, job.vectors, start)):
+        if not is_finite(nan_guard + store(work.x, job.vectors, start)):
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1
 
 
 @entry(*JOB)
-def batch_frame_motions(handle, address, first, last, counter, stop):
+def batch_frame_motions(handle, address, first, last):
     """J v and J a + J̇ v, (N, k, 6) each, of k frames."""
     work, job = open_wide(handle), open_job(address)
     representation = choices_of(address).representation
     Q, V, A, frames = job.Q, job.V, job.A, job.frames
     n = len(frames)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(V, start, work.v) + take(A, start, work.a)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(V, start, work.v) + load(A, start, work.a)
         place(work, work.q)
         accelerate(work, work.v, work.a, ZERO6)
         for k in range(n):
@@ -165,10 +160,9 @@ def batch_frame_motions(handle, address, first, last, counter, stop):
             twist, rate = body_motion(work, frames[k])
             at = (start * n + k) * 6
             store6(work.small, represent(work, representation, R, p, twist))
-            doubt += give_numbers(work.small, job.velocities, at, n * 6)
+            nan_guard += store_numbers(work.small, job.velocities, at, n * 6)
             store6(work.small, represent_rate(work, representation, R, p, twist, rate))
-            doubt += give_numbers(work.small, job.accelerations, at, n * 6)
-        if not is_finite(doubt):
+            nan_guard += store_numbers(work.small, job.accelerations, at, n * 6)
+        if not is_finite(nan_guard):
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     return -1

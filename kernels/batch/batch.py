@@ -22,40 +22,24 @@ import numpy as np
 
 from torqued.kernels.batch.algorithms import CORIOLIS, CORIOLIS_TRANSPOSED, MASS
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.slices import Progress, Slices, available_cores
 from torqued.kernels.batch.stacked_derivatives import StackedDerivatives
 from torqued.kernels.batch.stacked_quantities import StackedQuantities
-from torqued.kernels.batch.stacks import padded, result_array
-from torqued.kernels.batch.state_by_state import at, filled_with_nan, several_at_once
-from torqued.kernels.compilation.numba_internals import config
+from torqued.kernels.batch.stacks import padded
+from torqued.kernels.batch.state_by_state import at, filled_with_nan, len_of, vectorized
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.input_checks import choice, whole_number
+from torqued.kernels.input_checks import choice
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.wide import WIDTH
+from torqued.kernels.result_checks import result_array
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
-
-MAX_THREADS = 1024
 
 
 class Batch(StackedQuantities, StackedDerivatives):
     """Many states of one robot. For one thread at a time, as the robot itself."""
 
-    def __init__(
-        self, robot: Robot, threads: int | None = None, progress: Progress | None = None
-    ) -> None:
-        """`threads` is how many work, by default one for each core that this process may use;
-        `progress(done, total)` is called from the caller's thread now and then."""
-        if threads is None:
-            threads = available_cores()
-        threads = whole_number("threads", threads, 1, MAX_THREADS)
-        # Without the compiler, or without joints, nothing can be done several at a time; and robots
-        # that may reach too far are looked at state by state.
-        narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far
-        super().__init__(robot, Slices(robot, threads, progress), narrow)
-
-    @several_at_once
+    @vectorized
     def inverse_dynamics(
         self,
         q: Any,
@@ -64,7 +48,6 @@ class Batch(StackedQuantities, StackedDerivatives):
         f_ext: Mapping[str, Any] | None = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """τ = M a + C v + g − Σ Jᵀ f_ext, (N, nv); wrenches are (N, 6) by frame."""
         q, (v, a), state = self._state(q, v=v, a=a)
@@ -80,7 +63,7 @@ class Batch(StackedQuantities, StackedDerivatives):
         w = padded(wrenches, max(len(q), WIDTH))
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
+    @vectorized
     def forward_dynamics(
         self,
         q: Any,
@@ -89,7 +72,6 @@ class Batch(StackedQuantities, StackedDerivatives):
         f_ext: Mapping[str, Any] | None = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """Accelerations (N, nv) under torques tau and external wrenches."""
         if self.robot.tree.follows:
@@ -108,10 +90,8 @@ class Batch(StackedQuantities, StackedDerivatives):
         w = padded(wrenches, max(len(q), WIDTH))
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
-    def solve_mass(
-        self, q: Any, b: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def solve_mass(self, q: Any, b: Any, *, out: Array | None = None) -> Array:
         """x with M(q) x = b; b is (N, nv) or (N, nv, k), and so is x."""
         if self.robot.tree.follows:
             return self.each("solve_mass", q, b, out=out)  # type: ignore[no-any-return]
@@ -148,33 +128,33 @@ class Batch(StackedQuantities, StackedDerivatives):
 
         return self._vectors(state, wide, out, one)
 
-    @several_at_once
-    def mass_product(
-        self, q: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def mass_product(self, q: Any, w: Any, *, out: Array | None = None) -> Array:
         """M(q) w, (N, nv)."""
         return self._product("mass_product", MASS, q, w, w, out)
 
-    @several_at_once
-    def coriolis_product(
-        self, q: Any, v: Any, w: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def coriolis_product(self, q: Any, v: Any, w: Any, *, out: Array | None = None) -> Array:
         """C(q, v) w, (N, nv)."""
         return self._product("coriolis_product", CORIOLIS, q, v, w, out)
 
-    @several_at_once
+    @vectorized
     def coriolis_transposed_product(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         w: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """C(q, v)ᵀ w, (N, nv); w defaults to v."""
+        v = self._moving(q, v)
         w = v if w is None else w
         return self._product("coriolis_transposed_product", CORIOLIS_TRANSPOSED, q, v, w, out)
+
+    def _moving(self, q: Any, v: Any) -> Any:
+        """v, or rest where it is None."""
+        return np.zeros((len_of(q), self.robot.nv)) if v is None else v
 
     def _frame_motion(
         self, q: Any, v: Any, a: Any, which: int, frame: str, *rest: Any, out: Any
@@ -204,7 +184,7 @@ class Batch(StackedQuantities, StackedDerivatives):
             self._compute(state, wide, taken, found, one)
         return result
 
-    @several_at_once
+    @vectorized
     def frame_velocity(
         self,
         q: Any,
@@ -214,12 +194,12 @@ class Batch(StackedQuantities, StackedDerivatives):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J v (N, 6)."""
+        v = self._moving(q, v)
         return self._frame_motion(q, v, v, 0, frame, representation, point, out=out)
 
-    @several_at_once
+    @vectorized
     def frame_acceleration(
         self,
         q: Any,
@@ -230,7 +210,6 @@ class Batch(StackedQuantities, StackedDerivatives):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J a + J̇ v (N, 6)."""
         return self._frame_motion(q, v, a, 1, frame, representation, point, out=out)

@@ -7,10 +7,9 @@ filled in another way, as in evaluation.py. What the entries take and return is 
 from __future__ import annotations
 
 from torqued.kernels.batch.jobs import JOB, open_job
-from torqued.kernels.batch.landing import fetch_row, place_of, way_of
-from torqued.kernels.batch.matrices import WHOLE, give_matrix
-from torqued.kernels.batch.sharing import next_chunk
-from torqued.kernels.batch.transposition import is_finite, take, take_positions
+from torqued.kernels.batch.matrices import WHOLE, store_matrix
+from torqued.kernels.batch.stores import store_mode_of
+from torqued.kernels.batch.transposition import is_finite, load, load_positions
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms
@@ -42,11 +41,8 @@ from torqued.kernels.primitives.wide import WIDTH
 
 
 @kernel
-def fill_wide_derivatives(work, world_acceleration, places):
-    """work.dq = ∂τ/∂q and work.dv = ∂τ/∂v; needs collect_terms. As `fill_derivatives`.
-
-    The places where they are to go are fetched meanwhile.
-    """
+def fill_wide_derivatives(work, world_acceleration):
+    """work.dq = ∂τ/∂q and work.dv = ∂τ/∂v; needs collect_terms. As `fill_derivatives`."""
     for b in range(len(work.bodies)):
         body, state = work.bodies[b], work.states[b]
         inertia, factor, force = load10(state.I), load12(state.B), load6(state.f)
@@ -54,7 +50,6 @@ def fill_wide_derivatives(work, world_acceleration, places):
         a_parent = parent_acceleration(work, body, world_acceleration)
         for k in range(body.columns):
             c = body.column + k
-            fetch_row(places, c, len(work.dq))
             S = load6(work.columns[c].S)
             Psidot = cross_motion(v_parent, S)
             second = add6(cross_motion(a_parent, S), cross_motion(v_parent, Psidot))
@@ -85,27 +80,26 @@ def fill_wide_derivatives(work, world_acceleration, places):
 
 
 @entry(*JOB)
-def batch_inverse_dynamics_derivatives(handle, address, first, last, counter, stop):
+def batch_inverse_dynamics_derivatives(handle, address, first, last):
     """∂τ/∂q and ∂τ/∂v."""
     work, job = open_wide(handle), open_job(address)
     Q, V, A, dq, dv = job.Q, job.V, job.A, job.dq, job.dv
     rest = rest_acceleration(work)
-    way = way_of(work, dq.size + dv.size)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(V, start, work.v) + take(A, start, work.a)
+    store_mode = store_mode_of(work, dq.size + dv.size)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(V, start, work.v) + load(A, start, work.a)
         place(work, work.q)
         accelerate(work, work.v, work.a, rest)
         body_terms(work)
         collect_terms(work)
-        fill_wide_derivatives(work, rest, (place_of(way, dq, start), place_of(way, dv, start)))
-        doubt += give_matrix(WHOLE, work.dq, dq, start, way)
-        doubt += give_matrix(WHOLE, work.dv, dv, start, way)
-        if not is_finite(doubt):
+        fill_wide_derivatives(work, rest)
+        nan_guard += store_matrix(WHOLE, work.dq, dq, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.dv, dv, start, store_mode)
+        if not is_finite(nan_guard):
             fence()
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     fence()
     return -1
 
@@ -196,16 +190,16 @@ def multiply_part(A, B, out, first, last, column):
 
 
 @entry(*JOB)
-def batch_forward_dynamics_derivatives(handle, address, first, last, counter, stop):
+def batch_forward_dynamics_derivatives(handle, address, first, last):
     """∂a/∂q = −M⁻¹ ∂τ/∂q, ∂a/∂v = −M⁻¹ ∂τ/∂v and ∂a/∂τ = M⁻¹."""
     work, job = open_wide(handle), open_job(address)
     Q, V, tau, dq, dv, dtau = job.Q, job.V, job.tau, job.dq, job.dv, job.dtau
     rest = rest_acceleration(work)
-    way = way_of(work, dq.size + dv.size + dtau.size)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
-        doubt += take(V, start, work.v) + take(tau, start, work.a)
+    store_mode = store_mode_of(work, dq.size + dv.size + dtau.size)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
+        nan_guard += load(V, start, work.v) + load(tau, start, work.a)
         place(work, work.q)
         drift(work, work.v, rest)
         body_forces(work)
@@ -213,17 +207,15 @@ def batch_forward_dynamics_derivatives(handle, address, first, last, counter, st
         accelerate(work, work.v, work.x, rest)
         body_terms(work)
         collect_terms(work)
-        places = place_of(way, dq, start), place_of(way, dv, start), place_of(way, dtau, start)
-        fill_wide_derivatives(work, rest, places)
+        fill_wide_derivatives(work, rest)
         fill_wide_inverse(work)
         multiply_negated(work.inverse, work.dq, work.product)
-        doubt += give_matrix(WHOLE, work.product, dq, start, way)
+        nan_guard += store_matrix(WHOLE, work.product, dq, start, store_mode)
         multiply_negated(work.inverse, work.dv, work.product)
-        doubt += give_matrix(WHOLE, work.product, dv, start, way)
-        doubt += give_matrix(WHOLE, work.inverse, dtau, start, way)
-        if not is_finite(doubt) or status != OK:
+        nan_guard += store_matrix(WHOLE, work.product, dv, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.inverse, dtau, start, store_mode)
+        if not is_finite(nan_guard) or status != OK:
             fence()
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     fence()
     return -1

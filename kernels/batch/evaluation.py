@@ -7,15 +7,14 @@ there four columns of a path lie side by side in a register, here as many states
 from __future__ import annotations
 
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
-from torqued.kernels.batch.landing import fetch_row, place_of, way_of
-from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, give_matrix
-from torqued.kernels.batch.sharing import next_chunk
+from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, store_matrix
+from torqued.kernels.batch.stores import store_mode_of
 from torqued.kernels.batch.transposition import (
-    give,
-    give_numbers,
     is_finite,
-    take,
-    take_positions,
+    load,
+    load_positions,
+    store,
+    store_numbers,
 )
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
@@ -63,17 +62,13 @@ from torqued.kernels.primitives.wide import WIDTH
 
 
 @kernel
-def fill_wide_mass_matrix(work, places):
-    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`.
-
-    The places where it is to go are fetched meanwhile.
-    """
+def fill_wide_mass_matrix(work):
+    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
         for k in range(body.columns):
             c = body.column + k
-            fetch_row(places, c, len(work.M))
             F = inertia_times(inertia, load6(work.columns[c].S))
             above = b
             while above >= 0:
@@ -85,18 +80,16 @@ def fill_wide_mass_matrix(work, places):
 
 
 @kernel
-def fill_wide_coriolis(work, places):
+def fill_wide_coriolis(work):
     """The lower triangle of work.M, and work.C; needs place, move and composite_factors.
 
     As `fill_coriolis`: [EW21] Algorithm 1, lines 9-19. Ṁ is C + Cᵀ, taken when it is written out.
-    The places where they are to go are fetched meanwhile.
     """
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia, factor = load10(work.states[b].I), load12(work.states[b].B)
         for k in range(body.columns):
             c = body.column + k
-            fetch_row(places, c, len(work.M))
             S = load6(work.columns[c].S)
             F1 = add6(inertia_times(inertia, load6(work.columns[c].Sdot)), factor_times(factor, S))
             F2 = inertia_times(inertia, S)
@@ -114,97 +107,95 @@ def fill_wide_coriolis(work, places):
 
 
 @entry(*JOB)
-def batch_quantities(handle, address, first, last, counter, stop):
+def batch_quantities(handle, address, first, last):
     """Fill the arrays of wanted quantities, as algorithms.py."""
     work, job, choices = open_wide(handle), open_job(address), choices_of(address)
     want, representation = choices.want, choices.representation
     Q, V, frames = job.Q, job.V, job.frames
     M, Mdot, C = job.M, job.Mdot, job.C
-    way = way_of(work, M.size + Mdot.size + C.size)
-    start, last = next_chunk(first, last, counter, stop)
-    while start >= 0:
-        doubt = take_positions(Q, start, work)
+    store_mode = store_mode_of(work, M.size + Mdot.size + C.size)
+    for state in range(first, last, WIDTH):
+        start = min(state, last - WIDTH)
+        nan_guard = load_positions(Q, start, work)
         if want & NEED_VELOCITY:
-            doubt += take(V, start, work.v)
-        places = place_of(way, M, start), place_of(way, Mdot, start), place_of(way, C, start)
-        sweep(work, want, places)
-        doubt += give_quantities(work, want, job, start, way)
+            nan_guard += load(V, start, work.v)
+        sweep(work, want)
+        nan_guard += store_quantities(work, want, job, start, store_mode)
         for k in range(len(frames)):
-            doubt += give_frame(work, want, frames, k, representation, job, start)
-        if not is_finite(doubt):
+            nan_guard += store_frame(work, want, frames, k, representation, job, start)
+        if not is_finite(nan_guard):
             fence()
             return start
-        start, last = next_chunk(start + WIDTH, last, counter, stop)
     fence()  # what was streamed is there for other threads, and before what they write
     return -1
 
 
 @kernel
-def sweep(work, want, places):
+def sweep(work, want):
     """What has to be known of the bodies, and matrices. As `fill_quantities`."""
     place(work, work.q)
     if want & NEED_VELOCITY:
         drift(work, work.v, rest_acceleration(work))
     if want & NEED_FACTORS:
         composite_factors(work)
-        fill_wide_coriolis(work, places)
+        fill_wide_coriolis(work)
     elif want & NEED_INERTIAS:
         composite_inertias(work)
         if want & BIT.M:
-            fill_wide_mass_matrix(work, places)
+            fill_wide_mass_matrix(work)
 
 
 @kernel
-def give_quantities(work, want, out, start, way):
+def store_quantities(work, want, out, start, store_mode):
     """Those of the whole robot, for one chunk from state `start` on."""
-    doubt = 0.0 * work.q[0]
+    nan_guard = 0.0 * work.q[0]
     if want & BIT.M:
-        doubt += give_matrix(LOWER, work.M, out.M, start, way)
+        nan_guard += store_matrix(LOWER, work.M, out.M, start, store_mode)
     if want & BIT.Mdot:
-        doubt += give_matrix(SUM, work.C, out.Mdot, start, way)
+        nan_guard += store_matrix(SUM, work.C, out.Mdot, start, store_mode)
     if want & BIT.C:
-        doubt += give_matrix(WHOLE, work.C, out.C, start, way)
+        nan_guard += store_matrix(WHOLE, work.C, out.C, start, store_mode)
     if want & BIT.g:
         fill_gravity(work, work.x)
-        doubt += give(work.x, out.g, start)
+        nan_guard += store(work.x, out.g, start)
     if want & BIT.bias:
         body_forces(work)
         collect_forces(work, work.x)
-        doubt += give(work.x, out.bias, start)
+        nan_guard += store(work.x, out.bias, start)
     if want & BIT.energy:
         work.small[0] = kinetic_energy(work, work.v)
         work.small[1] = potential_energy(work)
-        doubt += give(work.small[:2], out.energy, start)
+        nan_guard += store(work.small[:2], out.energy, start)
     if want & BIT.com:
         store3(work.small, add(relative_com(work), load3(work.origin)))
-        doubt += give(work.small[:3], out.com, start)
+        nan_guard += store(work.small[:3], out.com, start)
     if want & BIT.momentum:
         store6(work.small, momentum_about(total_momentum(work), relative_com(work)))
-        doubt += give(work.small, out.momentum, start)
-    return doubt
+        nan_guard += store(work.small, out.momentum, start)
+    return nan_guard
 
 
 @kernel
-def give_frame(work, want, frames, k, representation, out, start):
+def store_frame(work, want, frames, k, representation, out, start):
     """Those of frame k."""
-    doubt = 0.0 * work.q[0]
+    nan_guard = 0.0 * work.q[0]
     if want & BIT.pose:
         fill_pose(work, frames[k], work.pose)
-        doubt += give_of_frame(work.pose.reshape(-1), out.pose, start, k, len(frames))
+        nan_guard += store_of_frame(work.pose.reshape(-1), out.pose, start, k, len(frames))
     if want & BIT.J:
         fill_jacobian(work, frames[k], representation, work.jacobian)
-        doubt += give_of_frame(work.jacobian.reshape(-1), out.J, start, k, len(frames))
+        nan_guard += store_of_frame(work.jacobian.reshape(-1), out.J, start, k, len(frames))
     if want & BIT.Jdot_v:
         R, p = frame_placement(work, frames[k])
         twist, acceleration = body_motion(work, frames[k])
         if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
             acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
         store6(work.small, represent_rate(work, representation, R, p, twist, acceleration))
-        doubt += give_of_frame(work.small, out.Jdot_v, start, k, len(frames))
-    return doubt
+        nan_guard += store_of_frame(work.small, out.Jdot_v, start, k, len(frames))
+    return nan_guard
 
 
 @kernel
-def give_of_frame(x, out, start, k, frames):
+def store_of_frame(x, out, start, k, frames):
     """The numbers of frame k, of an array (N, frames, …)."""
-    return give_numbers(x, out, (start * frames + k) * len(x), frames * len(x))
+    return store_numbers(x, out, (start * frames + k) * len(x), frames * len(x))

@@ -1,7 +1,6 @@
 """What the entries of a batch are told: where the numbers of all states are, and where results go.
 
-Entries take the address of one record of all that, so that threads without an interpreter can be
-told the same (team.py). Each reads what it needs, the rest is empty.
+Entries take the address of one record of all that. Each reads what it needs, the rest is empty.
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from torqued.kernels.batch.sharing import SHARE
 from torqued.kernels.dynamics.quantities import TABLE
 from torqued.kernels.primitives.arrays import ANY, Floats, Layout, Records, array
 from torqued.kernels.primitives.layout import FRAME, INTEGER, WORK
 
-#: Types of an entry's arguments: a wide workspace's handle, a job's address, which states.
-JOB = (WORK, INTEGER, *SHARE)
+#: Types of an entry's arguments: a wide workspace's handle, a job's address, first and last state.
+JOB = (WORK, INTEGER, INTEGER, INTEGER)
 
 
 class Choices(NamedTuple):

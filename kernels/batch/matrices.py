@@ -1,9 +1,9 @@
 """Matrices of a batch on their way out: from wide numbers to arrays (N, n, n).
 
-Arrays that no cache holds are streamed (landing.py): stores that go to memory past the caches,
-which need not fetch the lines that are written over. A processor gathers what is streamed in whole
-lines, so nothing else may touch a line meanwhile: numbers leave in the order in which they lie in
-memory, row after row, and where a state ends within a tile the next one's first numbers go with it.
+Large arrays are streamed: stored past the caches (stores.py). A processor gathers what is streamed
+in whole lines, so nothing else may touch a line meanwhile: numbers leave in the order in which they
+lie in memory, row after row, and where a state ends within a tile the next one's first numbers go
+with it.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from torqued.kernels.batch.landing import NUMBER, STREAMED, address_of
+from torqued.kernels.batch.stores import NONTEMPORAL, NUMBER, address_of
 from torqued.kernels.batch.transposition import (
     TILE,
     TILE_TYPE,
     data_of,
-    give,
-    give_one,
-    give_tile,
+    store,
+    store_one,
+    store_tile,
     tile_at,
     tiles_of,
     turned,
@@ -63,7 +63,7 @@ stream_tile, stream_all_but_last = _streamer(WIDTH), _streamer(WIDTH - 1)
 
 @intrinsic
 def of_next_lane(typing: Any, x: Any) -> Any:
-    """In each lane the number of the next one; what is in the last is nobody's."""
+    """In each lane the number of the next one; what is in the last one has no meaning."""
 
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         mask = [min(k + 1, WIDTH - 1) for k in range(WIDTH)]
@@ -94,28 +94,28 @@ def entry_after(what, X, r, k):
 
 
 @kernel
-def give_matrix(what, X, out, first, way):
-    """Matrices of an array (N, n, n), a state each from `first` on; gives their doubt, as all of
+def store_matrix(what, X, out, first, store_mode):
+    """Matrices of an array (N, n, n), a state each from `first` on; gives their guard, as all of
     transposition.py."""
     n = out.shape[2]
-    if way == STREAMED:
+    if store_mode == NONTEMPORAL:
         return stream_matrix(what, X, out, first)
     if what == WHOLE:
-        return give(X.reshape(-1), out.reshape(len(out), -1), first)
+        return store(X.reshape(-1), out.reshape(len(out), -1), first)
     size = n * n
-    doubt = 0.0 * X[0, 0]
+    nan_guard = 0.0 * X[0, 0]
     for r in range(n):
         row = first * size + r * n
         if n < TILE:
             for k in range(n):
-                doubt += give_one(out, row + k, size, entry_of(what, X, r, k))
+                nan_guard += store_one(out, row + k, size, entry_of(what, X, r, k))
         else:
             for t in range(tiles_of(n)):
                 k = tile_at(t, n)
                 a, b = entry_of(what, X, r, k), entry_of(what, X, r, k + 1)
                 c, d = entry_of(what, X, r, k + 2), entry_of(what, X, r, k + 3)
-                doubt += give_tile(out, row + k, size, a, b, c, d)
-    return doubt
+                nan_guard += store_tile(out, row + k, size, a, b, c, d)
+    return nan_guard
 
 
 @routine
@@ -126,7 +126,7 @@ def stream_matrix(what, X, out, first):
     start = first * size
     # Numbers before the first place for a tile: as many in each state, since all are whole tiles.
     ahead = -(address_of(out) // NUMBER + start) % TILE
-    doubt = 0.0 * X[0, 0]
+    nan_guard = 0.0 * X[0, 0]
     k = ahead
     for r in range(n):
         row = start + r * n
@@ -134,7 +134,7 @@ def stream_matrix(what, X, out, first):
             a, b = entry_of(what, X, r, k), entry_of(what, X, r, k + 1)
             c, d = entry_of(what, X, r, k + 2), entry_of(what, X, r, k + 3)
             stream_tile(out, row + k, size, a, b, c, d)
-            doubt += 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
+            nan_guard += 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
             k += TILE
         if k < n:
             a, b = entry_of(what, X, r, k), entry_after(what, X, r, k + 1)
@@ -143,7 +143,7 @@ def stream_matrix(what, X, out, first):
                 stream_tile(out, row + k, size, a, b, c, d)
             else:
                 stream_all_but_last(out, row + k, size, a, b, c, d)
-            doubt += 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
+            nan_guard += 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
             k += TILE
         k -= n
     # Where the chunk begins and ends within a tile, the rest of which is a neighbour's.
@@ -151,7 +151,7 @@ def stream_matrix(what, X, out, first):
     for k in range(ahead):
         x = entry_of(what, X, 0, k)
         numbers[start + k] = lane(x, 0)
-        doubt += 0.0 * x
+        nan_guard += 0.0 * x
     for k in range(n - (TILE - ahead) % TILE, n):
         numbers[start + WIDTH * size - n + k] = lane(entry_of(what, X, n - 1, k), WIDTH - 1)
-    return doubt
+    return nan_guard

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Job, named
-from torqued.kernels.batch.stacks import Given, result_array
-from torqued.kernels.batch.state_by_state import filled_with_nan, require_tuple, several_at_once
+from torqued.kernels.batch.stacks import Given
+from torqued.kernels.batch.state_by_state import filled_with_nan, require_tuple, vectorized
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import result_array
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 class StackedDerivatives(WideComputation):
     """Results are (N, nv, nv) each; `out` takes as many arrays, in a tuple."""
 
-    @several_at_once
+    @vectorized
     def inverse_dynamics_derivatives(
         self,
         q: Any,
@@ -28,7 +29,6 @@ class StackedDerivatives(WideComputation):
         f_ext: Mapping[str, Any] | None = None,
         *,
         out: tuple[Array, Array] | None = None,
-        coordinates: Any = "native",
     ) -> tuple[Array, Array]:
         """∂τ/∂q and ∂τ/∂v of `inverse_dynamics`; with wrenches state by state."""
         name = "inverse_dynamics_derivatives"
@@ -41,7 +41,7 @@ class StackedDerivatives(WideComputation):
 
         return self._matrices(name, "QVA", ("dq", "dv"), state, out, one)  # type: ignore[return-value]
 
-    @several_at_once
+    @vectorized
     def forward_dynamics_derivatives(
         self,
         q: Any,
@@ -50,7 +50,6 @@ class StackedDerivatives(WideComputation):
         f_ext: Mapping[str, Any] | None = None,
         *,
         out: tuple[Array, Array, Array] | None = None,
-        coordinates: Any = "native",
     ) -> tuple[Array, Array, Array]:
         """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ of `forward_dynamics`; with wrenches state by state."""
         name = "forward_dynamics_derivatives"
@@ -83,5 +82,5 @@ class StackedDerivatives(WideComputation):
             return Job(f"batch_{name}", {**named(inputs, x), **named(results, y)})
 
         with filled_with_nan(*found):
-            self._compute(state, wide, stacks, found, one, whole=True)
+            self._compute(state, wide, stacks, found, one)
         return tuple(found)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.results import Dynamics
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.stacks import result_array
-from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, several_at_once
+from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, vectorized
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
@@ -23,7 +23,7 @@ from torqued.kernels.dynamics.quantities import (
 )
 from torqued.kernels.input_checks import choice, names_of
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import checked
+from torqued.kernels.result_checks import checked, result_array
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -41,22 +41,18 @@ class StackedQuantities(WideComputation):
         representation: str = "hybrid",
         *,
         out: Mapping[str, Array] | None = None,
-        coordinates: Any = "native",
-    ) -> dict[str, Any]:
+    ) -> Dynamics:
         """Any of the quantities of dynamics/quantities.py by name, those of frames by frame.
 
         `out` maps names to arrays; those of frames are (N, frames, …).
         """
         want, frames = names_of("want", want), names_of("frames", frames)
-        if v is None and (names := [x for x in want if WANTS.get(x, 0) & NEED_VELOCITY]):
-            raise InputError(f"v: missing, but {names[0]!r} depends on it", "v", None, "present")
-        if self.narrow or coordinates != "native" or (out is None and len_of(q) == 1):
+        if self.narrow:
             if out is not None:
-                raise InputError("out: expected nothing in other coordinates", "out")
-            given = {"want": want, "frames": frames, "representation": representation}
-            return self.each("dynamics", q, v, coordinates=coordinates, **given)  # type: ignore[no-any-return]
-        self.expect(len_of(q))
-        return self._by_name(self._quantities(q, v, want, frames, representation, out), frames)
+                raise InputError("out: expected nothing, states go one by one here", "out")
+            return self.each("dynamics", q, v, want, frames, representation)  # type: ignore[no-any-return]
+        found = self._quantities(q, v, want, frames, representation, out)
+        return Dynamics(self._by_name(found, frames))
 
     @staticmethod
     def _by_name(found: Mapping[str, Array], frames: Sequence[str]) -> dict[str, Any]:
@@ -86,8 +82,7 @@ class StackedQuantities(WideComputation):
         q, rest, state = self._state(q, **given)
         n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
-        unseen = bool(rest) and not flags & NEED_VELOCITY  # v, which kernels do not look at
-        if unseen:
+        if rest and not flags & NEED_VELOCITY:  # kernels do not look at v
             stacks.require_right(state, 0, n)
         results: dict[str, Array] = {}
         for name in dict.fromkeys(want):
@@ -121,8 +116,7 @@ class StackedQuantities(WideComputation):
             q_free, v_free = stacks.q(q), stacks.v(v)
             if several:
                 outs = [free[name] for name in several]
-                whole = not tree.follows and len(several) == len(free) and not unseen
-                self._compute(state, wide, [q_free, v_free], outs, one, whole)
+                self._compute(state, wide, [q_free, v_free], outs, one)
             if "Gamma" in results:
                 self.each("christoffel", q, out=results["Gamma"])
             for name, array in free.items():
@@ -144,68 +138,56 @@ class StackedQuantities(WideComputation):
             return array
         return found[:, 0] if per_frame else found
 
-    @several_at_once
-    def mass_matrix(
-        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """M(q), (N, nv, nv)."""
         return self._quantity("M", out, q)
 
-    @several_at_once
-    def mass_matrix_rate(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def mass_matrix_rate(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """Ṁ(q, v), (N, nv, nv), as C + Cᵀ."""
         return self._quantity("Mdot", out, q, v)
 
-    @several_at_once
+    @vectorized
     def coriolis_matrix(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         factorization: str = "christoffel",
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """C(q, v), (N, nv, nv), with Ṁ = C + Cᵀ."""
         if factorization != "christoffel":
             return self.each("coriolis_matrix", q, v, factorization, out=out)  # type: ignore[no-any-return]
         return self._quantity("C", out, q, v)
 
-    @several_at_once
-    def gravity(self, q: Any, *, out: Array | None = None, coordinates: Any = "native") -> Array:
+    @vectorized
+    def gravity(self, q: Any, *, out: Array | None = None) -> Array:
         """g(q), (N, nv)."""
         return self._quantity("g", out, q)
 
-    @several_at_once
-    def bias(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def bias(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """C(q, v) v + g(q), (N, nv)."""
         return self._quantity("bias", out, q, v)
 
-    @several_at_once
-    def energy(self, q: Any, v: Any, *, coordinates: Any = "native") -> tuple[Array, Array]:
-        """Kinetic and potential energy, (N,) each."""
-        found = self._quantity("energy", None, q, v)
-        return np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+    @vectorized
+    def energy(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
+        """Kinetic and potential energy, (N, 2)."""
+        return self._quantity("energy", out, q, v)
 
-    @several_at_once
-    def center_of_mass(
-        self, q: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def center_of_mass(self, q: Any, *, out: Array | None = None) -> Array:
         """Centre of mass (N, 3) in the world."""
         return self._quantity("com", out, q)
 
-    @several_at_once
-    def centroidal_momentum(
-        self, q: Any, v: Any, *, out: Array | None = None, coordinates: Any = "native"
-    ) -> Array:
+    @vectorized
+    def centroidal_momentum(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """(N, 6) [angular about the centre of mass; linear]."""
         return self._quantity("momentum", out, q, v)
 
-    @several_at_once
+    @vectorized
     def frame_pose(
         self,
         q: Any,
@@ -213,12 +195,11 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """Homogeneous poses (N, 4, 4) of a frame."""
         return self._quantity("pose", out, q, None, (frame,), "hybrid", point)
 
-    @several_at_once
+    @vectorized
     def frame_jacobian(
         self,
         q: Any,
@@ -227,12 +208,11 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J (N, 6, nv)."""
         return self._quantity("J", out, q, None, (frame,), representation, point)
 
-    @several_at_once
+    @vectorized
     def frame_bias(
         self,
         q: Any,
@@ -242,7 +222,6 @@ class StackedQuantities(WideComputation):
         point: Any = None,
         *,
         out: Array | None = None,
-        coordinates: Any = "native",
     ) -> Array:
         """J̇ v (N, 6)."""
         return self._quantity("Jdot_v", out, q, v, (frame,), representation, point)

@@ -6,7 +6,7 @@ it and `state` set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,9 @@ class Stacks:
         tree = self._tree
         stacks = {"q": _counted("q", _floats("q", q, (tree.nq,)), None)}
         for name, x in given.items():
+            if x is None and name == "v":  # rest
+                stacks[name] = np.zeros((len(stacks["q"]), tree.nv))
+                continue
             stacks[name] = _counted(name, _floats(name, x, (tree.nv,)), len(stacks["q"]))
         return Given(stacks)
 
@@ -170,37 +173,6 @@ def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         raise InputError(message, name, list(value.shape), f"shape {wanted}")
     stack = np.ascontiguousarray(value, dtype=np.float64)
     return stack if stack.flags.aligned else stack.copy()
-
-
-def result_array(
-    name: str, out: Any, shape: tuple[int, ...], others: Iterable[Array] = ()
-) -> Array:
-    """The caller's array for results, or a new one; `others` are arguments and other results."""
-    if out is None:
-        return np.empty(shape)
-    wanted = f"a writeable float64 array {shape}, row by row, its numbers aligned"
-    if (
-        not isinstance(out, np.ndarray)
-        or out.dtype != np.float64
-        or out.shape != shape
-        or not out.flags.c_contiguous
-        or not out.flags.writeable
-        or not out.flags.aligned
-    ):
-        what = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
-        raise InputError(f"{name}: {what}, expected {wanted}", name, None, wanted)
-    if any(shares_memory(out, x) for x in others):
-        wanted = "memory of its own"
-        message = f"{name}: shares its memory with an argument or another result, expected {wanted}"
-        raise InputError(message, name, None, wanted)
-    return out
-
-
-def shares_memory(out: Array, x: Array) -> bool:
-    """Whether a number of one may be one of the other."""
-    if out.base is None and x.base is None:  # each has memory of its own
-        return out is x
-    return np.may_share_memory(out, x)
 
 
 def padded(stack: Array, count: int) -> Array:

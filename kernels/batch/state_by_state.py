@@ -16,76 +16,41 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
-from torqued.kernels.batch.slices import Desk, Slices
-from torqued.kernels.batch.stacks import of_state, result_array
-from torqued.kernels.input_checks import shown
+from torqued.common.results import Result
+from torqued.kernels.batch.stacks import of_state
+from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool, available_cores
+from torqued.kernels.input_checks import shown, whole_number
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import result_array
 
 if TYPE_CHECKING:
+    from torqued.kernels.charts.charted_robot import ChartedRobot
     from torqued.kernels.robot.robot import Robot
 
 #: Arguments of a state: a row for each in a batch. So is what `f_ext` has for each frame.
 STACKED = frozenset(
     ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "q0", "q1", "v_ref", "a_ref")
 )
-#: States of a slice. Each is some microseconds of Python.
-SLICE = 16
+MAX_THREADS = 1024
+#: A state is some microseconds of Python.
+GRAIN = Grain(step=1, piece=16, share=16)
 
-NATIVE = "native"
 ndarray = np.ndarray
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def several_at_once(method: Method) -> Method:
-    """A method for many states in native coordinates; others go state by state."""
+def vectorized(method: Method) -> Method:
+    """A method that computes several states at a time; state by state where that cannot be."""
     name = method.__name__
-    # Arguments after self and q: whether there is one for each state.
-    own = tuple(key in STACKED for key in list(inspect.signature(method).parameters)[2:])
 
     @functools.wraps(method)
     def call(self: StateByState, q: Any, *args: Any, **options: Any) -> Any:
-        if not options and type(q) is ndarray and len(q) == 1:
-            # One state: little more than its call, in as few steps as there can be.
-            row = alone(q, args, own) if args else ()
-            if row is not None:
-                single = getattr(self.robot, name)
-                try:
-                    found = single(*row) if row else single(q[0])
-                except TorquedError as error:
-                    raise of_state(error, 0) from error
-                return found[None] if type(found) is ndarray else with_first(found)
-        coordinates = options.pop("coordinates", NATIVE)
-        native = isinstance(coordinates, str) and coordinates == NATIVE
-        if self.narrow or len_of(q) == 1 or not native:
-            return self.each(name, q, *args, coordinates=coordinates, **options)
-        self.expect(len_of(q))
+        if self.narrow:
+            return self.each(name, q, *args, **options)
         return method(self, q, *args, **options)
 
     return call  # type: ignore[return-value]
-
-
-def alone(q: Array, args: Sequence[Any], own: Sequence[bool]) -> Sequence[Any] | None:
-    """The arguments of a single call, of a batch of one; None where they are not plain arrays of
-    one row. `own` says of which there is one for each state."""
-    x = args[0]
-    if len(args) == 1:
-        if own[0]:
-            return (q[0], x[0]) if type(x) is ndarray and len(x) == 1 else None
-        return (q[0], x) if type(x) is str else None
-    if len(args) == 2 and own[0] and own[1]:
-        y = args[1]
-        if type(x) is ndarray and type(y) is ndarray and len(x) == len(y) == 1:
-            return q[0], x[0], y[0]
-        return None
-    row = [q[0]]
-    for value, mine in zip(args, own, strict=False):
-        if mine and (type(value) is not ndarray or len(value) != 1):
-            return None
-        if not mine and type(value) is dict:  # wrenches, a row for each state
-            return None
-        row.append(value[0] if mine else value)
-    return row
 
 
 def len_of(x: Any) -> int:
@@ -96,13 +61,24 @@ def len_of(x: Any) -> int:
 
 
 class StateByState:
-    """Of one robot."""
+    """Many states of one robot. For one thread at a time, as the robot itself."""
 
-    def __init__(self, robot: Robot, slices: Slices, narrow: bool) -> None:
-        self.robot = robot
-        self.slices = slices
-        #: Nothing can be computed several at a time.
-        self.narrow = narrow
+    #: Whether nothing can be computed several at a time.
+    narrow = True
+
+    def __init__(
+        self,
+        robot: Robot | ChartedRobot,
+        threads: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """`threads` is how many work, by default one for each core that this process may use;
+        `progress(done, total)` is called from the caller's thread now and then."""
+        if threads is None:
+            threads = available_cores()
+        self._any_robot = robot
+        self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
+        self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -114,13 +90,10 @@ class StateByState:
     def _parameters(self, name: str) -> tuple[str, ...]:
         """Those of a method of `Robot` that takes states; none of what does not."""
         if name not in self._names:
-            method = getattr(type(self.robot), name, None)
+            method = getattr(type(self._any_robot), name, None)
             names = list(inspect.signature(method).parameters)[1:] if callable(method) else []
             self._names[name] = tuple(names) if names and names[0] in STACKED else ()
         return self._names[name]
-
-    def expect(self, count: int) -> None:
-        """So many states will come, for a method that computes several at a time."""
 
     def each(self, name: str, *args: Any, out: Any = None, **options: Any) -> Any:
         """`Robot.<name>` of every state; results are stacked."""
@@ -128,12 +101,10 @@ class StateByState:
         if len(args) > len(names):
             raise TypeError(f"{name} takes {', '.join(names)}: {len(args)} arguments were given")
         given = dict(zip(names, args, strict=False)) | options
-        if len_of(args[0] if args else given.get(names[0])) == 1:
-            return self._alone(name, given, out)
         count, stacked = self._stacked(name, given)
         common = {key: x for key, x in given.items() if key not in stacked}
 
-        def one(robot: Robot, k: int) -> Any:
+        def one(robot: Robot | ChartedRobot, k: int) -> Any:
             try:
                 return getattr(robot, name)(
                     **common, **{key: at(x, k) for key, x in stacked.items()}
@@ -143,34 +114,18 @@ class StateByState:
 
         arrays = writeable_arrays(out)
         with filled_with_nan(*arrays):
-            first = one(self.robot, 0)
+            first = one(self._any_robot, 0)
         others = [x for x in stacked.values() if isinstance(x, ndarray)]
         result = (
             empty_stack(first, count) if out is None else given_stack(first, count, out, others)
         )
 
-        def slice_of(desk: Desk, start: int, last: int) -> None:
+        def states(scratch: Scratch, start: int, last: int) -> None:
             for k in range(start, last):
-                put(result, k, one(desk.robot, k))
+                put(result, k, first if k == 0 else one(scratch.robot, k))
 
         with filled_with_nan(*arrays):
-            self.slices.run(count, SLICE, slice_of)
-        return result
-
-    def _alone(self, name: str, given: Mapping[str, Any], out: Any) -> Any:
-        """The method of one state: no threads, and hardly anything beside the call."""
-        _, stacked = self._stacked(name, given)
-        own = {key: at(x, 0) if key in stacked else x for key, x in given.items()}
-        with filled_with_nan(*writeable_arrays(out)):
-            try:
-                found = getattr(self.robot, name)(**own)
-            except TorquedError as error:
-                raise (of_state(error, 0) if is_of_a_state(error) else error) from error
-        if out is None:
-            return found[None] if type(found) is np.ndarray else with_first(found)
-        others = [x for x in stacked.values() if isinstance(x, ndarray)]
-        result = given_stack(found, 1, out, others)
-        put(result, 0, found)
+            self.pool.run(count, GRAIN, states, self.progress)
         return result
 
     def _stacked(self, name: str, given: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
@@ -223,6 +178,8 @@ def empty_stack(value: Any, count: int) -> Any:
         return np.empty((count, *value.shape))
     if isinstance(value, float):
         return np.empty(count)
+    if isinstance(value, Result):
+        return type(value)(empty_stack(value.as_dict(), count))
     if isinstance(value, Mapping):
         return {key: empty_stack(item, count) for key, item in value.items()}
     if isinstance(value, tuple) and not is_dataclass(value):
@@ -264,16 +221,11 @@ def require_tuple(out: Any, count: int) -> tuple[Any, ...]:
     return out
 
 
-def with_first(value: Any) -> Any:
-    """Results of one state as those of a batch."""
-    stack = empty_stack(value, 1)
-    put(stack, 0, value)
-    return stack
-
-
 def put(stack: Any, k: int, value: Any) -> None:
     """One state's results into their places."""
-    if isinstance(stack, Mapping):
+    if isinstance(stack, Result):
+        put(stack.as_dict(), k, value.as_dict())
+    elif isinstance(stack, Mapping):
         for key, item in value.items():
             put(stack[key], k, item)
     elif isinstance(stack, tuple):

@@ -104,29 +104,29 @@ def scatter_tile(
 
 
 @kernel
-def take(rows, first, x):
-    """x = the states from row `first` on of an array (N, n); gives their doubt: zero, and NaN in
-    the lanes of states of which some number is not finite."""
+def load(rows, first, x):
+    """x = the states from row `first` on of an array (N, n); gives their guard: zero,
+    and NaN in the lanes of states of which some number is not finite."""
     n = rows.shape[1]
-    doubt = 0.0 * gathered(rows, first * n, n)
+    nan_guard = 0.0 * gathered(rows, first * n, n)
     for k in range(n):
         x[k] = gathered(rows, first * n + k, n)
-        doubt += 0.0 * x[k]
-    return doubt
+        nan_guard += 0.0 * x[k]
+    return nan_guard
 
 
 @kernel
-def take_positions(rows, first, work):
-    """work.q, likewise; NaN in all lanes where a quaternion of some state is none."""
-    doubt = take(rows, first, work.q)
+def load_positions(rows, first, work):
+    """work.q, likewise; NaN in all lanes where a quaternion of some state is not one."""
+    nan_guard = load(rows, first, work.q)
     for k in range(len(work.quaternions)):
         start = work.quaternions[k]
-        square = 0.0 * doubt
+        square = 0.0 * nan_guard
         for i in range(start, start + 4):
             square += work.q[i] * work.q[i]
         if not (square > SHORTEST and square < LONGEST):
-            doubt += np.nan
-    return doubt
+            nan_guard += np.nan
+    return nan_guard
 
 
 @kernel
@@ -141,41 +141,41 @@ def tiles_of(n):
 
 
 @kernel
-def give_tile(out, place, stride, a, b, c, d):
-    """Four numbers of each state. Like all that follows, it gives their doubt, as `take` does."""
+def store_tile(out, place, stride, a, b, c, d):
+    """Four numbers of each state. Like all that follows, it gives their guard, as `load` does."""
     scatter_tile(out, place, stride, a, b, c, d)
     return 0.0 * a + 0.0 * b + 0.0 * c + 0.0 * d
 
 
 @kernel
-def give_one(out, place, stride, a):
+def store_one(out, place, stride, a):
     scatter(out, place, stride, a)
     return 0.0 * a
 
 
 @kernel
-def give_numbers(x, out, start, stride):
+def store_numbers(x, out, start, stride):
     """The numbers of each state from start + k stride on, of an array of any shape."""
     n = len(x)
-    doubt = 0.0 * x[0]
+    nan_guard = 0.0 * x[0]
     if n < TILE:
         for k in range(n):
-            doubt += give_one(out, start + k, stride, x[k])
+            nan_guard += store_one(out, start + k, stride, x[k])
     else:
         for t in range(tiles_of(n)):
             k = tile_at(t, n)
-            doubt += give_tile(out, start + k, stride, x[k], x[k + 1], x[k + 2], x[k + 3])
-    return doubt
+            nan_guard += store_tile(out, start + k, stride, x[k], x[k + 1], x[k + 2], x[k + 3])
+    return nan_guard
 
 
 @kernel
-def give(x, rows, first):
+def store(x, rows, first):
     """Rows of an array (N, n) = x, a state each."""
     n = rows.shape[1]
-    return give_numbers(x, rows, first * n, n)
+    return store_numbers(x, rows, first * n, n)
 
 
 @kernel
-def is_finite(doubt):
+def is_finite(nan_guard):
     """Whether the states of a chunk have finite results."""
-    return doubt < 1.0
+    return nan_guard < 1.0

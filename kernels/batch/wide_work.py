@@ -55,7 +55,6 @@ class WideWork(NamedTuple):
     bodies: Records = array(BODY, "bodies")
     body_of: Indices = array(int, "columns")
     quaternions: Indices = array(int, "quaternions")  # where each begins in q
-    cache: Indices = array(int, 1)  # bytes of a cache for results; landing.py
     # Scratch, as `Work` has it.
     origin: Records = array(NUMBER, 3)
     states: Records = array(widened(STATE), "bodies")
@@ -95,10 +94,7 @@ open_wide = WIDE_LAYOUT.open
 class WideWorkspace:
     """The scratch memory of one thread at a time, for one model."""
 
-    def __init__(
-        self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int, cache: int
-    ) -> None:
-        """`cache` is the bytes of a cache that results may stay in; 0 where there is none."""
+    def __init__(self, world: NDArray[np.void], bodies: NDArray[np.void], nq: int) -> None:
         starts = [
             int(body["q"]) + QUATERNION_AT[int(body["kind"])]
             for body in bodies
@@ -117,7 +113,6 @@ class WideWorkspace:
             "bodies": bodies,
             "body_of": body_of,
             "quaternions": quaternions,
-            "cache": np.array([cache]),
         }
         self._memory = WIDE_LAYOUT.allocate(sizes, given=given)
         #: What entries take. Valid as long as this object lives.

@@ -29,7 +29,7 @@ from torqued.kernels.contacts.types import (
 from torqued.kernels.input_checks import numbers, sequence
 from torqued.kernels.inverse_kinematics.targets import InverseKinematics, Target
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import finite
+from torqued.kernels.result_checks import finite_arithmetic
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.constraint_set import Constraint
@@ -51,7 +51,7 @@ class ChartedConstraints:
 
         def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array: ...
 
-    @finite
+    @finite_arithmetic
     def contact_dynamics(
         self,
         q: Any,
@@ -73,7 +73,7 @@ class ChartedConstraints:
             M=A.T @ natively.M @ A,
         )
 
-    @finite
+    @finite_arithmetic
     def friction_dynamics(
         self,
         q: Any,
@@ -94,7 +94,7 @@ class ChartedConstraints:
         )
         return replace(natively, a=self._acceleration(q, velocity, natively.a))
 
-    @finite
+    @finite_arithmetic
     def impact(
         self,
         q: Any,
@@ -107,7 +107,7 @@ class ChartedConstraints:
         natively = self.robot.impact(q, A @ self._velocity("v", v), contacts, restitution, after)
         return replace(natively, v=self.chart.A_inverse(q) @ natively.v)
 
-    @finite
+    @finite_arithmetic
     def constraint_terms(
         self, q: Any, v: Any, constraints: Sequence[Constraint]
     ) -> ConstraintTerms:
@@ -117,7 +117,7 @@ class ChartedConstraints:
         gamma = natively.gamma - natively.G @ self.chart.A_rate(q, v) @ v
         return replace(natively, G=natively.G @ A, gamma=gamma)
 
-    @finite
+    @finite_arithmetic
     def assemble(
         self,
         q: Any,
@@ -129,13 +129,13 @@ class ChartedConstraints:
     ) -> Assembly:
         """Nearest is what it is natively."""
         q, A = self._at(q)
-        velocity = None if v is None else A @ self._velocity("v", v)
+        velocity = A @ self._velocity("v", v)
         own = self._native_weights(A, weights)
         natively = self.robot.assemble(q, constraints, velocity, own, tolerance, iterations)
         inverse = self.chart.A_inverse(natively.q)
         return replace(natively, q=self.chart.from_native(natively.q), v=inverse @ natively.v)
 
-    @finite
+    @finite_arithmetic
     def constrained_inverse_dynamics(
         self,
         q: Any,
@@ -181,7 +181,7 @@ class ChartedConstraints:
         found: Array = order @ self._velocity("weights", weights)
         return found
 
-    @finite
+    @finite_arithmetic
     def inverse_kinematics(
         self,
         targets: Sequence[Target],

@@ -18,9 +18,8 @@ from torqued.kernels.charts.chart import Chart
 from torqued.kernels.contacts.types import Contact, ContactDerivatives
 from torqued.kernels.derivatives.linearization import linearized, require_one
 from torqued.kernels.derivatives.results import SecondDerivatives
-from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import finite
+from torqued.kernels.result_checks import finite_arithmetic
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.frame_table import Wrenches
@@ -32,10 +31,14 @@ STEP, LEVELS = 0.02, 3
 
 
 class ChartedDerivatives:
-    """The methods of `Differentiable` with all coordinates those of a chart."""
+    """The methods of `Derivatives` with all coordinates those of a chart."""
 
     robot: Robot
     chart: Chart
+
+    if TYPE_CHECKING:
+
+        def _velocity(self, name: str, values: Any) -> Array: ...
 
     def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
         """The native q and A, where A does not change."""
@@ -51,14 +54,14 @@ class ChartedDerivatives:
         native = self.chart.to_native(q)
         return native, self.chart.A(native)
 
-    @finite
+    @finite_arithmetic
     def inverse_dynamics_derivatives(
         self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None
     ) -> tuple[Array, Array]:
         """Of τ̄ = Aᵀ τ(q, A v̄, A ā + Ȧ v̄)."""
         chart = self.chart
-        native, size = chart.to_native(q), (chart.nv,)
-        v, a = numbers("v", v, size), numbers("a", a, size)
+        native = chart.to_native(q)
+        v, a = self._velocity("v", v), self._velocity("a", a)
         A, A_rate, slopes = chart.A(native), chart.A_rate(native, v), self._slopes(native)
         velocity, acceleration = A @ v, A @ a + A_rate @ v
         tau = self.robot.inverse_dynamics(native, velocity, acceleration, f_ext)
@@ -72,16 +75,16 @@ class ChartedDerivatives:
         by_v = A.T @ (dv @ A + M @ (A_rate + turned))
         return by_q, by_v
 
-    @finite
+    @finite_arithmetic
     def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
         """Where A does not change: others would need its third derivative."""
         native, A = self._at_constant("second derivatives of τ", q)
-        velocity, acceleration = (A @ numbers(*x, (self.chart.nv,)) for x in (("v", v), ("a", a)))
+        velocity, acceleration = A @ self._velocity("v", v), A @ self._velocity("a", a)
         found = self.robot.inverse_dynamics_second_derivatives(native, velocity, acceleration)
         natively = (found.dtau_dqdq, found.dtau_dvdv, found.dtau_dqdv, found.dM_dq)
         return SecondDerivatives(*(np.einsum("abc,aj,bk,cl->jkl", x, A, A, A) for x in natively))
 
-    @finite
+    @finite_arithmetic
     def mass_matrix_derivatives(self, q: Any) -> Array:
         """Of M̄ = Aᵀ M A."""
         native = self.chart.to_native(q)
@@ -91,7 +94,7 @@ class ChartedDerivatives:
         total: Array = along + turning + turning.transpose(1, 0, 2)
         return total
 
-    @finite
+    @finite_arithmetic
     def forward_dynamics_derivatives(
         self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
@@ -101,7 +104,7 @@ class ChartedDerivatives:
         found = self.robot.forward_dynamics_derivatives(native, velocity, torque, f_ext)
         return self._of_acceleration(native, v, tau, a, *found)
 
-    @finite
+    @finite_arithmetic
     def contact_dynamics_derivatives(
         self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact]
     ) -> ContactDerivatives:
@@ -112,7 +115,7 @@ class ChartedDerivatives:
         found = self.robot.contact_dynamics_derivatives(native, velocity, torque, contacts)
         by_a = self._of_acceleration(native, v, tau, a, found.da_dq, found.da_dv, found.da_dtau)
         A, inverse = chart.A(native), chart.A_inverse(native)
-        moved = (self._slopes(native) @ np.asarray(v, np.float64)).T
+        moved = (self._slopes(native) @ self._velocity("v", v)).T
         pushed = (np.asarray(tau, np.float64) @ self._inverse_slopes(native)).T
         natively = found.dforce_dq @ A + found.dforce_dv @ moved + found.dforce_dtau @ pushed
         return ContactDerivatives(
@@ -121,15 +124,15 @@ class ChartedDerivatives:
 
     def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
         """Native q, velocities and torques, checked."""
-        native, size = self.chart.to_native(q), (self.chart.nv,)
-        v, tau = numbers("v", v, size), numbers("tau", tau, size)
+        native = self.chart.to_native(q)
+        v, tau = self._velocity("v", v), self._velocity("tau", tau)
         return native, self.chart.A(native) @ v, self.chart.A_inverse(native).T @ tau
 
     def _of_acceleration(
         self, native: Array, v: Any, tau: Any, a: Array, dq: Array, dv: Array, dtau: Array
     ) -> tuple[Array, Array, Array]:
         """Derivatives of the chart's accelerations from those of the native ones."""
-        chart, v, tau = self.chart, np.asarray(v, np.float64), np.asarray(tau, np.float64)
+        chart, v, tau = self.chart, self._velocity("v", v), self._velocity("tau", tau)
         A, inverse, slopes = chart.A(native), chart.A_inverse(native), self._slopes(native)
         velocity = A @ v
         inverse_slopes = self._inverse_slopes(native)
@@ -148,7 +151,7 @@ class ChartedDerivatives:
         by_v = inverse @ dv @ A + turn @ A + (inverse_slopes @ velocity).T
         return by_q, by_v, inverse @ dtau @ inverse.T
 
-    @finite
+    @finite_arithmetic
     def linearize(
         self,
         q: Any,
@@ -165,7 +168,7 @@ class ChartedDerivatives:
             require_one(f_ext)
             held = self.contact_dynamics_derivatives(q, v, tau, contacts)
             derivatives = held.da_dq, held.da_dv, held.da_dtau
-        native, v = self.chart.to_native(q), numbers("v", v, (self.chart.nv,))
+        native, v = self.chart.to_native(q), self._velocity("v", v)
         A, slopes = self.chart.A(native), self._slopes(native)
         drift = self.robot.tree.drift_of_difference(A @ v) @ A
         inverse = self.chart.A_inverse(native)

@@ -11,7 +11,7 @@ import numpy as np
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import finite
+from torqued.kernels.result_checks import finite_arithmetic
 
 if TYPE_CHECKING:
     from torqued.kernels.integration.simulation import Simulation
@@ -25,11 +25,15 @@ class ChartedSimulation:
     robot: Robot
     chart: Chart
 
-    @finite
+    if TYPE_CHECKING:
+
+        def _velocity(self, name: str, values: Any) -> Array: ...
+
+    @finite_arithmetic
     def simulate(
         self,
         q: Any,
-        v: Any,
+        v: Any = None,
         tau: Any = None,
         seconds: float = 1.0,
         dt: float = 1e-3,
@@ -40,7 +44,7 @@ class ChartedSimulation:
     ) -> Simulation:
         chart = self.chart
         native = chart.to_native(q)
-        velocity = chart.A(native) @ numbers("v", v, (chart.nv,))
+        velocity = chart.A(native) @ self._velocity("v", v)
         acting = self._natively(tau, seconds, dt)
         found = self.robot.simulate(
             native, velocity, acting, seconds, dt, method, contacts, every, report

@@ -12,7 +12,7 @@ from torqued.kernels.charts.layouts import mujoco_map, pinocchio_map, rbdl_map
 from torqued.kernels.charts.user import Custom, CustomChart
 from torqued.kernels.input_checks import choice
 
-#: What `coordinates=` takes: a name of CHARTS, or the user's own A and Ȧ.
+#: What `in_coordinates` takes: a name of CHARTS, or the user's own A and Ȧ.
 Coordinates = str | Custom
 
 

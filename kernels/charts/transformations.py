@@ -13,21 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from torqued.common.results import Dynamics
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.dynamics.quantities import QUANTITIES
 from torqued.kernels.model.description import Array
 
 #: Native results by name, as `Robot.dynamics` gives them.
-Results = Mapping[str, Any]
+Results = Dynamics | Mapping[str, Any]
 
 
 @dataclass
 class Motion:
-    """Where a chart is evaluated: the native q, and the chart's v where there is one."""
+    """Where a chart is evaluated: the native q, and the chart's v."""
 
     chart: Chart
     q: Array
-    v: Array | None = None
+    v: Array
 
     @cached_property
     def A(self) -> Array:
@@ -35,16 +36,11 @@ class Motion:
 
     @cached_property
     def A_rate(self) -> Array:
-        return self.chart.A_rate(self.q, self.moving)
+        return self.chart.A_rate(self.q, self.v)
 
     @property
-    def moving(self) -> Array:
-        """v, for quantities that depend on it: `Robot.dynamics` has refused to do without."""
-        return np.zeros(self.chart.nv) if self.v is None else self.v
-
-    @property
-    def native_v(self) -> Array | None:
-        return None if self.v is None else self.A @ self.v
+    def native_v(self) -> Array:
+        return self.A @ self.v
 
 
 @dataclass(frozen=True)
@@ -91,7 +87,7 @@ def torque(tau: Array, natively: Results, at: Motion) -> Array:
 
 def bias(native: Array, natively: Results, at: Motion) -> Array:
     """Aᵀ (C ν + g + M Ȧ v̄)."""
-    changed: Array = at.A.T @ (native + natively["M"] @ (at.A_rate @ at.moving))
+    changed: Array = at.A.T @ (native + natively["M"] @ (at.A_rate @ at.v))
     return changed
 
 
@@ -102,7 +98,7 @@ def jacobian(J: Mapping[str, Array], natively: Results, at: Motion) -> dict[str,
 
 def frame_bias(rates: Mapping[str, Array], natively: Results, at: Motion) -> dict[str, Array]:
     """The rate of J̄, times v̄: J̇ ν + J Ȧ v̄."""
-    turning = at.A_rate @ at.moving
+    turning = at.A_rate @ at.v
     return {name: rate + natively["J"][name] @ turning for name, rate in rates.items()}
 
 

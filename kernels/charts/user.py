@@ -16,7 +16,7 @@ from torqued.kernels.model.description import Array
 
 @dataclass(frozen=True, eq=False)
 class Custom:
-    """`coordinates=Custom(A, A_rate)`: native q, and velocities v̄ with ν = A v̄.
+    """`in_coordinates(Custom(A, A_rate))`: native q, and velocities v̄ with ν = A v̄.
 
     A is an array (nv, nv) or a function of the native q; A_rate one or a function of the native
     q and v, linear in v. It may be left out where A is an array.

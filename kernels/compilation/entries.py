@@ -21,7 +21,6 @@ from typing import Any
 from torqued.kernels.batch import (  # noqa: F401  (registers their entries)
     algorithms,
     evaluation,
-    helpers,
 )
 from torqued.kernels.batch import derivatives as batch_derivatives  # noqa: F401  (its entries)
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached

@@ -12,11 +12,8 @@ from typing import Any
 from torqued.kernels.compilation.numba_internals import (
     Compiler,
     CompileResult,
-    FunctionPass,
     JITCodeLibrary,
-    NoPythonSupportedFeatureValidation,
     parse_bitcode,
-    register_pass,
 )
 
 #: Numba's word in a stored library for what follows.
@@ -54,36 +51,7 @@ class _NoMachineCode:
         """Nothing that runs has this one."""
 
 
-@register_pass(mutates_CFG=False, analysis_only=True)
-class BorrowArrays(FunctionPass):  # type: ignore[misc]
-    """From here on, code is made without numba's runtime, which counts references to arrays.
-
-    Whoever calls an entry holds its arrays as long as the call lasts, and kernels allocate none of
-    their own. Counting took 0.025 µs for each array of a call, and more inside of kernels.
-    """
-
-    _name = "borrow_arrays"
-
-    def __init__(self) -> None:
-        super().__init__()  # abstract in numba
-
-    def run_pass(self, state: Any) -> bool:
-        state.targetctx.enable_nrt = False  # a context of this compilation alone
-        return False
-
-
-class BorrowingCompiler(Compiler):  # type: ignore[misc]
-    """Numba's, with that pass once types are known: before, it would refuse views as results."""
-
-    def define_pipelines(self) -> list[Any]:
-        pipelines: list[Any] = super().define_pipelines()
-        for pipeline in pipelines:
-            pipeline.add_pass_after(BorrowArrays, NoPythonSupportedFeatureValidation)
-            pipeline.finalize()
-        return pipelines
-
-
-class KernelCompiler(BorrowingCompiler):
+class KernelCompiler(Compiler):  # type: ignore[misc]
     """Compiles functions for others."""
 
     def compile_extra(self, function: Any) -> Any:
@@ -92,7 +60,7 @@ class KernelCompiler(BorrowingCompiler):
         return super().compile_extra(function)
 
 
-class EntryCompiler(BorrowingCompiler):
+class EntryCompiler(Compiler):  # type: ignore[misc]
     """Compiles entries."""
 
     def compile_extra(self, function: Any) -> Any:

@@ -24,9 +24,7 @@ try:
     from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompileResult
-    from numba.core.compiler_machinery import FunctionPass, register_pass
     from numba.core.serialize import dumps
-    from numba.core.typed_passes import NoPythonSupportedFeatureValidation
     from numba.np.arrayobj import make_array, populate_array
 except ImportError as error:
     raise ToolchainError(f"{VERSIONS} is not supported: {error}") from error
@@ -37,9 +35,7 @@ __all__ = [
     "CompileResultCacheImpl",
     "Compiler",
     "FunctionCache",
-    "FunctionPass",
     "JITCodeLibrary",
-    "NoPythonSupportedFeatureValidation",
     "ToolchainError",
     "_CacheLocator",
     "cgutils",
@@ -48,5 +44,4 @@ __all__ = [
     "make_array",
     "parse_bitcode",
     "populate_array",
-    "register_pass",
 ]

@@ -19,7 +19,13 @@ from torqued.kernels.dynamics.rnea import (
     rest_acceleration,
     subtract_external,
 )
-from torqued.kernels.dynamics.tree import column_at, columns_of, hand_on6, hand_on21, has_children
+from torqued.kernels.dynamics.tree import (
+    accumulate_to_parent6,
+    accumulate_to_parent21,
+    column_at,
+    columns_of,
+    has_children,
+)
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import ZERO6, add_scaled6, angular, dot, dot6, linear
 from torqued.kernels.primitives.tuples import add21, load6, load21, store6
@@ -111,7 +117,7 @@ def factorize(work):
             if k > 0 or body.parent >= 0:
                 A = articulated_minus(A, U, column.D)
         if body.parent >= 0:
-            hand_on21(work, body, work.states[body.parent].IA, A)
+            accumulate_to_parent21(work, body, work.states[body.parent].IA, A)
     return status
 
 
@@ -129,7 +135,7 @@ def solve_in_place(work, x):
             column.x = (x[c] - dot6(load6(column.S), f)) * column.D
             f = add_scaled6(f, load6(column.U), column.x)
         if body.parent >= 0:
-            hand_on6(work, body, work.states[body.parent].f, f)
+            accumulate_to_parent6(work, body, work.states[body.parent].f, f)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         a = ZERO6

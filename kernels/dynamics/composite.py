@@ -6,7 +6,11 @@ In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no t
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.dynamics.tree import hand_on10, hand_on12, has_children
+from torqued.kernels.dynamics.tree import (
+    accumulate_to_parent10,
+    accumulate_to_parent12,
+    has_children,
+)
 from torqued.kernels.primitives.spatial import (
     add,
     angular,
@@ -68,7 +72,7 @@ def composite_inertias(work):
             inertia = add10(inertia, load10(state.I))
         store10(state.I, inertia)
         if body.parent >= 0:
-            hand_on10(work, body, work.states[body.parent].I, inertia)
+            accumulate_to_parent10(work, body, work.states[body.parent].I, inertia)
 
 
 @kernel
@@ -84,8 +88,8 @@ def composite_factors(work):
         store10(state.I, inertia)
         store12(state.B, factor)
         if body.parent >= 0:
-            hand_on10(work, body, work.states[body.parent].I, inertia)
-            hand_on12(work, body, work.states[body.parent].B, factor)
+            accumulate_to_parent10(work, body, work.states[body.parent].I, inertia)
+            accumulate_to_parent12(work, body, work.states[body.parent].B, factor)
 
 
 @kernel
@@ -125,8 +129,8 @@ def composite_rates(work):
         store10(state.I, inertia)
         store10(work.auxiliary[i].Idot, rate)
         if body.parent >= 0:
-            hand_on10(work, body, work.states[body.parent].I, inertia)
-            hand_on10(work, body, work.auxiliary[body.parent].Idot, rate)
+            accumulate_to_parent10(work, body, work.states[body.parent].I, inertia)
+            accumulate_to_parent10(work, body, work.auxiliary[body.parent].Idot, rate)
 
 
 @kernel

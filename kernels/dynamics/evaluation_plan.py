@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels.dynamics.quantities import (
     NEED_FRAMES,
-    NEED_VELOCITY,
     QUANTITIES,
     TABLE,
     WANTS,
@@ -58,8 +57,6 @@ class EvaluationPlan:
         self.flags = checked_want(want, frame_names)
         self.frames = frames
         self.representation = representation
-        #: One that depends on the velocity, or none.
-        self.needs_velocity = next((word for word in want if WANTS[word] & NEED_VELOCITY), "")
         #: Whether each result is one array, not a dict by frame.
         self.plain = not any(QUANTITIES[word].per_frame for word in want)
         self._nv = nv

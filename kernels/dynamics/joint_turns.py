@@ -10,7 +10,6 @@ from __future__ import annotations
 from numba.extending import overload
 
 from torqued.kernels.compilation.jit import routine
-from torqued.kernels.compilation.libraries import BorrowingCompiler
 from torqued.kernels.primitives.trigonometry import cos_sin
 from torqued.kernels.primitives.wide import WIDE, WIDTH, load_first, store_first
 
@@ -43,7 +42,7 @@ def _from_work(work, q, k):
 
 
 #: As kernels are compiled.
-_INLINE = {"error_model": "numpy", "forceinline": True, "pipeline_class": BorrowingCompiler}
+_INLINE = {"error_model": "numpy", "forceinline": True}
 
 
 @overload(prepare_turns, jit_options=_INLINE)

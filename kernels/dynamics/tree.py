@@ -47,13 +47,13 @@ def has_children(body):
 
 @kernel
 def comes_first(work, body):
-    """Whether no other child of its parent has handed on anything before."""
+    """Whether no other child of its parent has accumulated anything before."""
     return body.end == work.bodies[body.parent].end
 
 
 @kernel
-def hand_on6(work, body, x, values):
-    """Give six numbers of a body to x of its parent."""
+def accumulate_to_parent6(work, body, x, values):
+    """Add six numbers of a body to x of its parent; the first child overwrites what is there."""
     if comes_first(work, body):
         store6(x, values)
     else:
@@ -61,7 +61,7 @@ def hand_on6(work, body, x, values):
 
 
 @kernel
-def hand_on10(work, body, x, values):
+def accumulate_to_parent10(work, body, x, values):
     if comes_first(work, body):
         store10(x, values)
     else:
@@ -69,7 +69,7 @@ def hand_on10(work, body, x, values):
 
 
 @kernel
-def hand_on12(work, body, x, values):
+def accumulate_to_parent12(work, body, x, values):
     if comes_first(work, body):
         store12(x, values)
     else:
@@ -77,7 +77,7 @@ def hand_on12(work, body, x, values):
 
 
 @kernel
-def hand_on21(work, body, x, values):
+def accumulate_to_parent21(work, body, x, values):
     if comes_first(work, body):
         store21(x, values)
     else:

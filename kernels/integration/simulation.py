@@ -49,14 +49,14 @@ class Acting:
         if not self._contacts:
             outside, a = tau, self._robot.forward_dynamics(q, v, tau)
         else:
-            space, _ = self._robot.contacts.solved(q, v, tau, self._set(q, v))
+            space, _ = self._robot.solve_contacts(q, v, tau, self._set(q, v))
             outside, a = tau + space.G.T @ space.force, checked("a", space.a)
         return Rates(a, self._push(q, outside) if self.carries_momentum else None)
 
     def _set(self, q: Array, v: Array) -> ConstraintSet:
         """For kernels. Only a user's own rows have to be looked at in each state."""
         if self._held is None or self._held.own:
-            self._held = self._robot.contacts.set_of(self._contacts, q, v)
+            self._held = self._robot.constraint_set(self._contacts, q, v)
         return self._held
 
     def integrate(self, q: Array, step: Array) -> Array:

@@ -74,4 +74,4 @@ def _swapper(width: Any, kind: Any) -> Any:
 
 #: swap(address, expected, wanted): store `wanted` where `expected` is found, in one step; gives
 #: what was found.
-swap_word, swap_long = _swapper(_WORD, types.uint32), _swapper(_LONG, types.uint64)
+swap_long = _swapper(_LONG, types.uint64)

@@ -1,8 +1,8 @@
-"""Constraints by themselves, states that satisfy them, and torques under them, natively."""
+"""Constraints by themselves, states that satisfy them, and torques under them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,10 +19,10 @@ from torqued.kernels.constraints.types import (
 from torqued.kernels.contacts.types import Contact
 from torqued.kernels.input_checks import known_name, names_of, nonnegative, numbers, whole_number
 from torqued.kernels.model.description import Array
-from torqued.kernels.robot.constraint_set import ConstraintSet
+from torqued.kernels.result_checks import finite
+from torqued.kernels.robot.constraint_set import Constraint, ConstraintSet
 from torqued.kernels.robot.contacts import Contacts
-from torqued.kernels.robot.dynamics import Dynamics
-from torqued.kernels.robot.tree import FreeTree
+from torqued.kernels.robot.frame_table import Wrenches
 
 #: Singular values below this fraction of the largest are none.
 RANK = 1e-9
@@ -39,21 +39,25 @@ MIN_SHARE, NEAR = 1e-4, 1e-8
 MAX_ITERATIONS = 100_000
 
 
-class Constraints:
+class Constraints(Contacts):
     """M a + bias = B u + Gᵀ λ,  G a = γ."""
 
-    def __init__(self, tree: FreeTree, dynamics: Dynamics, contacts: Contacts) -> None:
-        self._tree, self._dynamics, self._contacts = tree, dynamics, contacts
+    @finite
+    def constraint_terms(
+        self, q: Any, v: Any, constraints: Sequence[Constraint]
+    ) -> ConstraintTerms:
+        """Jacobian, position and velocity errors and γ of constraints by themselves."""
+        return self._terms(q, v, constraints)
 
-    def terms(self, q: Any, v: Any, constraints: Any) -> ConstraintTerms:
-        held = self._contacts.set_of(constraints, q, v, "constraints")
-        space, position = self._contacts.set_terms(q, v, held, False)
+    def _terms(self, q: Any, v: Any, constraints: Any) -> ConstraintTerms:
+        held = self.constraint_set(constraints, q, v, "constraints")
+        space, position = self._constraint_space(q, v, held, False)
         self._add_contact_errors(q, held, position)
         return ConstraintTerms(space.G, position, space.velocity, space.gamma, held.rows)
 
     def _add_contact_errors(self, q: Any, held: ConstraintSet, position: Array) -> None:
         """Of contacts with a target: what a stiffness of one takes from γ at rest."""
-        rest = np.zeros(self._tree.nv)
+        rest = np.zeros(self.near.nv)
         records = held.contacts
         if not len(records):
             return
@@ -64,17 +68,29 @@ class Constraints:
         ]
         kept = records.stiffness.copy()
         records.stiffness = np.where(aimed, 1.0, 0.0)
-        errors = self._contacts.contact_gamma(q, rest, held)
+        errors = self._contact_gamma(q, rest, held)
         records.stiffness = kept
         for item, rows in zip(held.given, held.rows, strict=True):
             if isinstance(item, Contact):
                 position[rows] = -errors[rows]
 
+    @finite
     def assemble(
-        self, q: Any, constraints: Any, v: Any, weights: Any, tolerance: Any, iterations: Any
+        self,
+        q: Any,
+        constraints: Sequence[Constraint],
+        v: Any = None,
+        weights: Any = None,
+        tolerance: float = 1e-10,
+        iterations: int = 100,
     ) -> Assembly:
-        """To the constraints by the shortest steps, then along them towards the guess."""
-        tree = self._tree
+        """The state nearest to q and v (default: at rest) that satisfies constraints.
+
+        Distances count by `weights` (nv,), positive, default 1: those of a joint that should
+        rather stay are large.
+        """
+        # To the constraints by the shortest steps, then along them towards the guess.
+        tree = self.near
         guess, W = tree.own_q(q), self._weights(weights)
         least = nonnegative("tolerance", tolerance)
         most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
@@ -83,7 +99,7 @@ class Constraints:
         share = 1.0
         while error <= least and done < most and share > MIN_SHARE:
             d = self._difference(guess, now)
-            G = self.terms(now, np.zeros(tree.nv), constraints).G
+            G = self._terms(now, np.zeros(tree.nv), constraints).G
             along = nearest(G, G @ d, W) - d  # towards the guess, which constraints leave free
             if largest(along) <= NEAR:
                 break
@@ -97,8 +113,8 @@ class Constraints:
                 now, error, far, share = there, off, distance, min(1.0, 2.0 * share)
             else:
                 share *= 0.5
-        velocity = np.zeros(tree.nv) if v is None else tree.own_v("v", v)
-        terms = self.terms(now, velocity, constraints)
+        velocity = tree.own_v("v", v)
+        terms = self._terms(now, velocity, constraints)
         velocity = velocity - nearest(terms.G, terms.velocity, W)
         speed = largest(terms.G @ velocity)
         return Assembly(now, velocity, error, speed, done, bool(error <= least))
@@ -108,15 +124,15 @@ class Constraints:
     ) -> tuple[Array, float, int]:
         """Newton's steps from q to the constraints, shortened until they come nearer: where they
         end, the largest error there, and how many there were."""
-        rest, done = np.zeros(self._tree.nv), 0
-        terms = self.terms(q, rest, constraints)
+        rest, done = np.zeros(self.near.nv), 0
+        terms = self._terms(q, rest, constraints)
         while largest(terms.position) > least and done < most:
             step, share = limited(nearest(terms.G, -terms.position, W)), 1.0
             before = float(np.linalg.norm(terms.position))
             while True:
                 done += 1
                 there = self._integrate(q, share * step)
-                new = self.terms(there, rest, constraints)
+                new = self._terms(there, rest, constraints)
                 if np.linalg.norm(new.position) < before:
                     break
                 share *= 0.5
@@ -129,8 +145,12 @@ class Constraints:
         d = self._difference(q0, q1)
         return float(d @ (W * d))
 
-    def actuation(self, joints: Any) -> Array:
-        model, tree = self._tree.model, self._tree
+    def actuation(self, joints: Sequence[str] | None = None) -> Array:
+        """B (nv, k): torques of the velocities of these joints, default all but a floating base.
+
+        τ = B u for efforts u (k,); scale or mix its columns for transmissions.
+        """
+        model, tree = self.near.model, self.near
         own = {
             joint.name: joint for joint in model.joints if joint.v in set(model.mimics.leaders_v)
         }
@@ -144,19 +164,31 @@ class Constraints:
             columns.extend(range(first, first + joint.nv))
         return np.eye(tree.nv)[:, columns]
 
-    def inverse_dynamics(
-        self, q: Any, v: Any, a: Any, constraints: Any, actuated: Any, weights: Any, f_ext: Any
+    @finite
+    def constrained_inverse_dynamics(
+        self,
+        q: Any,
+        v: Any,
+        a: Any,
+        constraints: Sequence[Constraint],
+        actuated: Any = None,
+        weights: Any = None,
+        f_ext: Wrenches | None = None,
     ) -> ConstrainedTorques:
-        """With N a basis of motions that G leaves free and a_0 the shortest way to G a = γ,
+        """Torques of actuated joints that give wanted accelerations under constraints.
 
-        a = a_0 + N z,    Nᵀ (M a + bias) = Nᵀ B u        (constraint forces do no work on N)
-
-        so that z can be anything where Nᵀ B has full rank, and is else restricted to what B does.
+        `actuated` are joints' names, or a map B (nv, k) from efforts of k actuators to torques;
+        default: all joints but a floating base. Where actuators cannot have what is wanted, or
+        constraints do not allow it, accelerations come as near as they can by `weights` (nv,).
+        `exact` says which of the two it is. Of all efforts that do it, those of least size.
         """
-        tree = self._tree
+        # With N a basis of motions that G leaves free and a_0 the shortest way to G a = γ,
+        #     a = a_0 + N z,    Nᵀ (M a + bias) = Nᵀ B u        (forces do no work on N)
+        # z can be anything where Nᵀ B has full rank, and is else restricted to what B does.
+        tree = self.near
         wanted, W = tree.own_v("a", a), self._weights(weights)
-        held = self._contacts.set_of(constraints, q, v, "constraints")
-        space, _ = self._contacts.set_terms(q, v, held, False, f_ext)
+        held = self.constraint_set(constraints, q, v, "constraints")
+        space, _ = self._constraint_space(q, v, held, False, f_ext)
         B = self._actuation_map(actuated)
         N = null_basis(space.G)
         start = nearest(space.G, space.gamma, np.ones(tree.nv))
@@ -183,10 +215,10 @@ class Constraints:
     def _actuation_map(self, actuated: Any) -> Array:
         if actuated is None or are_names(actuated):
             return self.actuation(actuated)
-        return numbers("actuated", actuated, (self._tree.nv, -1))
+        return numbers("actuated", actuated, (self.near.nv, -1))
 
     def _weights(self, weights: Any) -> Array:
-        n = self._tree.nv
+        n = self.near.nv
         if weights is None:
             return np.ones(n)
         W = numbers("weights", weights, (n,))
@@ -196,13 +228,13 @@ class Constraints:
         return W
 
     def _difference(self, q0: Array, q1: Array) -> Array:
-        tree, out = self._tree, np.empty(self._tree.nv_free)
+        tree, out = self.near, np.empty(self.near.nv_free)
         COMPILED.difference(tree.handle, tree.q(q0), tree.q(q1), out)
         own: Array = out[tree.model.mimics.leaders_v]
         return own
 
     def _integrate(self, q: Array, step: Array) -> Array:
-        tree, out = self._tree, np.empty(self._tree.nq_free)
+        tree, out = self.near, np.empty(self.near.nq_free)
         COMPILED.integrate(tree.handle, tree.q(q), tree.v("step", step), out)
         own: Array = out[tree.model.mimics.leaders_q]
         return own

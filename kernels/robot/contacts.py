@@ -1,8 +1,9 @@
-"""Dynamics with contacts and other constraints, natively: held frames, friction, impacts."""
+"""Dynamics with contacts and other constraints: held frames, friction, impacts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from torqued.kernels.dynamics.frames import HYBRID
 from torqued.kernels.input_checks import choice, nonnegative, number, numbers, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.workspace import Workspace, unbranched
+from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.constraint_set import (
     Constraint,
     ConstraintSet,
@@ -39,9 +41,8 @@ from torqued.kernels.robot.constraint_set import (
     loop_axes,
 )
 from torqued.kernels.robot.contact_inputs import checked_contacts, require_cone
-from torqued.kernels.robot.frame_table import FrameTable
+from torqued.kernels.robot.frame_table import Wrenches
 from torqued.kernels.robot.frames import Frames
-from torqued.kernels.robot.tree import FreeTree
 
 STATES = ("separates", "sticks", "slides")
 
@@ -52,23 +53,32 @@ REDUNDANT = 1e-6
 MAX_ITERATIONS = 1_000_000
 
 
-class Contacts:
-    """Forces act on the robot; M a + bias = τ + Gᵀ force."""
+class Contacts(Frames):
+    """Forces act on the robot; M a + bias = τ + Gᵀ force. Constraints are `Contact`s, `Loop`s and
+    `Rows`, in any order and together."""
 
-    def __init__(self, tree: FreeTree, table: FrameTable, frames: Frames) -> None:
-        self._tree, self._table, self._frames = tree, table, frames
-        self._unbranched: Workspace | None = None  # made when contacts of a mimic robot need it
-
+    @finite
     def contact_dynamics(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Constraint], solver: str, f_ext: Any
+        self,
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Constraint],
+        solver: str = "range_space",
+        f_ext: Wrenches | None = None,
     ) -> ContactSolution:
+        """Accelerations and contact forces while frames are held ([F16] eq. 7).
+
+        Contacts pull as well as push; each force comes with a verdict. `solver` is
+        "range_space" (fastest), "direct" or "null_space". `f_ext` as in `inverse_dynamics`.
+        """
         choice("solver", solver, SOLVERS)
-        held = self.set_of(contacts, q, v)
-        space, status = self.solved(q, v, tau, held, solver, f_ext)
+        held = self.constraint_set(contacts, q, v)
+        space, status = self.solve_contacts(q, v, tau, held, solver, f_ext)
         return ContactSolution(
             a=space.a,
             force=space.force,
-            contacts=self._forces(q, held, space),
+            contacts=self._contact_forces(q, held, space),
             G=space.G,
             gamma=space.gamma,
             M=space.M,
@@ -78,7 +88,7 @@ class Contacts:
             rows=held.rows,
         )
 
-    def solved(
+    def solve_contacts(
         self,
         q: Any,
         v: Any,
@@ -88,12 +98,13 @@ class Contacts:
         f_ext: Any = None,
     ) -> tuple[ContactSpace, int]:
         """The numbers of `contact_dynamics` alone, and status bits, for a set that was checked."""
-        torque = self._tree.own_v("tau", tau)
-        space = self.set_terms(q, v, held, solver != "range_space", f_ext)[0]
+        torque = self.near.own_v("tau", tau)
+        space = self._constraint_space(q, v, held, solver != "range_space", f_ext)[0]
         status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
         self._require_solved(status)
         return space, status
 
+    @finite
     def friction_dynamics(
         self,
         q: Any,
@@ -101,24 +112,31 @@ class Contacts:
         tau: Any,
         contacts: Sequence[Contact],
         dt: float,
-        iterations: int,
-        tolerance: float,
-        start: Any,
-        f_ext: Any,
+        iterations: int = 1000,
+        tolerance: float = 1e-9,
+        start: Any = None,
+        f_ext: Wrenches | None = None,
     ) -> FrictionSolution:
+        """Accelerations over a time step dt with contacts that only push, stick, slide or let go.
+
+        Contacts are of kind "point" (with `friction`) or "normal" (without). A surface is several
+        points. Iterations end when no contact is off by more than `tolerance`, m/s. `start` is
+        the force of a former solution, to begin from. Baumgarte gains act along normals only:
+        tangents may slide. `f_ext` as in `inverse_dynamics`.
+        """
         step = number("dt", dt)
         if step <= 0.0:
             wanted = "a positive time step in seconds"
             raise InputError(f"dt is {step}, expected {wanted}", "dt", step, wanted)
         most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         tolerance = nonnegative("tolerance", tolerance)
-        torque = self._tree.own_v("tau", tau)
-        held = self.set_of(contacts, q, v)
+        torque = self.near.own_v("tau", tau)
+        held = self.constraint_set(contacts, q, v)
         for k, contact in enumerate(held.given):
             require_cone(f"contacts[{k}]", contact)
         records = held.contacts
         records.unilateral = 1
-        space = self.set_terms(q, v, held, False, f_ext)[0]
+        space = self._constraint_space(q, v, held, False, f_ext)[0]
         if start is not None:
             space.force[:] = numbers("start", start, space.force.shape)
         states, convergence = np.zeros(len(records), np.int64), np.zeros(2)
@@ -138,22 +156,33 @@ class Contacts:
         return FrictionSolution(
             a=space.a,
             force=space.force,
-            contacts=self._forces(q, held, space),
+            contacts=self._contact_forces(q, held, space),
             states=tuple(STATES[state] for state in states),
             residual=float(convergence[0]),
             iterations=int(convergence[1]),
             converged=status == OK,
         )
 
+    @finite
     def impact(
-        self, q: Any, v: Any, contacts: Sequence[Constraint], restitution: float, after: Any
+        self,
+        q: Any,
+        v: Any,
+        contacts: Sequence[Constraint],
+        restitution: float = 0.0,
+        after: Any = None,
     ) -> ImpactSolution:
+        """Velocities after frames hit what holds them, G v⁺ = −e G v⁻ ([F16] eq. 10).
+
+        `restitution` e is between 0 (the frames stay) and 1 (no energy is lost). `after` (m,) in
+        its place is the velocity of each row after the impact, G v⁺ = after.
+        """
         e = number("restitution", restitution)
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution is {e}, allowed: 0 to 1", "restitution", e, "0 to 1")
-        held = self.set_of(contacts, q, v)
-        before = self._tree.own_v("v", v)
-        space = self.set_terms(q, v, held, False, None)[0]
+        held = self.constraint_set(contacts, q, v)
+        before = self.near.own_v("v", v)
+        space = self._constraint_space(q, v, held, False, None)[0]
         was = space.velocity.copy()
         if after is not None:
             if e != 0.0:
@@ -162,7 +191,7 @@ class Contacts:
             space.velocity[:] -= numbers("after", after, (held.count,))
         status = COMPILED.impact_solve(self._factor_handle(), before, e, space)
         self._require_solved(status)
-        with np.errstate(over="ignore", invalid="ignore"):  # told of the result
+        with np.errstate(over="ignore", invalid="ignore"):  # the result is checked
             # Work of the impulse over the mean of the velocities before and after.
             lost = float(-0.5 * space.force @ (was + space.G @ space.a))
         return ImpactSolution(
@@ -173,28 +202,32 @@ class Contacts:
             conflicting=bool(status & CONFLICTING),
         )
 
-    def records(self, contacts: Sequence[Contact]) -> Any:
+    def contact_records(self, contacts: Sequence[Contact]) -> Any:
         """What kernels take for contacts, checked."""
-        return checked_contacts(self._table, contacts)[1]
+        return checked_contacts(self.frame_table, contacts)[1]
 
-    def set_of(self, constraints: Any, q: Any, v: Any, name: str = "contacts") -> ConstraintSet:
+    def constraint_set(
+        self, constraints: Any, q: Any, v: Any, name: str = "contacts"
+    ) -> ConstraintSet:
         """What kernels take for constraints of any kind, checked."""
-        tree = self._tree
-        return constraint_set(self._table, constraints, tree.own_q(q), tree.own_v("v", v), name)
+        tree = self.near
+        return constraint_set(
+            self.frame_table, constraints, tree.own_q(q), tree.own_v("v", v), name
+        )
 
-    def terms(self, q: Any, v: Any, records: Any, dense: bool) -> ContactSpace:
+    def contact_terms(self, q: Any, v: Any, records: Any, dense: bool) -> ContactSpace:
         """M, bias, G, G v and γ of contacts alone, in the robot's own coordinates."""
         none: tuple[Any, ...] = ()
         rows = int(records.kind.sum())
         held = ConstraintSet(none, records, loop_records(0), none, none, rows)
-        return self.set_terms(q, v, held, dense)[0]
+        return self._constraint_space(q, v, held, dense)[0]
 
-    def set_terms(
+    def _constraint_space(
         self, q: Any, v: Any, held: ConstraintSet, dense: bool, f_ext: Any = None
     ) -> tuple[ContactSpace, Array]:
         """M, bias, G, G v and γ in the robot's own coordinates, and position errors of all rows
         but those of contacts. What acts from outside counts in the bias."""
-        tree = self._tree
+        tree = self.near
         free_q, free_v = tree.q(q), tree.v("v", v)
         space, position = contact_space(tree.nv_free, held.count, dense), np.zeros(held.count)
         COMPILED.contact_terms(tree.handle, free_q, free_v, held.contacts, space)
@@ -204,7 +237,7 @@ class Contacts:
         if f_ext is not None:
             self._add_wrenches(free_q, f_ext, space.bias)
         if tree.follows:
-            space = self._own(space, held.count, dense)
+            space = self._own_space(space, held.count, dense)
         for rows, own in held.own:
             space.G[rows] = own.G
             space.velocity[rows] = own.G @ tree.own_v("v", v)
@@ -214,9 +247,9 @@ class Contacts:
             position[rows] = own.position
         return space, position
 
-    def contact_gamma(self, q: Any, v: Any, held: ConstraintSet) -> Array:
+    def _contact_gamma(self, q: Any, v: Any, held: ConstraintSet) -> Array:
         """γ of the contacts among constraints, (m,); zero for all other rows."""
-        tree = self._tree
+        tree = self.near
         space = contact_space(tree.nv_free, held.count, False)
         handle, free_q, free_v = tree.handle, tree.q(q), tree.v("v", v)
         COMPILED.contact_terms(handle, free_q, free_v, held.contacts, space)
@@ -224,14 +257,14 @@ class Contacts:
 
     def _add_wrenches(self, free_q: Array, f_ext: Any, bias: Array) -> None:
         """bias −= Σ Jᵀ f."""
-        frames, wrenches = self._table.wrenches(f_ext)
+        frames, wrenches = self.frame_table.wrenches(f_ext)
         J = np.empty((len(frames), 6, len(bias)))
-        COMPILED.frame_jacobians(self._tree.handle, free_q, frames, HYBRID, J)
+        COMPILED.frame_jacobians(self.near.handle, free_q, frames, HYBRID, J)
         bias -= np.einsum("krc,kr->c", J, wrenches)
 
-    def _own(self, free: ContactSpace, rows: int, dense: bool) -> ContactSpace:
+    def _own_space(self, free: ContactSpace, rows: int, dense: bool) -> ContactSpace:
         """The same in the coordinates of joints that others follow."""
-        tree = self._tree
+        tree = self.near
         own = contact_space(tree.nv, rows, dense)
         own.M[:] = tree.projected("matrix", free.M)
         own.bias[:] = tree.projected("vector", free.bias)
@@ -241,20 +274,23 @@ class Contacts:
 
     def _factor_handle(self) -> int:
         """The workspace whose tree tells the sparsity of M; mimic joints couple branches."""
-        if not self._tree.follows:
-            return self._tree.handle
-        if self._unbranched is None:
-            self._unbranched = unbranched(self._tree.nv)
+        if not self.near.follows:
+            return self.near.handle
         return self._unbranched.handle
 
-    def _forces(
+    @cached_property
+    def _unbranched(self) -> Workspace:
+        """Made when contacts of a mimic robot need it."""
+        return unbranched(self.nv)
+
+    def _contact_forces(
         self, q: Any, held: ConstraintSet, space: ContactSpace
     ) -> tuple[ContactForce | LoopForce, ...]:
         """The force of each contact along its axes, with a verdict, and of each loop."""
         out: list[ContactForce | LoopForce] = []
         records = held.contacts.view(CONTACT, np.ndarray)
         axes = iter(records["axes"].reshape(-1, 3, 3).copy())
-        poses = iter(self._frames.poses(q, records["a"]))
+        poses = iter(self._frame_poses(q, records["a"]))
         for item, rows in zip(held.given, held.rows, strict=True):
             redundant = bool((space.redundancy[rows] > REDUNDANT).any())
             if isinstance(item, Loop):
@@ -264,7 +300,7 @@ class Contacts:
             E, pose = next(axes), next(poses)
             R = pose[:3, :3]
             force, moment = split_rows(item.kind, space.force[rows])
-            with np.errstate(over="ignore", invalid="ignore"):  # told of the result
+            with np.errstate(over="ignore", invalid="ignore"):  # the result is checked
                 pulls, slips, tips = self._verdict(item, R, E, force, moment)
             verdict = (redundant, pulls, slips, tips)
             out.append(ContactForce(item, force, moment, E, *verdict, R, pose[:3, 3].copy()))
@@ -273,7 +309,7 @@ class Contacts:
     def _loop_force(self, q: Any, loop: Loop, rows: Array, redundant: bool) -> LoopForce:
         along = np.zeros(6)
         along[held_rows("", loop) > 0] = rows
-        R = np.eye(3) if loop.other is None else self._frames.pose(q, loop.other)[:3, :3]
+        R = np.eye(3) if loop.other is None else self.frame_pose(q, loop.other)[:3, :3]
         axes = R @ loop_axes("", loop.axis)
         return LoopForce(loop, along[3:], along[:3], axes, redundant)
 
@@ -300,7 +336,7 @@ class Contacts:
 
     def _require_solved(self, status: int) -> None:
         if status & SINGULAR:
-            name = self._tree.model.name
+            name = self.near.model.name
             raise NumericalError(f"robot {name!r}: the mass matrix is singular here")
 
 

@@ -1,4 +1,4 @@
-"""Derivatives of the equations of motion, natively: of τ by q and v, of a by q, v and τ.
+"""Derivatives of the equations of motion: of τ by q and v, of a by q, v and τ.
 
 Each method wraps the compiled in-place kernel of the file in kernels/derivatives/ that is named
 after it.
@@ -20,41 +20,42 @@ from torqued.kernels.derivatives.results import SecondDerivatives
 from torqued.kernels.derivatives.space import DerivativeSpace, SpaceSizes, derivative_space
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.arrays import Memory
+from torqued.kernels.result_checks import finite, finite_arithmetic
 from torqued.kernels.robot.contacts import Contacts
-from torqued.kernels.robot.dynamics import Dynamics
-from torqued.kernels.robot.frame_table import FrameTable, Wrenches
-from torqued.kernels.robot.tree import FreeTree
+from torqued.kernels.robot.frame_table import Wrenches
 
 
-class Derivatives:
-    """Along the manifold: ∂/∂q_k is the derivative by ε at integrate(q, e_k, ε)."""
-
-    def __init__(
-        self, tree: FreeTree, frames: FrameTable, dynamics: Dynamics, contacts: Contacts
-    ) -> None:
-        self._tree, self._frames = tree, frames
-        self._dynamics, self._contacts = dynamics, contacts
+class Derivatives(Contacts):
+    """Derivatives by q are along the manifold: ∂/∂q_k is the derivative by ε at
+    integrate(q, e_k, ε), so that they have a column per velocity, of floating bases too."""
 
     @cached_property
-    def space(self) -> Memory[DerivativeSpace, SpaceSizes]:
-        """Made when it is first asked for: many robots never are."""
-        return derivative_space(self._tree.work.arrays)
+    def _derivative_space(self) -> Memory[DerivativeSpace, SpaceSizes]:
+        """Scratch memory, made when it is first needed."""
+        return derivative_space(self.work.arrays)
 
-    def inverse_dynamics(
-        self, q: Any, v: Any, a: Any, f_ext: Wrenches | None
-    ) -> tuple[Array, Array, Array]:
-        """M, ∂τ/∂q and ∂τ/∂v."""
-        forces = None if f_ext is None else self._frames.wrenches(f_ext)
-        return self._inverse_dynamics(q, v, a, forces)
+    @finite
+    def inverse_dynamics_derivatives(
+        self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None
+    ) -> tuple[Array, Array]:
+        """∂τ/∂q and ∂τ/∂v of `inverse_dynamics`, (nv, nv) each; ∂τ/∂a is `mass_matrix`.
 
-    def _inverse_dynamics(
+        Wrenches stay as they are, in world axes, while the frames that they act on move.
+        """
+        _, dq, dv = self._inverse_dynamics_derivatives(q, v, a, self._wrenches(f_ext))
+        return dq, dv
+
+    def _wrenches(self, f_ext: Wrenches | None) -> tuple[Any, Array] | None:
+        return None if f_ext is None else self.frame_table.wrenches(f_ext)
+
+    def _inverse_dynamics_derivatives(
         self, q: Any, v: Any, a: Any, forces: tuple[Any, Array] | None
     ) -> tuple[Array, Array, Array]:
-        """The same, with wrenches as kernels take them."""
-        tree = self._tree
+        """M, ∂τ/∂q and ∂τ/∂v, with wrenches as kernels take them."""
+        tree = self.near
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
         M, dq, dv = (np.empty((tree.nv_free, tree.nv_free)) for _ in range(3))
-        here = tree.handle, self.space.address
+        here = tree.handle, self._derivative_space.address
         if forces is None:
             COMPILED.inverse_dynamics_derivatives(*here, q, v, a, M, dq, dv)
         else:
@@ -65,35 +66,43 @@ class Derivatives:
             tree.projected("matrix", dv),
         )
 
-    def second_order(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
-        """Of τ; the kernel leaves those alone that are zero for every q."""
-        tree, n = self._tree, self._tree.nv_free
+    @finite
+    def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
+        """Second derivatives of `inverse_dynamics`, and ∂M/∂q, (nv, nv, nv) each.
+
+        `dtau_dqdq[:, :, l]` is the derivative by ε of ∂τ/∂q at integrate(q, e_l, ε). For
+        joints whose velocities are rates of coordinates it does not matter which of the two is
+        taken first; of two velocities of a floating base, or of a spherical joint, it does.
+        """
+        tree, n = self.near, self.near.nv_free
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
-        found = [np.zeros((n, n, n)) for _ in range(4)]
+        found = [np.zeros((n, n, n)) for _ in range(4)]  # what is zero for every q stays so
         COMPILED.inverse_dynamics_second_derivatives(
-            tree.handle, self.space.address, q, v, a, *found
+            tree.handle, self._derivative_space.address, q, v, a, *found
         )
         return SecondDerivatives(*(tree.projected("tensor", x) for x in found))
 
-    def mass_matrix(self, q: Any) -> Array:
-        """∂M/∂q, which depends on neither velocities nor accelerations."""
-        rest = np.zeros(self._tree.nv)
-        return self.second_order(q, rest, rest).dM_dq
+    @finite
+    def mass_matrix_derivatives(self, q: Any) -> Array:
+        """∂M/∂q (nv, nv, nv): [j, k, l] is the derivative of M_jk along velocity l."""
+        rest = np.zeros(self.nv)  # it depends on neither velocities nor accelerations
+        return self.inverse_dynamics_second_derivatives(q, rest, rest).dM_dq
 
-    def forward_dynamics(
-        self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None
+    @finite
+    def forward_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
-        """∂a/∂q, ∂a/∂v and ∂a/∂τ."""
-        tree = self._tree
+        """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ of `forward_dynamics`, (nv, nv) each."""
+        tree = self.near
         if tree.follows:
             return self._forward_dynamics_of_leaders(q, v, tau, f_ext)
         q, v, tau = tree.q(q), tree.v("v", v), tree.v("tau", tau)
         dq, dv, dtau = (np.empty((tree.nv, tree.nv)) for _ in range(3))
-        here = tree.handle, self.space.address
+        here = tree.handle, self._derivative_space.address
         if f_ext is None:
             status = COMPILED.forward_dynamics_derivatives(*here, q, v, tau, dq, dv, dtau)
         else:
-            forces = self._frames.wrenches(f_ext)
+            forces = self.frame_table.wrenches(f_ext)
             status = COMPILED.forward_dynamics_derivatives_forced(
                 *here, q, v, tau, *forces, dq, dv, dtau
             )
@@ -104,9 +113,9 @@ class Derivatives:
         self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None
     ) -> tuple[Array, Array, Array]:
         """The same where joints follow others: the equations of the leaders, by Cholesky."""
-        a = self._dynamics.forward_dynamics(q, v, tau, f_ext)
-        L, dq, dv = self.inverse_dynamics(q, v, a, f_ext)
-        self._tree.require_regular(COMPILED.cholesky(L))
+        a = self.forward_dynamics(q, v, tau, f_ext)
+        L, dq, dv = self._inverse_dynamics_derivatives(q, v, a, self._wrenches(f_ext))
+        self.near.require_regular(COMPILED.cholesky(L))
         out = []
         for right in (-dq, -dv, np.eye(len(L))):
             columns = np.ascontiguousarray(right.T)
@@ -115,25 +124,28 @@ class Derivatives:
             out.append(np.ascontiguousarray(columns.T))
         return out[0], out[1], out[2]
 
-    def contact_dynamics(
-        self, q: Any, v: Any, tau: Any, given: Sequence[Contact]
+    @finite
+    def contact_dynamics_derivatives(
+        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact]
     ) -> ContactDerivatives:
-        """Of a and λ: both equations, M a + bias − Gᵀ λ = τ and G a = γ, differentiated.
+        """Derivatives of the accelerations and forces of `contact_dynamics` by q, v and τ.
 
-        Forces of constant λ are wrenches in world axes, as contacts' axes are the world's.
+        Refused where contacts are redundant: their forces are not unique then.
         """
-        tree, n = self._tree, self._tree.nv
-        solution = self._contacts.contact_dynamics(q, v, tau, given, "range_space", None)
+        # Both equations, M a + bias − Gᵀ λ = τ and G a = γ, differentiated. Forces of constant λ
+        # are wrenches in world axes, as contacts' axes are the world's.
+        tree, n = self.near, self.near.nv
+        solution = self.contact_dynamics(q, v, tau, contacts)
         if solution.rank_deficient or solution.conflicting:
             what = "redundant" if solution.rank_deficient else "in conflict"
             raise NumericalError(
                 f"contacts: they are {what} in this configuration; their forces have no derivative"
             )
-        records = self._contacts.records(given)
+        records = self.contact_records(contacts)
         wrenches = np.array([found.wrench for found in solution.contacts])
         frames = np.concatenate([records.a, records.b]).view(np.recarray)
         forces = frames, np.concatenate([wrenches, -wrenches])
-        M, dq, dv = self._inverse_dynamics(q, v, solution.a, forces)
+        M, dq, dv = self._inverse_dynamics_derivatives(q, v, solution.a, forces)
         m = len(solution.force)
         c_dq, c_dv = np.empty((2, m, tree.nv_free))
         free = tree.q(q), tree.v("v", v), tree.v("a", solution.a)
@@ -147,30 +159,43 @@ class Derivatives:
         blocks = [np.ascontiguousarray(x) for x in np.hsplit(out, 3)]
         return ContactDerivatives(*(x[:n] for x in blocks), *(x[n:] for x in blocks))
 
-    def rates(self, q: Any, v: Any, a: Any, jerk: Any, snap: Any) -> tuple[Array, Array, Array]:
-        """τ, τ̇ and τ̈."""
-        tree = self._tree
+    @finite_arithmetic
+    def inverse_dynamics_rates(
+        self, q: Any, v: Any, a: Any, jerk: Any, snap: Any
+    ) -> tuple[Array, Array, Array]:
+        """τ, τ̇ and τ̈ (nv,) in O(N) along a motion with these rates of v: a, jerk and snap.
+
+        In native coordinates; a, jerk and snap are the first three time derivatives of v.
+        """
+        tree = self.near
         given = tree.v("v", v), tree.v("a", a), tree.v("jerk", jerk), tree.v("snap", snap)
         out = [np.empty(tree.nv_free) for _ in range(3)]
-        here = tree.handle, self.space.address
+        here = tree.handle, self._derivative_space.address
         COMPILED.inverse_dynamics_rates(*here, tree.q(q), *given, *out)
         tau, first, second = (tree.projected("vector", x) for x in out)
         return tau, first, second
 
+    @finite
     def linearize(
         self,
         q: Any,
         v: Any,
         tau: Any,
-        dt: Any,
-        f_ext: Wrenches | None,
-        contacts: Sequence[Contact] | None,
+        dt: Any = None,
+        f_ext: Wrenches | None = None,
+        contacts: Sequence[Contact] | None = None,
     ) -> tuple[Array, Array]:
-        """A and B of the state-space form."""
+        """A (2 nv, 2 nv) and B (2 nv, nv) of the motion near q, v, τ: ẋ = A x + B u.
+
+        x = [δq; δv], with δq the `difference` from the nominal to the other configuration, and
+        u = δτ. With `dt` in seconds they are those of x after dt, x⁺ = A x + B u, for u that is
+        held and A and B that stay as they are at its start. With `contacts` the motion is that of
+        `contact_dynamics`, which takes no `f_ext`.
+        """
         if contacts is None:
-            derivatives = self.forward_dynamics(q, v, tau, f_ext)
+            derivatives = self.forward_dynamics_derivatives(q, v, tau, f_ext)
         else:
             require_one(f_ext)
-            held = self.contact_dynamics(q, v, tau, contacts)
+            held = self.contact_dynamics_derivatives(q, v, tau, contacts)
             derivatives = held.da_dq, held.da_dv, held.da_dtau
-        return linearized(self._tree.drift_of_difference(v), *derivatives, dt)
+        return linearized(self.near.drift_of_difference(v), *derivatives, dt)

@@ -1,4 +1,4 @@
-"""The equations of motion, natively: matrices, torques, accelerations, energies.
+"""The equations of motion: matrices, torques, accelerations, energies.
 
 Each method wraps the compiled in-place kernel of the file in kernels/dynamics/ that is named
 after it.
@@ -6,11 +6,13 @@ after it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
+from torqued.common import results
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import (
     MAX_FRAMES_REMEMBERED,
@@ -21,99 +23,144 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import QUANTITIES
 from torqued.kernels.input_checks import choice, names_of, numbers
 from torqued.kernels.model.description import Array
-from torqued.kernels.robot.frame_table import FrameTable, Wrenches
-from torqued.kernels.robot.tree import FreeTree
+from torqued.kernels.result_checks import finite, result_array
+from torqued.kernels.robot.core import RobotCore
+from torqued.kernels.robot.frame_table import Wrenches
 
 FACTORIZATIONS = {"christoffel": "coriolis_matrix", "direct": "coriolis_matrix_direct"}
 
 
-class Dynamics:
-    """M a + C v + g = τ + Σ Jᵀ f_ext."""
+class Dynamics(RobotCore):
+    """M a + C v + g = τ + Σ Jᵀ f_ext. `out` takes the result, in an array of the caller's."""
 
-    def __init__(self, tree: FreeTree, frames: FrameTable) -> None:
-        self._tree, self._frames = tree, frames
-        self._plans: dict[object, EvaluationPlan] = {}
+    @finite
+    def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
+        """M(q), shape (nv, nv)."""
+        tree, q = self.near, self.near.q(q)
+        M = tree.target(out, (tree.nv_free, tree.nv_free), q)
+        COMPILED.mass_matrix(tree.handle, q, M)
+        return tree.projected("matrix", M, out)
 
-    def mass_matrix(self, q: Any) -> Array:
-        tree = self._tree
-        M = np.empty((tree.nv_free, tree.nv_free))
-        COMPILED.mass_matrix(tree.handle, tree.q(q), M)
-        return tree.projected("matrix", M)
+    @finite
+    def mass_matrix_rate(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
+        """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
+        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        Mdot = tree.target(out, (tree.nv_free, tree.nv_free), q, v)
+        COMPILED.mass_matrix_rate(tree.handle, q, v, Mdot)
+        return tree.projected("matrix", Mdot, out)
 
-    def mass_matrix_rate(self, q: Any, v: Any) -> Array:
-        tree = self._tree
-        Mdot = np.empty((tree.nv_free, tree.nv_free))
-        COMPILED.mass_matrix_rate(tree.handle, tree.q(q), tree.v("v", v), Mdot)
-        return tree.projected("matrix", Mdot)
+    @finite
+    def coriolis_matrix(
+        self,
+        q: Any,
+        v: Any = None,
+        factorization: str = "christoffel",
+        *,
+        out: Array | None = None,
+    ) -> Array:
+        """C(q, v), shape (nv, nv), with Ṁ = C + Cᵀ.
 
-    def coriolis_matrix(self, q: Any, v: Any, factorization: str) -> Array:
+        `christoffel` is the one that Γ sums to ([EW21] eq. 10); `direct` is eq. 9's.
+        """
         choice("factorization", factorization, FACTORIZATIONS)
-        tree = self._tree
-        M, Mdot, C = np.empty((3, tree.nv_free, tree.nv_free))
+        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        M, Mdot = np.empty((2, tree.nv_free, tree.nv_free))
+        C = tree.target(out, (tree.nv_free, tree.nv_free), q, v)
         kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
-        kernel(tree.handle, tree.q(q), tree.v("v", v), M, Mdot, C)
-        return tree.projected("matrix", C)
+        kernel(tree.handle, q, v, M, Mdot, C)
+        return tree.projected("matrix", C, out)
 
-    def christoffel(self, q: Any) -> Array:
-        tree, n = self._tree, self._tree.nv_free
-        Gamma = np.zeros((n, n, n))
-        COMPILED.christoffel(tree.handle, tree.q(q), Gamma)
-        return tree.projected("tensor", Gamma)
+    @finite
+    def christoffel(self, q: Any, *, out: Array | None = None) -> Array:
+        """Γ(q), shape (nv, nv, nv), with C_ij = Σ_k Γ_ijk v_k.
 
-    def gravity(self, q: Any) -> Array:
-        tree = self._tree
-        g = np.empty(tree.nv_free)
-        COMPILED.gravity(tree.handle, tree.q(q), g)
-        return tree.projected("vector", g)
+        Symmetric in j, k where v is the rate of coordinates; for spherical and floating joints
+        they are the coefficients of quasi-velocities.
+        """
+        tree, n, q = self.near, self.nv_free, self.near.q(q)
+        Gamma = tree.target(out, (n, n, n), q)
+        Gamma[...] = 0.0  # the kernel leaves alone what is zero for every q
+        COMPILED.christoffel(tree.handle, q, Gamma)
+        return tree.projected("tensor", Gamma, out)
 
-    def bias(self, q: Any, v: Any, f_ext: Any = None) -> Array:
+    @finite
+    def gravity(self, q: Any, *, out: Array | None = None) -> Array:
+        """g(q), shape (nv,): the torques that hold the robot still."""
+        tree, q = self.near, self.near.q(q)
+        g = tree.target(out, (tree.nv_free,), q)
+        COMPILED.gravity(tree.handle, q, g)
+        return tree.projected("vector", g, out)
+
+    @finite
+    def bias(
+        self, q: Any, v: Any = None, f_ext: Wrenches | None = None, *, out: Array | None = None
+    ) -> Array:
+        """C(q, v) v + g(q) − Σ Jᵀ f_ext, shape (nv,)."""
         if f_ext is not None:
-            return self.inverse_dynamics(q, v, np.zeros(self._tree.nv), f_ext)
-        tree, out = self._tree, np.empty(self._tree.nv_free)
-        COMPILED.bias(tree.handle, tree.q(q), tree.v("v", v), out)
-        return tree.projected("vector", out)
+            return self.inverse_dynamics(q, v, np.zeros(self.nv), f_ext, out=out)
+        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        bias = tree.target(out, (tree.nv_free,), q, v)
+        COMPILED.bias(tree.handle, q, v, bias)
+        return tree.projected("vector", bias, out)
 
-    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Wrenches | None) -> Array:
-        tree = self._tree
-        tau = np.empty(tree.nv_free)
+    @finite
+    def inverse_dynamics(
+        self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None, *, out: Array | None = None
+    ) -> Array:
+        """τ = M a + C v + g − Σ Jᵀ f_ext, shape (nv,).
+
+        `f_ext` maps frame names to what acts on the robot there: wrenches (6,) [moment; force] at
+        the frame's origin in world axes, or `Wrench`es at any of its points, or lists of those.
+        """
+        tree = self.near
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
+        tau = tree.target(out, (tree.nv_free,), q, v, a)
         if f_ext is None:
             COMPILED.inverse_dynamics(tree.handle, q, v, a, tau)
         else:
-            forces = self._frames.wrenches(f_ext)
+            forces = self.frame_table.wrenches(f_ext)
             COMPILED.inverse_dynamics_forced(tree.handle, q, v, a, *forces, tau)
-        return tree.projected("vector", tau)
+        return tree.projected("vector", tau, out)
 
-    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None) -> Array:
-        """Where joints mimic others, the equations of the leaders are solved by Cholesky."""
-        tree = self._tree
+    @finite
+    def forward_dynamics(
+        self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None, *, out: Array | None = None
+    ) -> Array:
+        """Accelerations (nv,) under torques tau and external wrenches, in O(N).
+
+        Where joints mimic others, the equations of the leaders are solved by Cholesky instead.
+        """
+        tree = self.near
         if tree.follows:
             still = self.inverse_dynamics(q, v, np.zeros(tree.nv), f_ext)
-            with np.errstate(over="ignore", invalid="ignore"):  # told of the result
-                rest = tree.own_v("tau", tau) - still
-            a = np.array(rest, ndmin=2)
-            self._solve_dense(q, a)
-            found: Array = a[0]
-            return found
-        a = np.empty(tree.nv)
+            with np.errstate(over="ignore", invalid="ignore"):  # the result is checked
+                a = result_array("out", out, (tree.nv,))
+                a[...] = tree.own_v("tau", tau) - still
+            self._solve_dense(q, a[None])
+            return a
         q, v, tau = tree.q(q), tree.v("v", v), tree.v("tau", tau)
+        a = result_array("out", out, (tree.nv,), (q, v, tau))
         if f_ext is None:
             status = COMPILED.forward_dynamics(tree.handle, q, v, tau, a)
         else:
-            forces = self._frames.wrenches(f_ext)
+            forces = self.frame_table.wrenches(f_ext)
             status = COMPILED.forward_dynamics_forced(tree.handle, q, v, tau, *forces, a)
         tree.require_regular(status)
         return a
 
-    def solve_mass(self, q: Any, b: Any) -> Array:
-        tree = self._tree
+    @finite
+    def solve_mass(self, q: Any, b: Any, *, out: Array | None = None) -> Array:
+        """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
+        tree = self.near
         columns = numbers("b", b, (tree.nv,), (tree.nv, -1))
         rows = np.array(np.atleast_2d(columns.T), order="C")
         if tree.follows:
             self._solve_dense(q, rows)
         else:
             tree.require_regular(COMPILED.solve_mass(tree.handle, tree.q(q), rows))
-        return rows[0] if columns.ndim == 1 else np.ascontiguousarray(rows.T)
+        x = result_array("out", out, columns.shape)
+        x[...] = rows[0] if columns.ndim == 1 else rows.T
+        return x
 
     def _solve_dense(self, q: Any, rows: Array) -> None:
         """The rows, each solved for in place."""
@@ -121,49 +168,73 @@ class Dynamics:
         status = COMPILED.cholesky(L)
         for row in rows:
             COMPILED.cholesky_solve(L, row)
-        self._tree.require_regular(status)
+        self.near.require_regular(status)
 
-    def mass_product(self, q: Any, w: Any) -> Array:
-        tree = self._tree
-        out = np.empty(tree.nv_free)
-        COMPILED.mass_product(tree.handle, tree.q(q), tree.v("w", w), out)
-        return tree.projected("vector", out)
+    @finite
+    def mass_product(self, q: Any, w: Any, *, out: Array | None = None) -> Array:
+        """M(q) w in O(N), shape (nv,)."""
+        tree, q, w = self.near, self.near.q(q), self.near.v("w", w)
+        product = tree.target(out, (tree.nv_free,), q, w)
+        COMPILED.mass_product(tree.handle, q, w, product)
+        return tree.projected("vector", product, out)
 
-    def coriolis_product(self, q: Any, v: Any, w: Any) -> Array:
-        tree = self._tree
-        out = np.empty(tree.nv_free)
-        COMPILED.coriolis_product(tree.handle, tree.q(q), tree.v("v", v), tree.v("w", w), out)
-        return tree.projected("vector", out)
+    @finite
+    def coriolis_product(self, q: Any, v: Any, w: Any, *, out: Array | None = None) -> Array:
+        """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
+        tree = self.near
+        q, v, w = tree.q(q), tree.v("v", v), tree.v("w", w)
+        product = tree.target(out, (tree.nv_free,), q, v, w)
+        COMPILED.coriolis_product(tree.handle, q, v, w, product)
+        return tree.projected("vector", product, out)
 
-    def coriolis_transposed_product(self, q: Any, v: Any, w: Any) -> Array:
-        tree = self._tree
-        out = np.empty(tree.nv_free)
-        q, v = tree.q(q), tree.v("v", v)
+    @finite
+    def coriolis_transposed_product(
+        self, q: Any, v: Any = None, w: Any = None, *, out: Array | None = None
+    ) -> Array:
+        """C(q, v)ᵀ w in O(N), shape (nv,); w defaults to v, as momentum observers need it."""
+        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
         w = v if w is None else tree.v("w", w)
-        COMPILED.coriolis_transposed_product(tree.handle, q, v, w, out)
-        return tree.projected("vector", out)
+        product = tree.target(out, (tree.nv_free,), q, v, w)
+        COMPILED.coriolis_transposed_product(tree.handle, q, v, w, product)
+        return tree.projected("vector", product, out)
 
-    def energy(self, q: Any, v: Any) -> tuple[float, float]:
-        tree, out = self._tree, np.empty(2)
-        COMPILED.energy(tree.handle, tree.q(q), tree.v("v", v), out)
-        return float(out[0]), float(out[1])
+    @finite
+    def energy(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
+        """Kinetic energy, rotors included, and potential energy (0 at the world's origin), (2,)
+        J."""
+        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        energies = result_array("out", out, (2,), (q, v))
+        COMPILED.energy(tree.handle, q, v, energies)
+        return energies
 
+    @finite
     def dynamics(
-        self, q: Any, v: Any, want: Any, frames: Any, representation: str
-    ) -> dict[str, Any]:
-        tree = self._tree
-        plan = self.plan(want, frames, representation)
-        if v is None:
-            if plan.needs_velocity:
-                message = f"v: missing, but {plan.needs_velocity!r} depends on it"
-                raise InputError(message, "v", None, "present")
-            v = np.zeros(tree.nv)
+        self,
+        q: Any,
+        v: Any = None,
+        want: Sequence[str] = ("M", "C", "g"),
+        frames: Sequence[str] = (),
+        representation: str = "hybrid",
+    ) -> results.Dynamics:
+        """Any of the quantities of dynamics/quantities.py: M, Mdot, C, Gamma, g, bias, energy,
+        com, momentum, and per frame J, Jdot_v, pose.
+
+        One walk over the tree for all of them. Results by name, `r.M`; those per frame are maps by
+        frame, `r.J["hand"]`. Without v the robot is at rest.
+        """
+        tree, plan = self.near, self.plan(want, frames, representation)
         q, v = tree.q(q), tree.v("v", v)
         out = plan.allocate()
         COMPILED.evaluate(tree.handle, q, v, plan.flags, plan.frames, plan.representation, out)
-        return self.results(plan, out)
+        return results.Dynamics(self.results_of(plan, out))
 
-    def plan(self, want: Any, frames: Any, representation: str) -> EvaluationPlan:
+    @cached_property
+    def _plans(self) -> dict[object, EvaluationPlan]:
+        return {}
+
+    def plan(
+        self, want: Sequence[str], frames: Sequence[str] = (), representation: str = "hybrid"
+    ) -> EvaluationPlan:
         """What `dynamics` looks up and allocates for these; remembered, as loops ask the same."""
         if type(want) is not tuple or type(frames) is not tuple:
             want, frames = names_of("want", want), names_of("frames", frames)
@@ -177,8 +248,8 @@ class Dynamics:
         self, want: tuple[str, ...], frames: tuple[str, ...], representation: str
     ) -> EvaluationPlan:
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
-        records = self._frames.records(frames, field="frames")
-        plan = EvaluationPlan(want, frames, records, kind, self._tree.nv_free)
+        records = self.frame_table.records(frames, field="frames")
+        plan = EvaluationPlan(want, frames, records, kind, self.near.nv_free)
         if len(frames) > MAX_FRAMES_REMEMBERED or len(want) > len(QUANTITIES):
             return plan
         if len(self._plans) >= MAX_PLANS:
@@ -186,14 +257,14 @@ class Dynamics:
         self._plans[want, frames, representation] = plan
         return plan
 
-    def results(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
+    def results_of(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
         """What a plan computed by name, quantities of frames by frame, in own coordinates."""
-        if plan.plain and not self._tree.follows:
+        if plan.plain and not self.near.follows:
             return {word: getattr(out, word) for word in plan.want}
         return {word: self._reduced(word, getattr(out, word), plan) for word in plan.want}
 
     def _reduced(self, word: str, value: Array, plan: EvaluationPlan) -> Any:
-        quantity, projected = QUANTITIES[word], self._tree.projected
+        quantity, projected = QUANTITIES[word], self.near.projected
         if not quantity.per_frame:
             return projected(quantity.projection, value)
         return {

@@ -1,9 +1,10 @@
-"""Inverse kinematics, natively: targets checked and laid out for kernels, and tried from several
+"""Inverse kinematics: targets checked and laid out for kernels, and tried from several
 starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ from torqued.kernels.inverse_kinematics.targets import (
 )
 from torqued.kernels.inverse_kinematics.tasks import COM_TASK, FRAME_TASK, TASK, task_records
 from torqued.kernels.model.description import Array
+from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.configurations import OPEN_RANGE
 from torqued.kernels.robot.contact_inputs import rotation_and_position
+from torqued.kernels.robot.core import RobotCore
 from torqued.kernels.robot.frame_table import FrameTable, Place
 from torqued.kernels.robot.tree import FreeTree
 
@@ -39,6 +42,34 @@ MAX_ITERATIONS, MAX_STARTS, MAX_TARGETS = 100_000, 10_000, 256
 MAX_PRIORITY = 1000
 
 WORLD = Place(-1, np.eye(3), np.zeros(3))
+
+
+class Poses(RobotCore):
+    """Configurations for targets."""
+
+    @cached_property
+    def _solver(self) -> InverseKinematicsSolver:
+        return InverseKinematicsSolver(self.tree, self.frame_table)
+
+    @finite
+    def inverse_kinematics(
+        self,
+        targets: Sequence[Target],
+        q0: Any,
+        tolerance: float = 1e-6,
+        iterations: int = 100,
+        restarts: int = 20,
+        limits: bool = True,
+        seed: int = 0,
+    ) -> InverseKinematics:
+        """A configuration within joint limits at which targets are reached, or nearest to them.
+
+        The search begins at q0. Where it ends without the targets of the first priority, it begins
+        again at up to `restarts` random configurations (of `seed`) and gives the best. A target is
+        reached when each of its components is off by at most `tolerance`, m or rad. `iterations`
+        are those from one start. What comes of it says how it ended and what is left over.
+        """
+        return self._solver.solve(targets, q0, tolerance, iterations, restarts, limits, seed)
 
 
 class InverseKinematicsSolver:

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.input_checks import choice, numbers, shown
@@ -25,39 +25,33 @@ from torqued.kernels.model.model import Model
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 from torqued.kernels.model.xml_file import read_text
+from torqued.kernels.robot.core import RobotCore
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 BASES = ("fixed", "floating")
 
 
-class Loadable:
-    """Ways to load a robot. Options of all of them:
+class ModelOptions(TypedDict, total=False):
+    """What every way to load a robot takes."""
 
-    base       "fixed" to the world, or "floating": the root link moves freely, first in q and v
-    gravity    acceleration of free fall (3,) in world axes, m/s²
-    armature   rotor inertia by joint name, reflected to the joint, kg m² (kg for prismatic)
-    mimic      "follow" mimic joints, or "free": they move on their own
-    strict     harmless faults of the file are errors, not warnings
-    accept_unphysical   joints that move no mass and indefinite inertias are warnings, not errors
-    """
+    gravity: Any  # acceleration of free fall (3,) in world axes, m/s²
+    armature: Mapping[str, float] | None  # rotor inertia by joint, kg m² (kg for prismatic)
+    mimic: str  # "follow" mimic joints, or "free": they move independently
+    strict: bool  # harmless faults of the file are errors, not warnings
+    accept_unphysical: bool  # joints that move no mass and indefinite inertias are warnings
 
-    model: Model
 
-    def __init__(self, model: Model) -> None:
-        raise NotImplementedError
+class Loading(RobotCore):
+    """Ways to load a robot. `base` is "fixed" to the world, or "floating": the root link moves
+    freely, first in q and v. `options` are those of `ModelOptions`."""
 
     @classmethod
     def named(
         cls,
         name: str,
         base: str | None = None,
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """The robot that a name stands for: a file of example-robot-data (`panda`), a family with
         its size (`chain20`), which brings its own base, or the path of a URDF file.
@@ -77,11 +71,7 @@ class Loadable:
             model_of(
                 description,
                 base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 
@@ -90,23 +80,14 @@ class Loadable:
         cls,
         path: str | os.PathLike[str],
         base: str = "fixed",
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """The robot in a URDF file."""
         return cls(
             model_of(
                 read_file(path),
                 base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 
@@ -115,12 +96,7 @@ class Loadable:
         cls,
         path: str | os.PathLike[str],
         base: str = "fixed",
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
         source = checked_path(path)
@@ -128,11 +104,7 @@ class Loadable:
             model_of(
                 read_screws(read_text(source), source),
                 base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 
@@ -141,23 +113,14 @@ class Loadable:
         cls,
         text: str,
         base: str = "fixed",
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """The robot in a URDF text."""
         return cls(
             model_of(
                 read_whole(text),
                 base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 
@@ -168,23 +131,14 @@ class Loadable:
         dofs: int,
         seed: int = 0,
         base: str | None = None,
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """A robot of [EW21]'s families: chain, tree (fixed base), biped, quadruped (floating)."""
         return cls(
             model_of(
                 family(kind, dofs, seed),
                 family_base(kind) if base is None else base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 
@@ -212,23 +166,14 @@ class Loadable:
         cls,
         description: Description,
         base: str = "fixed",
-        *,
-        gravity: Any = STANDARD_GRAVITY,
-        armature: Mapping[str, float] | None = None,
-        mimic: str = "follow",
-        strict: bool = False,
-        accept_unphysical: bool = False,
+        **options: Unpack[ModelOptions],
     ) -> Self:
         """The robot of a description."""
         return cls(
             model_of(
                 description,
                 base,
-                gravity=gravity,
-                armature=armature,
-                mimic=mimic,
-                strict=strict,
-                accept_unphysical=accept_unphysical,
+                **options,
             )
         )
 

@@ -20,7 +20,7 @@ from torqued.kernels.dynamics.frames import BODY, HYBRID, REPRESENTATIONS, SPATI
 from torqued.kernels.input_checks import choice, sequence, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives import layout
-from torqued.kernels.result_checks import finite
+from torqued.kernels.result_checks import finite_arithmetic
 from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.tree import FreeTree
 from torqued.kernels.screws.arbitrary_frame import Place, newton_euler_in_frame
@@ -52,7 +52,7 @@ class Screws:
     def __init__(self, tree: FreeTree, table: FrameTable) -> None:
         self._tree, self._table = tree, table
 
-    @finite
+    @finite_arithmetic
     def jacobian_partial(
         self,
         q: Any,
@@ -83,18 +83,18 @@ class Screws:
             total += weight * partials.matrix(representation, free)
         return tree.projected("rows", total)
 
-    @finite
+    @finite_arithmetic
     def mass_matrix(self, q: Any) -> Array:
         """M (nv, nv) by [M18] eq. 81."""
         return self._tree.projected("matrix", SystemMatrices(self.bodies(q)).mass_matrix())
 
-    @finite
+    @finite_arithmetic
     def coriolis_matrix(self, q: Any, v: Any) -> Array:
         """C (nv, nv) by [M18] eq. 84, with C v + g = `bias`; Ṁ = C + Cᵀ does not hold for it."""
         tree, system = self._tree, SystemMatrices(self.bodies(q))
         return tree.projected("matrix", system.coriolis_matrix(tree.v("v", v)))
 
-    @finite
+    @finite_arithmetic
     def christoffel(self, q: Any, inertia: str = "tensor") -> Array:
         """Γ (nv, nv, nv) by [M18] eq. 86, or with inertia="binet" by eq. 87.
 
@@ -105,7 +105,7 @@ class Screws:
         self._require_rates("q", range(self._tree.nv_free))
         return self._tree.projected("tensor", way(self.bodies(q)))
 
-    @finite
+    @finite_arithmetic
     def momentum_form(self, q: Any, v: Any, a: Any) -> Momenta:
         """Spatial momenta of all bodies, their rates, and the torques, by [M18] eq. 79."""
         tree, bodies = self._tree, self.bodies(q)
@@ -117,7 +117,7 @@ class Screws:
         natively = momentum_form(bodies, twists, rates, a, gravity)
         return replace(natively, tau=tree.projected("vector", natively.tau))
 
-    @finite
+    @finite_arithmetic
     def newton_euler(
         self,
         q: Any,
@@ -153,7 +153,7 @@ class Screws:
             found[1][name] = convert_wrench("spatial", representation, pose, wrench)
         return JointWrenches(tree.projected("vector", tau), *found)
 
-    @finite
+    @finite_arithmetic
     def newton_euler_in_frame(
         self,
         q: Any,

@@ -20,6 +20,7 @@ from torqued.kernels.input_checks import QUATERNION_TOLERANCE, numbers, unit_qua
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import Workspace
+from torqued.kernels.result_checks import result_array
 
 
 class FreeTree:
@@ -57,7 +58,9 @@ class FreeTree:
             unit_quaternions(name, own, self.quaternions)
 
     def own_v(self, name: str, v: Any) -> Array:
-        """The robot's velocities, accelerations or torques (nv,), checked."""
+        """The robot's velocities, accelerations or torques (nv,), checked; no v is rest."""
+        if v is None and name == "v":
+            return np.zeros(self.nv)
         return numbers(name, v, (self.nv,))
 
     def q(self, q: Any, name: str = "q") -> Array:
@@ -72,23 +75,27 @@ class FreeTree:
         return free
 
     def v(self, name: str, v: Any) -> Array:
-        """The free tree's velocities (or accelerations) for the robot's, checked."""
-        own = numbers(name, v, (self.nv,))
+        """The free tree's velocities (or accelerations) for the robot's, checked; no v is rest."""
+        own = self.own_v(name, v)
         if not self.follows:
             return own
         mimics, free = self.model.mimics, np.empty(self.nv_free)
         COMPILED.expand(mimics.v_index, mimics.multiplier, own, free)
         return free
 
-    def projected(self, projection: str, free: Array) -> Array:
+    def target(self, out: Array | None, shape: tuple[int, ...], *arguments: Array) -> Array:
+        """Where a kernel writes a result of the free tree: the caller's array, where it can be."""
+        return result_array("out", None if self.follows else out, shape, arguments)
+
+    def projected(self, projection: str, free: Array, out: Array | None = None) -> Array:
         """A result of the free tree in the robot's coordinates; the names are of quantities.py."""
         if not self.follows or projection == "none":
             return free
         mimics, n = self.model.mimics, self.nv
         shapes = {"vector": (n,), "matrix": (n, n), "tensor": (n, n, n), "rows": (len(free), n)}
-        out = np.empty(shapes[projection])
-        getattr(COMPILED, f"project_{projection}")(mimics.v_index, mimics.multiplier, free, out)
-        return out
+        own = result_array("out", out, shapes[projection])
+        getattr(COMPILED, f"project_{projection}")(mimics.v_index, mimics.multiplier, free, own)
+        return own
 
     def drift_of_difference(self, v: Any) -> Array:
         """(nv, nv): what a difference δq of configurations changes by itself while both move.

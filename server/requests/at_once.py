@@ -83,8 +83,7 @@ def run_at_once(
 ) -> dict[str, Any]:
     """Stacked results, or where they are in shared memory."""
     batch = batch_of(robot)
-    batch.slices.progress = report
-    batch.remember(bool(memory))
+    batch.progress = report
     if name in VECTORS:
         vectors = VECTORS[name]
         shapes = {vectors.result: states.stacks[vectors.like].shape}
@@ -102,11 +101,10 @@ def run_at_once(
         shapes = {key: (states.count, robot.nv, robot.nv) for key in names}
 
         def compute(out: dict[str, Array]) -> dict[str, Any]:
-            if "M" in out:  # a batch of its own: what is told and remembered is of both
-                batch.slices.progress = None
+            if "M" in out:  # a batch of its own: progress is of both
+                batch.progress = None
                 batch.mass_matrix(given[0], out=out["M"])
-                batch.slices.progress = report
-                batch.remember(False)
+                batch.progress = report
             results = tuple(out[key] for key in matrices.results)
             getattr(batch, f"{of}_derivatives")(*given, out=results)
             return out
@@ -119,11 +117,9 @@ def run_at_once(
         def compute(out: dict[str, Array]) -> dict[str, Any]:
             q, v = states.stacks["q"], states.stacks.get("v")
             kind = text(fields, "representation", "hybrid")
-            return batch.dynamics(q, v, want, frames, kind, out=out)
+            return batch.dynamics(q, v, want, frames, kind, out=out).as_dict()
 
     if memory and (found := in_memory(shapes, compute, memory)) is not None:
-        found.again = batch.repeat or found.again
-        batch.remember(False)
         return found
     if limited:
         fits_into_a_reply(size_for(shapes), "ask for fewer states at a time")

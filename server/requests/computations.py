@@ -22,7 +22,7 @@ from torqued.server.requests.constraints import (
     verdicts,
 )
 from torqued.server.requests.derivatives import derivatives
-from torqued.server.requests.fields import wrenches
+from torqued.server.requests.fields import in_coordinates, wrenches
 from torqued.server.requests.inverse_kinematics import inverse_kinematics
 
 __all__ = [
@@ -45,79 +45,57 @@ __all__ = [
 
 
 def dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
-    return robot.dynamics(
+    found = in_coordinates(robot, fields).dynamics(
         fields["q"],
         fields.get("v"),
         want=texts(fields, "want", ("M", "C", "g")),
         frames=texts(fields, "frames", ()),
         representation=text(fields, "representation", "hybrid"),
-        coordinates=text(fields, "coordinates", "native"),
     )
+    return found.as_dict()
 
 
 def inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, a = fields["q"], fields["v"], fields["a"]
-    coordinates = text(fields, "coordinates", "native")
-    return {"tau": robot.inverse_dynamics(q, v, a, wrenches(fields), coordinates=coordinates)}
+    return {"tau": in_coordinates(robot, fields).inverse_dynamics(q, v, a, wrenches(fields))}
 
 
 def forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
-    coordinates = text(fields, "coordinates", "native")
-    return {"a": robot.forward_dynamics(q, v, tau, wrenches(fields), coordinates=coordinates)}
+    return {"a": in_coordinates(robot, fields).forward_dynamics(q, v, tau, wrenches(fields))}
 
 
 def solve_mass(robot: Robot, fields: Fields) -> dict[str, Any]:
-    coordinates = text(fields, "coordinates", "native")
-    return {"x": robot.solve_mass(fields["q"], fields["b"], coordinates=coordinates)}
+    return {"x": in_coordinates(robot, fields).solve_mass(fields["q"], fields["b"])}
 
 
 def coriolis_product(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, w = fields["q"], fields["v"], fields["w"]
-    coordinates = text(fields, "coordinates", "native")
-    return {"product": robot.coriolis_product(q, v, w, coordinates=coordinates)}
+    return {"product": in_coordinates(robot, fields).coriolis_product(q, v, w)}
 
 
 def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
-    """Without an order, poses and Jacobians, with J̇ v where there is a v."""
-    if fields.get("order") is not None:
-        return robot.kinematics(
-            fields["q"],
-            fields.get("v"),
-            fields.get("a"),
-            fields.get("jerk"),
-            texts(fields, "frames", ()),
-            fields["order"],
-            text(fields, "representation", "hybrid"),
-            coordinates=text(fields, "coordinates", "native"),
-        )
-    for name in ("a", "jerk"):
-        if fields.get(name) is not None:
-            wanted = "order 2 or 3 beside it"
-            raise InputError(
-                f"{name}: given without an order, expected {wanted}", name, None, wanted
-            )
-    want = ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
-    return robot.dynamics(
+    found = in_coordinates(robot, fields).kinematics(
         fields["q"],
+        texts(fields, "frames", ()),
         fields.get("v"),
-        want=want,
-        frames=texts(fields, "frames", ()),
-        representation=text(fields, "representation", "hybrid"),
-        coordinates=text(fields, "coordinates", "native"),
+        text(fields, "representation", "hybrid"),
+        order=fields.get("order"),
+        a=fields.get("a"),
+        jerk=fields.get("jerk"),
     )
+    return found.as_dict()
 
 
 def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     given = contacts(fields)
-    solution = robot.contact_dynamics(
+    solution = in_coordinates(robot, fields).contact_dynamics(
         fields["q"],
         fields["v"],
         fields["tau"],
         given,
         solver=text(fields, "solver", "range_space"),
         f_ext=wrenches(fields),
-        coordinates=text(fields, "coordinates", "native"),
     )
     return {
         "a": solution.a,
@@ -133,20 +111,15 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
     restitution = fields.get("restitution", 0.0)
-    solution = robot.impact(
-        fields["q"],
-        fields["v"],
-        contacts(fields),
-        restitution,
-        fields.get("after"),
-        coordinates=text(fields, "coordinates", "native"),
+    solution = in_coordinates(robot, fields).impact(
+        fields["q"], fields["v"], contacts(fields), restitution, fields.get("after")
     )
     return asdict(solution)
 
 
 def integrate(robot: Robot, fields: Fields) -> dict[str, Any]:
-    coordinates = text(fields, "coordinates", "native")
-    return {"q": robot.integrate(fields["q"], fields["v"], fields["dt"], coordinates=coordinates)}
+    at = in_coordinates(robot, fields)
+    return {"q": at.integrate(fields["q"], fields["v"], fields["dt"])}
 
 
 def control(robot: Robot, fields: Fields) -> dict[str, Any]:

@@ -15,9 +15,9 @@ from torqued.common.errors import InputError
 from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.kernels.constraints.types import LOOP_KINDS
 from torqued.kernels.contacts.types import KINDS, ContactForce, ContactSolution
-from torqued.kernels.input_checks import Fields, choice, text
+from torqued.kernels.input_checks import Fields, choice
 from torqued.kernels.robot.constraint_set import Constraint
-from torqued.server.requests.fields import members, wrenches
+from torqued.server.requests.fields import in_coordinates, members, wrenches
 from torqued.server.requests.limits import Work, at_most
 
 #: Members on the wire, as in `Contact`, `Loop` and `Rows`, and what they have to be.
@@ -36,24 +36,22 @@ TOLERANCE, ITERATIONS = 1e-10, 100
 
 
 def constraint_terms(robot: Robot, fields: Fields) -> dict[str, Any]:
-    found = robot.constraint_terms(
+    found = in_coordinates(robot, fields).constraint_terms(
         fields["q"],
         fields["v"],
         constraints(fields),
-        coordinates=text(fields, "coordinates", "native"),
     )
     return {name: getattr(found, name) for name in ("G", "position", "velocity", "gamma")}
 
 
 def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
-    found = robot.assemble(
+    found = in_coordinates(robot, fields).assemble(
         fields["q"],
         constraints(fields),
         fields.get("v"),
         fields.get("weights"),
         fields.get("tolerance", TOLERANCE),
         fields.get("iterations", ITERATIONS),
-        coordinates=text(fields, "coordinates", "native"),
     )
     return {
         "q": found.q,
@@ -66,7 +64,7 @@ def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 
 def constrained_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
-    found = robot.constrained_inverse_dynamics(
+    found = in_coordinates(robot, fields).constrained_inverse_dynamics(
         fields["q"],
         fields["v"],
         fields["a"],
@@ -74,7 +72,6 @@ def constrained_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]
         fields.get("actuated"),
         fields.get("weights"),
         wrenches(fields),
-        coordinates=text(fields, "coordinates", "native"),
     )
     return {
         "tau": found.tau,

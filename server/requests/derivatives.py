@@ -10,7 +10,7 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import Fields, choice, text
 from torqued.server.requests.constraints import only_contacts
-from torqued.server.requests.fields import wrenches
+from torqued.server.requests.fields import in_coordinates, wrenches
 
 
 @dataclass(frozen=True)
@@ -19,63 +19,61 @@ class Derivative:
 
     needs: tuple[str, ...]
     takes: tuple[str, ...]
-    run: Callable[[Robot, Fields, str], Mapping[str, Any]]
+    run: Callable[[Robot, Fields], Mapping[str, Any]]
 
 
-def of_inverse_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def of_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, a = fields["q"], fields["v"], fields["a"]
-    dtau_dq, dtau_dv = robot.inverse_dynamics_derivatives(
-        q, v, a, wrenches(fields), coordinates=coordinates
-    )
-    M = robot.mass_matrix(q, coordinates=coordinates)
+    at = in_coordinates(robot, fields)
+    dtau_dq, dtau_dv = at.inverse_dynamics_derivatives(q, v, a, wrenches(fields))
+    M = at.mass_matrix(q)
     return {"M": M, "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
 
 
-def second_order(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def second_order(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, a = fields["q"], fields["v"], fields["a"]
-    return asdict(robot.inverse_dynamics_second_derivatives(q, v, a, coordinates=coordinates))
+    return asdict(in_coordinates(robot, fields).inverse_dynamics_second_derivatives(q, v, a))
 
 
-def rates(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def rates(robot: Robot, fields: Fields) -> dict[str, Any]:
     motion = (fields[key] for key in ("q", "v", "a", "jerk", "snap"))
     found = robot.inverse_dynamics_rates(*motion)
     return dict(zip(("tau", "tau_dot", "tau_ddot"), found, strict=True))
 
 
-def geometry(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def geometry(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = robot.geometric_derivatives(fields["q"], fields["v"], fields["a"])
     return {"dtau_dgeometry": found, "joints": [joint.name for joint in robot.model.joints]}
 
 
-def inertia(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
-    found = robot.regressor(fields["q"], fields["v"], fields["a"], coordinates=coordinates)
+def inertia(robot: Robot, fields: Fields) -> dict[str, Any]:
+    found = in_coordinates(robot, fields).regressor(fields["q"], fields["v"], fields["a"])
     return {"dtau_dinertia": found}
 
 
-def of_forward_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def of_forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
-    found = robot.forward_dynamics_derivatives(q, v, tau, wrenches(fields), coordinates=coordinates)
+    at = in_coordinates(robot, fields)
+    found = at.forward_dynamics_derivatives(q, v, tau, wrenches(fields))
     return dict(zip(("da_dq", "da_dv", "da_dtau"), found, strict=True))
 
 
-def of_contact_dynamics(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def of_contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
-    found = robot.contact_dynamics_derivatives(
-        q, v, tau, only_contacts(fields), coordinates=coordinates
-    )
+    at = in_coordinates(robot, fields)
+    found = at.contact_dynamics_derivatives(q, v, tau, only_contacts(fields))
     return asdict(found)
 
 
-def linearize(robot: Robot, fields: Fields, coordinates: str) -> dict[str, Any]:
+def linearize(robot: Robot, fields: Fields) -> dict[str, Any]:
     held = only_contacts(fields) if "contacts" in fields else None
-    A, B = robot.linearize(
+    A, B = in_coordinates(robot, fields).linearize(
         fields["q"],
         fields["v"],
         fields["tau"],
         fields.get("dt"),
         wrenches(fields),
         held,
-        coordinates=coordinates,
     )
     return {"A": A, "B": B}
 
@@ -114,4 +112,4 @@ def derivatives(robot: Robot, fields: Fields) -> dict[str, Any]:
                 field=key,
                 expected=f"one of {', '.join(allowed)}",
             )
-    return dict(derivative.run(robot, fields, text(fields, "coordinates", "native")))
+    return dict(derivative.run(robot, fields))

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.input_checks import Fields
+from torqued.kernels.input_checks import Fields, text
 from torqued.server.requests.limits import at_most
+
+if TYPE_CHECKING:
+    from torqued.kernels import Robot
+    from torqued.kernels.charts.charted_robot import ChartedRobot
 
 #: Field → what it is on the wire.
 TYPES = {
@@ -138,6 +142,11 @@ def kind_of(value: Any) -> str:
         np.ndarray: "an array",
     }
     return names.get(type(value), type(value).__name__)
+
+
+def in_coordinates(robot: Robot, fields: Fields) -> Robot | ChartedRobot:
+    """The robot in the coordinates that a request names."""
+    return robot.in_coordinates(text(fields, "coordinates", "native"))
 
 
 def wrenches(fields: Fields) -> Mapping[str, Any] | None:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels import Robot, Target
-from torqued.kernels.input_checks import Fields, text
-from torqued.server.requests.fields import is_numbers, members
+from torqued.kernels.input_checks import Fields
+from torqued.server.requests.fields import in_coordinates, is_numbers, members
 from torqued.server.requests.limits import Work, at_most
 
 #: Members of a target, on the wire as in `Target`, and what they have to be.
@@ -25,14 +25,13 @@ ITERATIONS, RESTARTS = 100, 20
 
 
 def inverse_kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
-    found = robot.inverse_kinematics(
+    found = in_coordinates(robot, fields).inverse_kinematics(
         targets(fields),
         fields["q"],
         fields.get("tolerance", 1e-6),
         fields.get("iterations", ITERATIONS),
         fields.get("restarts", RESTARTS),
         seed=fields.get("seed", 0),
-        coordinates=text(fields, "coordinates", "native"),
     )
     return {
         "q": found.q,

@@ -13,6 +13,7 @@ from torqued.kernels.integration.simulation import step_count
 from torqued.server.access.rights import COMMAND, READ
 from torqued.server.requests.batch import Report
 from torqued.server.requests.constraints import contacts
+from torqued.server.requests.fields import in_coordinates
 from torqued.server.requests.limits import Work, at_most, fits_into_a_reply
 
 #: Bytes of a number in a reply.
@@ -22,7 +23,7 @@ NUMBER = 8
 def simulate(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """States and torques over time, by time steps that are told as they are done."""
     held = contacts(fields) if "contacts" in fields else ()
-    found = robot.simulate(
+    found = in_coordinates(robot, fields).simulate(
         fields["q"],
         fields["v"],
         acting(robot, fields),
@@ -32,7 +33,6 @@ def simulate(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
         held,
         fields.get("every", 1),
         report,
-        coordinates=text(fields, "coordinates", "native"),
     )
     return asdict(found)
 

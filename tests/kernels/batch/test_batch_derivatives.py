@@ -6,8 +6,7 @@ from agreement import assert_agree
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
-from torqued.kernels.batch import slices
-from torqued.kernels.batch.landing import LARGE
+from torqued.kernels.batch.stores import LARGE
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.primitives.wide import WIDTH
 
@@ -65,16 +64,13 @@ def test_they_are_slopes_of_batches():
 
 @pytest.mark.parametrize("name", [INVERSE, FORWARD])
 @pytest.mark.parametrize("joints", [20, 21])
-@pytest.mark.parametrize("cache", [1, 10 * LARGE], ids=["streamed", "fetched"])
-def test_large_batches_are_small_ones_to_the_last_bit(name, joints, cache, monkeypatch):
+def test_large_batches_are_small_ones_to_the_last_bit(name, joints):
     robot = Robot.family("chain", joints)
     results = 2 if name == INVERSE else 3
     given = states(robot, LARGE // (results * 8 * joints**2) + 5)
     count = len(given[0])
     out = tuple(np.full((count, joints, joints), np.nan) for _ in range(results))
-    monkeypatch.setattr(slices, "largest_cache", lambda: cache)
     found = getattr(robot.batch(threads=3), name)(*given, out=out)
-    monkeypatch.undo()
     assert all(x is y for x, y in zip(found, out, strict=True))
     small = getattr(robot.batch(threads=1), name)
     for first in range(0, count, 300):

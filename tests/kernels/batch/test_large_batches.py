@@ -1,21 +1,12 @@
-"""Batches whose matrices are fetched ahead or streamed past the caches, and how threads share
-the states."""
+"""Batches of several ranges and pieces, and those whose matrices are streamed past the caches."""
 
 import numpy as np
 import pytest
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.batch import slices
-from torqued.kernels.batch.landing import LARGE, USUAL_CACHE, largest_cache
-from torqued.kernels.batch.sharing import (
-    COARSE,
-    FINE,
-    WINDOW,
-    end_of_grain,
-    end_of_window,
-    end_with,
-)
+from torqued.kernels.batch.computation import GRAIN
+from torqued.kernels.batch.stores import LARGE
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 
 MATRICES = ("M", "Mdot", "C")
@@ -37,10 +28,7 @@ def within(shape, numbers):
 
 @pytest.mark.parametrize("name, joints", [("chain", 20), ("chain", 21), ("quadruped", 12)])
 @pytest.mark.parametrize("numbers", [0, 1, 2, 3, 6])
-@pytest.mark.parametrize("cache", [1, 10 * LARGE], ids=["streamed", "fetched"])
-def test_large_matrices_are_those_of_small_batches_to_the_last_bit(
-    name, joints, numbers, cache, monkeypatch
-):
+def test_large_matrices_are_those_of_small_batches_to_the_last_bit(name, joints, numbers):
     robot = Robot.family(name, joints)
     n = robot.nv
     count = LARGE // (len(MATRICES) * 8 * n * n) + 5  # no whole number of chunks
@@ -49,66 +37,41 @@ def test_large_matrices_are_those_of_small_batches_to_the_last_bit(
     for key in MATRICES:
         out[key], beside = within((count, n, n), numbers)
         around += beside
-    monkeypatch.setattr(slices, "largest_cache", lambda: cache)
     robot.batch(threads=3).dynamics(q, v, MATRICES, out=out)
-    monkeypatch.undo()
     assert all((part == -7.0).all() for part in around)
     small = robot.batch(threads=1)
     for first in range(0, count, 500):
         part = slice(first, first + 500)
         expected = small.dynamics(q[part], v[part], MATRICES)
-        assert sum(array.nbytes for array in expected.values()) < LARGE
+        assert sum(array.nbytes for array in expected.as_dict().values()) < LARGE
         for key in MATRICES:
             assert np.array_equal(out[key][part], expected[key])
 
 
-@pytest.mark.parametrize("cache", [1, 10 * LARGE], ids=["streamed", "fetched"])
 @pytest.mark.parametrize("method, takes_v", [("mass_matrix", False), ("coriolis_matrix", True)])
-def test_one_large_matrix_is_that_of_small_batches_to_the_last_bit(
-    method, takes_v, cache, monkeypatch
-):
+def test_one_large_matrix_is_that_of_small_batches_to_the_last_bit(method, takes_v):
     robot = Robot.family("chain", 20)
     q, v = states(robot, LARGE // (8 * robot.nv**2) + 5)
     given = (q, v) if takes_v else (q,)
     small = getattr(robot.batch(threads=1), method)
     parts = [slice(first, first + 500) for first in range(0, len(q), 500)]
     expected = np.concatenate([small(*(x[part] for x in given)) for part in parts])
-    monkeypatch.setattr(slices, "largest_cache", lambda: cache)
     assert np.array_equal(getattr(robot.batch(threads=3), method)(*given), expected)
-
-
-def test_largest_cache_is_what_the_system_tells(tmp_path):
-    assert largest_cache(tmp_path) == USUAL_CACHE
-    for k, size in enumerate(("32K", "2M", "1024K", "unknown")):
-        (tmp_path / f"index{k}").mkdir()
-        (tmp_path / f"index{k}" / "size").write_text(f"{size}\n")
-    assert largest_cache(tmp_path) == 2 * 1024**2
-    assert largest_cache() > 0
-
-
-@pytest.mark.parametrize("count", [1, FINE, COARSE + 1, 2000, WINDOW, 2 * WINDOW + 5])
-def test_grains_cover_all_states_once(count):
-    taken = 0
-    while taken < count:
-        stop = end_of_window(taken, count)
-        first, taken = taken, end_of_grain(taken, stop)
-        assert first < taken <= min(first + COARSE, stop)
-        assert {end_with(k, count) for k in range(first, taken)} == {taken}
-    assert taken == count
 
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_states_that_only_a_single_call_can_judge_are_computed_among_the_others(threads):
     robot = Robot.family("quadruped", 12)
-    q, _ = states(robot, WINDOW + 3 * COARSE + 5)
+    q, _ = states(robot, 3 * GRAIN.piece + 5)
     plain = robot.batch(threads=1).gravity(q)
-    doubtful = [0, FINE - 1, 3 * COARSE + 7, WINDOW - 1, WINDOW, len(q) - 1]
+    doubtful = [0, GRAIN.share - 1, 777, GRAIN.piece - 1, GRAIN.piece, len(q) - 1]
     q[doubtful, 3:7] *= 1.0 + 0.9995 * QUATERNION_TOLERANCE  # within, but not surely so
     found = robot.batch(threads).gravity(q)
     others = np.setdiff1d(np.arange(len(q)), doubtful)
     assert np.array_equal(found[doubtful], [robot.gravity(q[k]) for k in doubtful])
     scale = np.abs(plain).max()
     assert np.abs(found[others] - plain[others]).max() <= 1e-12 * scale
+    assert np.array_equal(found, robot.batch(threads=2).gravity(q))
 
 
 def test_numbers_that_no_quantity_depends_on_are_looked_at_too():

@@ -100,9 +100,6 @@ def test_what_is_common_to_all_states_is_told_without_one(robot, count):
     with pytest.raises(InputError, match="nowhere") as caught:
         robot.batch().inverse_dynamics_derivatives(q, v, a, {"nowhere": np.zeros((count, 6))})
     assert caught.value.state is None
-    with pytest.raises(InputError, match=r"^coordinates") as caught:
-        robot.batch().inverse_dynamics_derivatives(q, v, a, coordinates="nobody's")
-    assert caught.value.state is None
 
 
 @pytest.mark.parametrize(

@@ -149,19 +149,19 @@ def case(request: pytest.FixtureRequest) -> tuple[Mechanism, Array, Array]:
     name, seed = request.param
     description = simple_tree(seed)
     robot = Robot.from_description(description, "floating", gravity=GRAVITY)
-    q, v = robot.random_state(np.random.default_rng(seed), coordinates=name)
+    q, v = robot.in_coordinates(name).random_state(np.random.default_rng(seed))
     return Mechanism(description, robot, name), q, v
 
 
 def motion(mechanism: Mechanism, q: Array, v: Array) -> tuple[Callable[[float], Array], float]:
     robot = mechanism.robot
     step = 0.05 / max(1.0, float(np.abs(v).sum()))
-    return lambda t: robot.integrate(q, v, t, coordinates=mechanism.name), step
+    return lambda t: robot.in_coordinates(mechanism.name).integrate(q, v, t), step
 
 
 def test_mass_matrix_is_that_of_BK12_eq_25(case):
     mechanism, q, _ = case
-    M = mechanism.robot.mass_matrix(q, coordinates=mechanism.name)
+    M = mechanism.robot.in_coordinates(mechanism.name).mass_matrix(q)
     assert_agree(M, mechanism.M(q))
 
 
@@ -171,7 +171,7 @@ def test_mass_matrix_is_that_of_the_printed_parameterizations_for_possible_motio
     robot, name = mechanism.robot, mechanism.name
     printed = Mechanism(mechanism.description, robot, name, printed=True)
     possible = robot.chart(name).A_inverse(robot.chart(name).to_native(q))
-    M = robot.mass_matrix(q, coordinates=name)
+    M = robot.in_coordinates(name).mass_matrix(q)
     assert_agree(possible.T @ M @ possible, possible.T @ printed.M(q) @ possible)
 
 
@@ -181,11 +181,11 @@ def test_jacobians_are_those_of_BK12_eq_14_and_16(case):
     p = np.array([0.1, -0.2, 0.3])
     for link in mechanism.description.links:
         J_t, J_r = mechanism.link_jacobians(q, link.name, p)
-        J = robot.frame_jacobian(q, link.name, "hybrid", p, coordinates=name)
+        J = robot.in_coordinates(name).frame_jacobian(q, link.name, "hybrid", p)
         assert_agree(J[3:], J_t)
-        local = robot.frame_jacobian(q, link.name, "body", p, coordinates=name)
+        local = robot.in_coordinates(name).frame_jacobian(q, link.name, "body", p)
         assert_agree(local[:3], J_r)
-        R = robot.frame_pose(q, link.name, coordinates=name)[:3, :3]
+        R = robot.in_coordinates(name).frame_pose(q, link.name)[:3, :3]
         assert_agree(J[:3], R @ J_r)  # eq. 17
 
 
@@ -195,9 +195,9 @@ def test_N_of_BK12_eq_26_is_another_admissible_factorization_of_the_same_force(c
     mechanism, q, v = case
     robot, name = mechanism.robot, mechanism.name
     N = mechanism.N(q, v, *motion(mechanism, q, v))
-    C = robot.coriolis_matrix(q, v, coordinates=name)
+    C = robot.in_coordinates(name).coriolis_matrix(q, v)
     assert_agree(N @ v, C @ v, within=1e-8)
-    assert_agree(N + N.T, robot.mass_matrix_rate(q, v, coordinates=name), within=1e-8)
+    assert_agree(N + N.T, robot.in_coordinates(name).mass_matrix_rate(q, v), within=1e-8)
     size = largest(C)
     assert_agree((C - N) + (C - N).T, np.zeros_like(C), within=1e-8, size=size)
     assert_agree((C - N) @ v, np.zeros(len(v)), within=1e-8, size=size * largest(v))
@@ -236,26 +236,26 @@ def test_N_changes_coordinates_as_C_does(case):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_christoffel_symbols_are_symmetric_where_v_is_the_rate_of_q(name, seed):
     robot = Robot.from_description(simple_tree(seed), "floating", gravity=GRAVITY)
-    q, v = robot.random_state(np.random.default_rng(seed), coordinates=name)
-    Gamma = robot.christoffel(q, coordinates=name)
+    q, v = robot.in_coordinates(name).random_state(np.random.default_rng(seed))
+    Gamma = robot.in_coordinates(name).christoffel(q)
     assert_agree(Gamma, Gamma.transpose(0, 2, 1))
-    assert_agree(Gamma @ v, robot.coriolis_matrix(q, v, coordinates=name))
+    assert_agree(Gamma @ v, robot.in_coordinates(name).coriolis_matrix(q, v))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_theorem_1_christoffel_symbols_under_rpy_are_those_of_eq_4(seed):
     robot = Robot.from_description(simple_tree(seed), "floating", gravity=GRAVITY)
-    q, v = robot.random_state(np.random.default_rng(seed), coordinates="rpy")
+    q, v = robot.in_coordinates("rpy").random_state(np.random.default_rng(seed))
     q[4] *= 0.6  # the steps stay away from the singular pitch
 
     def mass_matrix(q: Array) -> Array:
-        return robot.mass_matrix(q, coordinates="rpy")
+        return robot.in_coordinates("rpy").mass_matrix(q)
 
     Gamma = finite_differences.christoffel(mass_matrix, q)
-    assert_agree(robot.christoffel(q, coordinates="rpy"), Gamma, within=1e-9)
-    C = robot.coriolis_matrix(q, v, coordinates="rpy")
+    assert_agree(robot.in_coordinates("rpy").christoffel(q), Gamma, within=1e-9)
+    C = robot.in_coordinates("rpy").coriolis_matrix(q, v)
     assert_agree(C, Gamma @ v, within=1e-9)
-    direct = robot.coriolis_matrix(q, v, "direct", coordinates="rpy")
+    direct = robot.in_coordinates("rpy").coriolis_matrix(q, v, "direct")
     assert largest(direct - C) > 1e-3 * largest(C)  # not every factorization is that one
 
 
@@ -264,18 +264,18 @@ def test_rpy_is_the_chain_of_a_translation_and_three_turns(seed):
     description = simple_tree(seed)
     robot = Robot.from_description(description, "floating", gravity=GRAVITY)
     chain = with_base_joints(description, "euler_zyx")
-    q, v = robot.random_state(np.random.default_rng(seed), coordinates="rpy")
+    q, v = robot.in_coordinates("rpy").random_state(np.random.default_rng(seed))
     order = np.arange(len(q))
     order[3:6] = 5, 4, 3  # yaw, pitch, roll there
     there, there_v = q[order], v[order]
     M = chain.mass_matrix(there)[np.ix_(order, order)]
     C = chain.coriolis_matrix(there, there_v)[np.ix_(order, order)]
     Gamma = chain.christoffel(there)[np.ix_(order, order, order)]
-    assert_agree(robot.mass_matrix(q, coordinates="rpy"), M)
-    assert_agree(robot.coriolis_matrix(q, v, coordinates="rpy"), C)
-    assert_agree(robot.christoffel(q, coordinates="rpy"), Gamma)
-    assert_agree(robot.bias(q, v, coordinates="rpy"), chain.bias(there, there_v)[order])
-    assert_agree(robot.integrate(q, v, 0.2, coordinates="rpy"), q + 0.2 * v)
+    assert_agree(robot.in_coordinates("rpy").mass_matrix(q), M)
+    assert_agree(robot.in_coordinates("rpy").coriolis_matrix(q, v), C)
+    assert_agree(robot.in_coordinates("rpy").christoffel(q), Gamma)
+    assert_agree(robot.in_coordinates("rpy").bias(q, v), chain.bias(there, there_v)[order])
+    assert_agree(robot.in_coordinates("rpy").integrate(q, v, 0.2), q + 0.2 * v)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -283,20 +283,20 @@ def test_hybrid_velocities_are_those_of_the_base_in_world_axes(seed):
     description = simple_tree(seed)
     robot = Robot.from_description(description, "floating", gravity=GRAVITY)
     rng = np.random.default_rng(seed)
-    q, v = robot.random_state(rng, coordinates="hybrid")
+    q, v = robot.in_coordinates("hybrid").random_state(rng)
     base = robot.frame_names[0]
-    assert_agree(robot.frame_velocity(q, v, base, coordinates="hybrid"), v[:6])
-    J = robot.frame_jacobian(q, base, coordinates="hybrid")
+    assert_agree(robot.in_coordinates("hybrid").frame_velocity(q, v, base), v[:6])
+    J = robot.in_coordinates("hybrid").frame_jacobian(q, base)
     assert_agree(J, np.eye(6, robot.nv))
-    end = robot.integrate(q, v, 0.3, coordinates="hybrid")
+    end = robot.in_coordinates("hybrid").integrate(q, v, 0.3)
     assert_agree(end[:3], q[:3] + 0.3 * v[3:6])
 
 
 @pytest.mark.parametrize("name", ["quaternion", "rotation_matrix"])
 def test_rates_are_those_of_the_coordinates(name):
     robot = Robot.from_description(simple_tree(2), "floating")
-    q, v = robot.random_state(np.random.default_rng(0), coordinates=name)
-    rate = derivative(lambda t: robot.integrate(q, v, t, coordinates=name), 0.01)
+    q, v = robot.in_coordinates(name).random_state(np.random.default_rng(0))
+    rate = derivative(lambda t: robot.in_coordinates(name).integrate(q, v, t), 0.01)
     assert_agree(rate, v, within=1e-9)
 
 

@@ -16,13 +16,13 @@ def case(request: pytest.FixtureRequest):
         tree = random_chart_case("com", 1)
         return tree.robot, tree.q, tree.v
     robot = real(request.param)
-    return robot, *robot.random_state(np.random.default_rng(0), coordinates="com")
+    return robot, *robot.in_coordinates("com").random_state(np.random.default_rng(0))
 
 
 def test_mass_and_coriolis_matrices_are_block_diagonal(case):
     robot, q, v = case
-    M = robot.mass_matrix(q, coordinates="com")
-    C = robot.coriolis_matrix(q, v, coordinates="com")
+    M = robot.in_coordinates("com").mass_matrix(q)
+    C = robot.in_coordinates("com").coriolis_matrix(q, v)
     top = np.hstack([robot.total_mass * np.eye(3), np.zeros((3, robot.nv - 3))])
     assert_agree(M[:3], top)
     assert_agree(M[:, :3], top.T)
@@ -33,7 +33,7 @@ def test_mass_and_coriolis_matrices_are_block_diagonal(case):
 
 def test_gravity_acts_on_the_first_block_only(case):
     robot, q, _ = case
-    g = robot.gravity(q, coordinates="com")
+    g = robot.in_coordinates("com").gravity(q)
     expected = np.zeros(robot.nv)
     expected[:3] = -robot.total_mass * robot.gravity_vector
     assert_agree(g, expected)
@@ -41,7 +41,7 @@ def test_gravity_acts_on_the_first_block_only(case):
 
 def test_christoffel_symbols_have_no_part_in_the_centre_of_mass(case):
     robot, q, _ = case
-    Gamma = robot.christoffel(q, coordinates="com")
+    Gamma = robot.in_coordinates("com").christoffel(q)
     size = largest(Gamma)
     for part in (Gamma[:3], Gamma[:, :3], Gamma[:, :, :3]):
         assert_agree(part, np.zeros_like(part), size=size)
@@ -52,19 +52,22 @@ def test_the_other_block_does_not_know_where_the_robot_is_or_how_it_moves_there(
     other_q, other_v = q.copy(), v.copy()
     other_q[:3] += 3.0
     other_v[:3] -= 2.0
-    M, C = robot.mass_matrix(q, coordinates="com"), robot.coriolis_matrix(q, v, coordinates="com")
-    assert_agree(robot.mass_matrix(other_q, coordinates="com")[3:, 3:], M[3:, 3:])
-    assert_agree(robot.coriolis_matrix(other_q, other_v, coordinates="com")[3:, 3:], C[3:, 3:])
+    M, C = (
+        robot.in_coordinates("com").mass_matrix(q),
+        robot.in_coordinates("com").coriolis_matrix(q, v),
+    )
+    assert_agree(robot.in_coordinates("com").mass_matrix(other_q)[3:, 3:], M[3:, 3:])
+    assert_agree(robot.in_coordinates("com").coriolis_matrix(other_q, other_v)[3:, 3:], C[3:, 3:])
 
 
 def test_coordinates_are_the_centre_of_mass_and_its_velocity(case):
     robot, q, v = case
-    assert_agree(robot.center_of_mass(q, coordinates="com"), q[:3])
-    J = robot.center_of_mass_jacobian(q, coordinates="com")
+    assert_agree(robot.in_coordinates("com").center_of_mass(q), q[:3])
+    J = robot.in_coordinates("com").center_of_mass_jacobian(q)
     assert_agree(J, np.eye(3, robot.nv), size=1.0)
     base = robot.frame_names[0]
-    pose = robot.frame_pose(q, base, coordinates="com")
-    turning = robot.frame_velocity(q, v, base, "body", coordinates="com")[:3]
+    pose = robot.in_coordinates("com").frame_pose(q, base)
+    turning = robot.in_coordinates("com").frame_velocity(q, v, base, "body")[:3]
     assert_agree(turning, v[3:6])
     assert np.isfinite(pose).all()
 
@@ -85,5 +88,5 @@ def test_jacobian_rate_of_the_centre_of_mass_is_in_the_rows_of_C(case):
 
 def test_a_free_fall_is_a_parabola_of_the_centre_of_mass(case):
     robot, q, v = case
-    a = robot.forward_dynamics(q, v, np.zeros(robot.nv), coordinates="com")
+    a = robot.in_coordinates("com").forward_dynamics(q, v, np.zeros(robot.nv))
     assert_agree(a[:3], robot.gravity_vector, within=1e-7)

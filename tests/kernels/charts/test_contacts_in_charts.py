@@ -33,7 +33,7 @@ def contacts(robot):
 def case(request, biped):
     rng = np.random.default_rng(4)
     chart = request.param
-    q, v = biped.random_state(rng, coordinates=chart)
+    q, v = biped.in_coordinates(chart).random_state(rng)
     torque = rng.normal(size=biped.nv)
     tau = biped.chart(chart).A(biped.chart(chart).to_native(q)).T @ torque
     return biped, chart, q, v, tau
@@ -45,15 +45,15 @@ def size(*arrays):
 
 def test_equation_of_motion_holds_with_the_charts_M_G_and_bias(case):
     robot, chart, q, v, tau = case
-    s = robot.contact_dynamics(q, v, tau, contacts(robot), coordinates=chart)
-    bias = robot.bias(q, v, coordinates=chart)
+    s = robot.in_coordinates(chart).contact_dynamics(q, v, tau, contacts(robot))
+    bias = robot.in_coordinates(chart).bias(q, v)
     residual = s.M @ s.a + bias - tau - s.G.T @ s.force
     assert size(residual) <= 1e-10 * size(s.M @ s.a, bias)
 
 
 def test_contacts_hold_with_the_charts_G_and_gamma(case):
     robot, chart, q, v, tau = case
-    s = robot.contact_dynamics(q, v, tau, contacts(robot), coordinates=chart)
+    s = robot.in_coordinates(chart).contact_dynamics(q, v, tau, contacts(robot))
     assert size(s.G @ s.a - s.gamma) <= 1e-10 * size(s.gamma, s.a)
 
 
@@ -67,7 +67,7 @@ def test_forces_are_those_of_the_native_coordinates(case):
         natively.torque_to_native(q, tau),
         contacts(robot),
     )
-    found = robot.contact_dynamics(q, v, tau, contacts(robot), coordinates=chart)
+    found = robot.in_coordinates(chart).contact_dynamics(q, v, tau, contacts(robot))
     assert size(found.force - expected.force) <= 1e-9 * size(expected.force)
 
 
@@ -82,13 +82,13 @@ def test_friction_gives_the_native_forces(case):
         points,
         1e-3,
     )
-    found = robot.friction_dynamics(q, v, tau, points, 1e-3, coordinates=chart)
+    found = robot.in_coordinates(chart).friction_dynamics(q, v, tau, points, 1e-3)
     assert found.states == expected.states
     assert size(found.force - expected.force) <= 1e-6 * (1.0 + size(expected.force))
 
 
 def test_an_impact_stops_the_held_frames(case):
     robot, chart, q, v, tau = case
-    G = robot.contact_dynamics(q, v, tau, contacts(robot), coordinates=chart).G
-    after = robot.impact(q, v, contacts(robot), coordinates=chart).v
+    G = robot.in_coordinates(chart).contact_dynamics(q, v, tau, contacts(robot)).G
+    after = robot.in_coordinates(chart).impact(q, v, contacts(robot)).v
     assert size(G @ after) <= 1e-10 * size(G @ v)

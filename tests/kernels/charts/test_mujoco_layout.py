@@ -1,4 +1,4 @@
-"""`coordinates="mujoco"` beside MuJoCo: its own qpos and qvel in, its own numbers out."""
+"""`in_coordinates("mujoco")` beside MuJoCo: its own qpos and qvel in, its own numbers out."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from oracles.mujoco_model import build
 #: Of those that MuJoCo accepts: humanoids, quadrupeds, arms, one with continuous joints.
 FILES = ("talos_reduced", "g1_29dof_with_hand_rev_1_0", "solo12", "a1", "panda", "kinova")
 
-CHART = {"coordinates": "mujoco"}
+CHART = "mujoco"
 
 
 class Both(NamedTuple):
@@ -109,15 +109,15 @@ def assert_same(both: Both) -> None:
     assert (robot.chart("mujoco").nq, robot.chart("mujoco").nv) == (model.nq, model.nv)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
-    assert_agree(robot.mass_matrix(q, **CHART), M)
+    assert_agree(robot.in_coordinates(CHART).mass_matrix(q), M)
     size = largest(M)
-    assert_agree(robot.bias(q, v, **CHART), data.qfrc_bias, size=1e-3 * size)
-    a = robot.forward_dynamics(q, v, tau, **CHART)
+    assert_agree(robot.in_coordinates(CHART).bias(q, v), data.qfrc_bias, size=1e-3 * size)
+    a = robot.in_coordinates(CHART).forward_dynamics(q, v, tau)
     if np.linalg.cond(M) < 1e5:
         assert_agree(a, data.qacc)
     assert_agree(M @ a + data.qfrc_bias, tau, size=size * largest(a))
-    C = robot.coriolis_matrix(q, v, **CHART)
-    g = robot.gravity(q, **CHART)
+    C = robot.in_coordinates(CHART).coriolis_matrix(q, v)
+    g = robot.in_coordinates(CHART).gravity(q)
     assert_agree(C @ v + g, data.qfrc_bias, size=1e-3 * size)
 
 
@@ -129,17 +129,17 @@ def assert_same_jacobians(both: Both) -> None:
             continue
         J = np.zeros((6, model.nv))
         mujoco.mj_jacBody(model, data, J[3:], J[:3], k)
-        assert_agree(robot.frame_jacobian(q, name, **CHART), J)
+        assert_agree(robot.in_coordinates(CHART).frame_jacobian(q, name), J)
 
 
 def assert_same_manifold(both: Both) -> None:
     robot, model, _, q, v, _ = both
     end = q.copy()
     mujoco.mj_integratePos(model, end, v, 0.2)
-    assert_agree(robot.integrate(q, v, 0.2, **CHART), end)
+    assert_agree(robot.in_coordinates(CHART).integrate(q, v, 0.2), end)
     step = np.empty(model.nv)
     mujoco.mj_differentiatePos(model, step, 1.0, q, end)
-    assert_agree(robot.difference(q, end, **CHART), step)
+    assert_agree(robot.in_coordinates(CHART).difference(q, end), step)
 
 
 def test_dynamics_agree_on_real_robots(real_both):

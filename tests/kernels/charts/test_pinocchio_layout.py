@@ -1,4 +1,4 @@
-"""`coordinates="pinocchio"` beside Pinocchio: its own q and v in, its own numbers out."""
+"""`in_coordinates("pinocchio")` beside Pinocchio: its own q and v in, its own numbers out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES = ("talos_reduced", "anymal", "solo12", "a1", "panda", "kinova", "tiago_no
 #: [linear; angular] to [angular; linear].
 SWAP = np.roll(np.eye(6), 3, axis=0)
 
-CHART = {"coordinates": "pinocchio"}
+CHART = "pinocchio"
 
 
 class Both(NamedTuple):
@@ -80,33 +80,33 @@ def assert_same_dynamics(both: Both) -> None:
     robot, model, data, q, v, a = both
     M = np.array(pin.crba(model, data, q))
     M = np.triu(M) + np.triu(M, 1).T
-    assert_agree(robot.mass_matrix(q, **CHART), M)
+    assert_agree(robot.in_coordinates(CHART).mass_matrix(q), M)
     C = np.array(pin.computeCoriolisMatrix(model, data, q, v))
     size = largest(M)
-    assert_agree(robot.coriolis_matrix(q, v, **CHART), C, size=1e-3 * size)
+    assert_agree(robot.in_coordinates(CHART).coriolis_matrix(q, v), C, size=1e-3 * size)
     g = pin.computeGeneralizedGravity(model, data, q)
-    assert_agree(robot.gravity(q, **CHART), g, size=1e-3 * size)
+    assert_agree(robot.in_coordinates(CHART).gravity(q), g, size=1e-3 * size)
     bias = pin.nonLinearEffects(model, data, q, v)
-    assert_agree(robot.bias(q, v, **CHART), bias, size=1e-3 * size)
+    assert_agree(robot.in_coordinates(CHART).bias(q, v), bias, size=1e-3 * size)
     tau = np.array(pin.rnea(model, data, q, v, a))
-    assert_agree(robot.inverse_dynamics(q, v, a, **CHART), tau)
-    acceleration = robot.forward_dynamics(q, v, tau, **CHART)
+    assert_agree(robot.in_coordinates(CHART).inverse_dynamics(q, v, a), tau)
+    acceleration = robot.in_coordinates(CHART).forward_dynamics(q, v, tau)
     if np.linalg.cond(M) < 1e5:
         assert_agree(acceleration, pin.aba(model, data, q, v, tau))
     assert_agree(M @ acceleration + bias, tau, size=size * largest(acceleration))
     kinetic = pin.computeKineticEnergy(model, data, q, v)
-    assert_agree(robot.energy(q, v, **CHART)[0], kinetic)
+    assert_agree(robot.in_coordinates(CHART).energy(q, v)[0], kinetic)
     J = np.array(pin.jacobianCenterOfMass(model, data, q))
-    assert_agree(robot.center_of_mass_jacobian(q, **CHART), J)
+    assert_agree(robot.in_coordinates(CHART).center_of_mass_jacobian(q), J)
 
 
 def assert_same_manifold(both: Both) -> None:
     robot, model, _, q, v, _ = both
-    assert_agree(robot.neutral(**CHART), pin.neutral(model))
+    assert_agree(robot.in_coordinates(CHART).neutral(), pin.neutral(model))
     end = pin.integrate(model, q, 0.3 * v)
-    assert_agree(robot.integrate(q, v, 0.3, **CHART), end)
+    assert_agree(robot.in_coordinates(CHART).integrate(q, v, 0.3), end)
     other = pin.integrate(model, q, np.tanh(v))
-    assert_agree(robot.difference(q, other, **CHART), pin.difference(model, q, other))
+    assert_agree(robot.in_coordinates(CHART).difference(q, other), pin.difference(model, q, other))
 
 
 def test_dynamics_agree_on_real_robots(both):
@@ -129,7 +129,7 @@ def test_continuous_joints_take_the_shorter_way_as_in_pinocchio():
     robot = real("double_pendulum_continuous", "fixed")
     q0 = np.tile([np.cos(3.0), np.sin(3.0)], robot.nv)
     q1 = np.tile([np.cos(-3.0), np.sin(-3.0)], robot.nv)
-    assert_agree(robot.difference(q0, q1, **CHART), np.full(robot.nv, 2 * np.pi - 6.0))
+    assert_agree(robot.in_coordinates(CHART).difference(q0, q1), np.full(robot.nv, 2 * np.pi - 6.0))
 
 
 def test_frame_jacobians_agree(both):
@@ -140,10 +140,10 @@ def test_frame_jacobians_agree(both):
         name = model.frames[k].name
         for kind, reference in kinds.items():
             J = SWAP @ np.array(pin.computeFrameJacobian(model, data, q, k, reference))
-            assert_agree(robot.frame_jacobian(q, name, kind, **CHART), J)
+            assert_agree(robot.in_coordinates(CHART).frame_jacobian(q, name, kind), J)
         pin.forwardKinematics(model, data, q, v, a)
         motion = SWAP @ pin.getFrameAcceleration(model, data, k, pin.LOCAL).vector
-        acceleration = robot.frame_acceleration(q, v, a, name, "body", **CHART)
+        acceleration = robot.in_coordinates(CHART).frame_acceleration(q, v, a, name, "body")
         assert_agree(acceleration, motion, size=1e-3)
 
 
@@ -165,7 +165,7 @@ def test_joints_come_in_pinocchios_order_for_every_file():
 
 def test_cosine_and_sine_must_fit_together():
     robot = real("double_pendulum_continuous", "fixed")
-    q = robot.neutral(**CHART)
+    q = robot.in_coordinates(CHART).neutral()
     q[:2] = 0.6, 0.9
     with pytest.raises(InputError, match=r"q\[0:2\], joint '\w+'.*\(cos, sin\) has norm 1.08"):
-        robot.gravity(q, **CHART)
+        robot.in_coordinates(CHART).gravity(q)

@@ -1,4 +1,4 @@
-"""`coordinates="rbdl"`: RBDL's floating base is a TranslationXYZ and then a Spherical joint
+"""`in_coordinates("rbdl")`: RBDL's floating base is a TranslationXYZ and then a Spherical joint
 ([F16] section 5), which is built here from such joints."""
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from random_trees import random_tree
 
 from torqued.kernels import Robot
 
-CHART = {"coordinates": "rbdl"}
+CHART = "rbdl"
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -25,19 +25,23 @@ def test_it_is_the_chain_of_a_translation_and_a_spherical_joint(seed):
     tau = rng.normal(size=chain.nv)
     q = np.hstack([there[:6], there[7:], there[6]])  # w of the base at the end
     M = chain.mass_matrix(there)
-    assert_agree(robot.mass_matrix(q, **CHART), M)
-    assert_agree(robot.coriolis_matrix(q, v, **CHART), chain.coriolis_matrix(there, v))
-    assert_agree(robot.christoffel(q, **CHART), chain.christoffel(there))
-    assert_agree(robot.bias(q, v, **CHART), chain.bias(there, v))
+    assert_agree(robot.in_coordinates(CHART).mass_matrix(q), M)
+    assert_agree(robot.in_coordinates(CHART).coriolis_matrix(q, v), chain.coriolis_matrix(there, v))
+    assert_agree(robot.in_coordinates(CHART).christoffel(q), chain.christoffel(there))
+    assert_agree(robot.in_coordinates(CHART).bias(q, v), chain.bias(there, v))
     a = chain.forward_dynamics(there, v, tau)
-    assert_agree(robot.forward_dynamics(q, v, tau, **CHART), a, within=1e-8)
+    assert_agree(robot.in_coordinates(CHART).forward_dynamics(q, v, tau), a, within=1e-8)
     for frame in robot.frame_names[::3]:
-        assert_agree(robot.frame_jacobian(q, frame, **CHART), chain.frame_jacobian(there, frame))
+        assert_agree(
+            robot.in_coordinates(CHART).frame_jacobian(q, frame), chain.frame_jacobian(there, frame)
+        )
         bias = chain.frame_bias(there, v, frame)
-        assert_agree(robot.frame_bias(q, v, frame, **CHART), bias, size=largest(v) ** 2)
+        assert_agree(
+            robot.in_coordinates(CHART).frame_bias(q, v, frame), bias, size=largest(v) ** 2
+        )
     end = chain.integrate(there, v, 0.1)
     expected = np.hstack([end[:6], end[7:], end[6]])
-    assert_agree(robot.integrate(q, v, 0.1, **CHART), expected)
+    assert_agree(robot.in_coordinates(CHART).integrate(q, v, 0.1), expected)
 
 
 def test_the_w_of_every_quaternion_stands_at_the_end_in_the_order_of_the_joints():

@@ -22,7 +22,7 @@ few = settings(max_examples=40)
 
 def rows(robot: Robot, q: Array, v: Array, contacts: list[Contact]) -> tuple[Array, Array, Array]:
     """G, G v and γ."""
-    space = robot.contacts.terms(q, v, robot.contacts.records(contacts), dense=False)
+    space = robot.contact_terms(q, v, robot.contact_records(contacts), dense=False)
     return space.G, space.velocity, space.gamma
 
 
@@ -162,9 +162,9 @@ def test_gains_of_a_contact_that_may_slide_act_along_the_normal_only():
     target = robot.frame_pose(q, "box")[:3, 3] + rng.normal(size=3)
     contact = Contact("box", "point", target=target, stiffness=3.0, damping=5.0)
     held = gains_part(robot, q, v, contact)
-    records = robot.contacts.records([contact])
+    records = robot.contact_records([contact])
     records.unilateral = 1
-    loose = robot.contacts.terms(q, v, records, dense=False).gamma
+    loose = robot.contact_terms(q, v, records, dense=False).gamma
     plain = rows(robot, q, v, [replace(contact, stiffness=0.0, damping=0.0)])[2]
     assert (np.abs(held) > 1e-3).all()
     assert_agree(loose - plain, [0.0, 0.0, held[2]])

@@ -21,16 +21,18 @@ def rate_of_difference(robot: Robot, q, v, tau, dq, dv, coordinates="native"):
     Over a short time h both follow their accelerations to second order, which is all that
     derivatives at h = 0 see.
     """
-    options = {"coordinates": coordinates}
+    options = coordinates
 
     def after(q, v, h):
-        a = robot.forward_dynamics(q, v, tau, **options)
-        return robot.integrate(q, v + 0.5 * h * a, h, **options), v + h * a
+        a = robot.in_coordinates(options).forward_dynamics(q, v, tau)
+        return robot.in_coordinates(options).integrate(q, v + 0.5 * h * a, h), v + h * a
 
     def apart(h):
         here = after(q, v, h)
-        there = after(robot.integrate(q, dq, 1.0, **options), v + dv, h)
-        return np.hstack([robot.difference(here[0], there[0], **options), there[1] - here[1]])
+        there = after(robot.in_coordinates(options).integrate(q, dq, 1.0), v + dv, h)
+        return np.hstack(
+            [robot.in_coordinates(options).difference(here[0], there[0]), there[1] - here[1]]
+        )
 
     return derivative(apart, 1e-2)
 
@@ -85,7 +87,7 @@ def test_linearization_in_a_chart_is_the_native_one_in_other_coordinates(name):
     robot, chart, q, v = case.robot, case.chart, case.native_q, case.native_v
     tau = robot.inverse_dynamics(q, v, np.ones(robot.nv))
     own_tau = chart.torque_from_native(q, tau)
-    A, B = robot.linearize(case.q, case.v, own_tau, coordinates=name)
+    A, B = robot.in_coordinates(name).linearize(case.q, case.v, own_tau)
     native_A, native_B = robot.linearize(q, v, tau)
     n, own = robot.nv, chart.nv
     slopes = np.array([chart.A_rate(q, e) @ case.v for e in np.eye(own)]).T

@@ -161,26 +161,26 @@ def test_robot_far_away_has_the_same_second_derivatives():
 @pytest.mark.parametrize("name", NAMES)
 def test_in_every_chart_the_mass_matrix_has_derivatives(name):
     case = random_chart_case(name, seed=3)
-    robot, chart, at = case.robot, case.chart, {"coordinates": name}
-    found = robot.mass_matrix_derivatives(case.q, **at)
+    robot, chart, at = case.robot, case.chart, name
+    found = robot.in_coordinates(at).mass_matrix_derivatives(case.q)
     # Along the chart's own motion: redundant parameters have no other.
-    rate = derivative(lambda h: robot.mass_matrix(case.moved(h), **at), case.step)
-    size = largest(robot.mass_matrix(case.q, **at)) * max(1.0, largest(case.v))
+    rate = derivative(lambda h: robot.in_coordinates(at).mass_matrix(case.moved(h)), case.step)
+    size = largest(robot.in_coordinates(at).mass_matrix(case.q)) * max(1.0, largest(case.v))
     assert_agree(found @ case.v, rate, within=1e-8, size=size)
     if not chart.constant:
         with pytest.raises(InputError, match=f"derivative of A than '{name}' has; allowed"):
-            robot.inverse_dynamics_second_derivatives(case.q, case.v, case.a, **at)
+            robot.in_coordinates(at).inverse_dynamics_second_derivatives(case.q, case.v, case.a)
 
 
 def test_in_a_chart_that_reorders_they_are_those_of_the_chart():
     robot, rng = Robot.family("biped", 6), np.random.default_rng(3)
-    q, v = robot.random_state(rng, coordinates="pinocchio")
+    q, v = robot.in_coordinates("pinocchio").random_state(rng)
     a = rng.normal(size=robot.nv)
-    found = robot.inverse_dynamics_second_derivatives(q, v, a, coordinates="pinocchio")
+    found = robot.in_coordinates("pinocchio").inverse_dynamics_second_derivatives(q, v, a)
 
     def first(h, e):
-        at = robot.integrate(q, e, h, coordinates="pinocchio")
-        return robot.inverse_dynamics_derivatives(at, v, a, coordinates="pinocchio")[0]
+        at = robot.in_coordinates("pinocchio").integrate(q, e, h)
+        return robot.in_coordinates("pinocchio").inverse_dynamics_derivatives(at, v, a)[0]
 
     e = np.eye(robot.nv)[1]
     assert_agree(found.dtau_dqdq[:, :, 1], derivative(lambda h: first(h, e), 0.05), within=1e-9)

@@ -130,7 +130,7 @@ def test_charts_show_the_same_motion():
         return chart.torque_from_native(chart.to_native(own_q), tau * (1.0 + t))
 
     start = chart.from_native(q), chart.velocity_from_native(q, v)
-    found = robot.simulate(*start, own, **options, coordinates="rpy")
+    found = robot.in_coordinates("rpy").simulate(*start, own, **options)
     assert_agree(found.q[-1], chart.from_native(natively.q[-1]), within=1e-9)
     assert_agree(found.v[-1], chart.velocity_from_native(natively.q[-1], natively.v[-1]))
 

@@ -237,7 +237,7 @@ def test_any_coordinates(biped, places, chart):
         Target(biped.frame_pose(q, "link_left_08"), "link_left_08"),
         Target(other.from_native(q), kind="posture", priority=1),
     ]
-    found = biped.inverse_kinematics(targets, other.from_native(start), coordinates=chart)
+    found = biped.in_coordinates(chart).inverse_kinematics(targets, other.from_native(start))
     own = biped.inverse_kinematics([targets[0], replace(targets[1], value=q)], start)
     assert found.success
     assert np.abs(biped.difference(other.to_native(found.q), own.q)).max() < 1e-5

@@ -70,7 +70,9 @@ def test_copies_keep_what_they_were():
     np.testing.assert_array_equal(before.mass_matrix(q), M)
     assert np.abs(robot.mass_matrix(q) - M).max() > 0.1
     assert_agree(
-        robot.mass_matrix(robot.chart("pinocchio").from_native(q), coordinates="pinocchio").shape,
+        robot.in_coordinates("pinocchio")
+        .mass_matrix(robot.chart("pinocchio").from_native(q))
+        .shape,
         M.shape,
     )
 

@@ -244,7 +244,7 @@ class TestRigid:
         assert robot.forward_dynamics(none, none, none).shape == (0,)
         assert robot.frame_jacobian(none, robot.frame_names[0]).shape == (6, 0)
         np.testing.assert_array_equal(robot.frame_pose(none, robot.frame_names[0]), np.eye(4))
-        assert robot.energy(none, none) == (0.0, 0.0)
+        assert robot.energy(none, none).tolist() == [0.0, 0.0]
 
     def test_on_a_floating_base_it_is_a_free_body(self):
         (path,) = [path for path in robot_urdfs() if path.stem == "iris_simple"]

@@ -65,7 +65,7 @@ def test_many_states_are_looked_at_too():
 def test_ordinary_robots_are_not_looked_at():
     for robot in (wrist_on_a_slider(2.0), Robot.family("biped", 12), Robot.family("chain", 20)):
         assert reach(robot.tree) < 10.0
-        assert not isinstance(robot._dynamics._tree, NearTree) and not robot.reaches_far
+        assert not isinstance(robot.near, NearTree) and not robot.reaches_far
 
 
 def test_two_free_bodies_may_part():

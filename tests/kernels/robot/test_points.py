@@ -62,7 +62,7 @@ def test_zero_moment_point_in_any_coordinates(robot, state):
     rest = np.zeros(robot.nv)
     acceleration = chart.A(q) @ rest + chart.A_rate(q, own_v) @ own_v
     assert_agree(
-        robot.zero_moment_point(own_q, own_v, rest, coordinates="rpy"),
+        robot.in_coordinates("rpy").zero_moment_point(own_q, own_v, rest),
         robot.zero_moment_point(q, v, acceleration),
         within=1e-9,
     )

@@ -42,7 +42,7 @@ class Drake:
         self.context = self.plant.CreateDefaultContext()
         self.body = self.plant.GetBodyByName(frame)
         rng = np.random.default_rng(0)
-        self.q, self.v = self.robot.random_state(rng, coordinates="hybrid")
+        self.q, self.v = self.robot.in_coordinates("hybrid").random_state(rng)
         q, v = np.zeros(self.plant.num_positions()), np.zeros(self.plant.num_velocities())
         self.order = np.arange(len(v))  # where each of our velocities is in Drake's
         for joint in self.robot.model.joints:
@@ -75,30 +75,32 @@ def drake(request: pytest.FixtureRequest) -> Drake:
 
 
 def test_names_in_drake(drake):
-    robot, frame, at = drake.robot, drake.body.name(), {"coordinates": "hybrid"}
+    robot, frame, at = drake.robot, drake.body.name(), "hybrid"
     q, v, plant = drake.q, drake.v, drake.plant
     world, own = plant.world_frame(), drake.body.body_frame()
-    assert_agree(drake.jacobian(world), robot.frame_jacobian(q, frame, **at))
-    assert_agree(drake.jacobian(own), robot.frame_jacobian(q, frame, "body", **at))
+    assert_agree(drake.jacobian(world), robot.in_coordinates(at).frame_jacobian(q, frame))
+    assert_agree(drake.jacobian(own), robot.in_coordinates(at).frame_jacobian(q, frame, "body"))
     velocity = plant.EvalBodySpatialVelocityInWorld(drake.context, drake.body).get_coeffs()
-    assert_agree(velocity, robot.frame_velocity(q, v, frame, **at))
-    assert_agree(drake.bias(world), robot.frame_bias(q, v, frame, **at))
+    assert_agree(velocity, robot.in_coordinates(at).frame_velocity(q, v, frame))
+    assert_agree(drake.bias(world), robot.in_coordinates(at).frame_bias(q, v, frame))
 
 
 def test_acceleration_in_drake_is_the_hybrid_one(drake):
     """Of the accelerations that Drake computes itself, falling freely."""
-    robot, frame, at = drake.robot, drake.body.name(), {"coordinates": "hybrid"}
+    robot, frame, at = drake.robot, drake.body.name(), "hybrid"
     a = drake.plant.get_generalized_acceleration_output_port().Eval(drake.context)[drake.order]
     found = drake.plant.EvalBodySpatialAccelerationInWorld(drake.context, drake.body).get_coeffs()
-    assert_agree(found, robot.frame_acceleration(drake.q, drake.v, a, frame, **at), within=1e-9)
+    assert_agree(
+        found, robot.in_coordinates(at).frame_acceleration(drake.q, drake.v, a, frame), within=1e-9
+    )
 
 
 def test_bias_expressed_in_the_frame_is_turned_and_no_rate(drake):
     """With the frame's axes Drake turns the hybrid J̇ v; the rate of the body Jacobian differs."""
-    robot, frame, at = drake.robot, drake.body.name(), {"coordinates": "hybrid"}
-    R = robot.frame_pose(drake.q, frame, **at)[:3, :3]
-    hybrid = robot.frame_bias(drake.q, drake.v, frame, **at)
+    robot, frame, at = drake.robot, drake.body.name(), "hybrid"
+    R = robot.in_coordinates(at).frame_pose(drake.q, frame)[:3, :3]
+    hybrid = robot.in_coordinates(at).frame_bias(drake.q, drake.v, frame)
     turned = np.concatenate([R.T @ hybrid[:3], R.T @ hybrid[3:]])
     assert_agree(drake.bias(drake.body.body_frame()), turned)
-    body = robot.frame_bias(drake.q, drake.v, frame, "body", **at)
+    body = robot.in_coordinates(at).frame_bias(drake.q, drake.v, frame, "body")
     assert np.abs(body - turned).max() > 1e-2

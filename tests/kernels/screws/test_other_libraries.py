@@ -41,7 +41,7 @@ def turned(R: Array, x: Array) -> Array:
 class Pinocchio:
     def __init__(self, robot: Robot, path: Any, frame: str, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.q, self.v = robot.random_state(rng, coordinates="pinocchio")
+        self.q, self.v = robot.in_coordinates("pinocchio").random_state(rng)
         self.a = rng.normal(size=robot.nv)
         self.model = pinocchio_urdf.build(path, robot.model.base)
         self.data = self.model.createData()
@@ -67,13 +67,18 @@ class Pinocchio:
 def test_names_in_pinocchio(robot_and_frame, representation, axes, acceleration):
     robot, path, frame = robot_and_frame
     other, axes = Pinocchio(robot, path, frame, 0), getattr(pin, axes)
-    q, v, a, at = other.q, other.v, other.a, {"coordinates": "pinocchio"}
+    q, v, a, at = other.q, other.v, other.a, "pinocchio"
     where = (frame, representation)
-    J, Jdot = robot.frame_jacobian(q, *where, **at), robot.frame_jacobian_rate(q, v, *where, **at)
+    J, Jdot = (
+        robot.in_coordinates(at).frame_jacobian(q, *where),
+        robot.in_coordinates(at).frame_jacobian_rate(q, v, *where),
+    )
     assert_agree(J, other("getFrameJacobian", axes))
     assert_agree(Jdot, other("getFrameJacobianTimeVariation", axes))
-    assert_agree(robot.frame_velocity(q, v, *where, **at), other("getFrameVelocity", axes))
-    ours = robot.frame_acceleration(q, v, a, *where, **at)
+    assert_agree(
+        robot.in_coordinates(at).frame_velocity(q, v, *where), other("getFrameVelocity", axes)
+    )
+    ours = robot.in_coordinates(at).frame_acceleration(q, v, a, *where)
     assert_agree(ours, other(acceleration, axes))
     assert_agree(J @ a + Jdot @ v, ours)
 
@@ -82,13 +87,13 @@ def test_accelerations_of_pinocchio_that_are_no_rates_of_its_velocities(robot_an
     """What readers of the issues stumble over: the other two accelerations are turned ones."""
     robot, path, frame = robot_and_frame
     other = Pinocchio(robot, path, frame, 1)
-    q, v, a, at = other.q, other.v, other.a, {"coordinates": "pinocchio"}
-    R = robot.frame_pose(q, frame, **at)[:3, :3]
-    body = robot.frame_acceleration(q, v, a, frame, "body", **at)
-    hybrid = robot.frame_acceleration(q, v, a, frame, "hybrid", **at)
+    q, v, a, at = other.q, other.v, other.a, "pinocchio"
+    R = robot.in_coordinates(at).frame_pose(q, frame)[:3, :3]
+    body = robot.in_coordinates(at).frame_acceleration(q, v, a, frame, "body")
+    hybrid = robot.in_coordinates(at).frame_acceleration(q, v, a, frame, "hybrid")
     assert_agree(other("getFrameAcceleration", pin.LOCAL_WORLD_ALIGNED), turned(R, body))
     assert_agree(other("getFrameClassicalAcceleration", pin.LOCAL), turned(R.T, hybrid))
-    velocity = robot.frame_velocity(q, v, frame, **at)
+    velocity = robot.in_coordinates(at).frame_velocity(q, v, frame)
     between = np.append(np.zeros(3), np.cross(velocity[:3], velocity[3:]))
     assert_agree(hybrid - turned(R, body), between, size=1.0)
     assert largest(between) > 1e-2
@@ -97,7 +102,7 @@ def test_accelerations_of_pinocchio_that_are_no_rates_of_its_velocities(robot_an
 class Mujoco:
     def __init__(self, robot: Robot, path: Any, frame: str, seed: int) -> None:
         rng = np.random.default_rng(seed)
-        self.q, self.v = robot.random_state(rng, coordinates="mujoco")
+        self.q, self.v = robot.in_coordinates("mujoco").random_state(rng)
         self.a = rng.normal(size=robot.nv)
         self.model = mujoco_model.build(path.read_text(), robot.model.base)
         self.data = mujoco.MjData(self.model)
@@ -123,23 +128,26 @@ class Mujoco:
 def test_names_in_mujoco(robot_and_frame):
     robot, path, frame = robot_and_frame
     other = Mujoco(robot, path, frame, 2)
-    q, v, a, at = other.q, other.v, other.a, {"coordinates": "mujoco"}
-    pose = robot.frame_pose(q, frame, **at)
+    q, v, a, at = other.q, other.v, other.a, "mujoco"
+    pose = robot.in_coordinates(at).frame_pose(q, frame)
     R = pose[:3, :3]
-    J, Jdot = robot.frame_jacobian(q, frame, **at), robot.frame_jacobian_rate(q, v, frame, **at)
+    J, Jdot = (
+        robot.in_coordinates(at).frame_jacobian(q, frame),
+        robot.in_coordinates(at).frame_jacobian_rate(q, v, frame),
+    )
     assert_agree(J, other.rows("mj_jac"))
     assert_agree(Jdot, other.rows("mj_jacDot"))
-    velocity = robot.frame_velocity(q, v, frame, **at)
+    velocity = robot.in_coordinates(at).frame_velocity(q, v, frame)
     assert_agree(other.motion("mj_objectVelocity", 0), velocity)
-    body = robot.frame_velocity(q, v, frame, "body", **at)
+    body = robot.in_coordinates(at).frame_velocity(q, v, frame, "body")
     assert_agree(other.motion("mj_objectVelocity", 1), body)
     # MuJoCo's accelerations count gravity in: a robot at rest accelerates upwards.
-    hybrid = robot.frame_acceleration(q, v, a, frame, **at)
+    hybrid = robot.in_coordinates(at).frame_acceleration(q, v, a, frame)
     hybrid[3:] -= robot.gravity_vector
     assert_agree(other.motion("mj_objectAcceleration", 0), hybrid)
     assert_agree(other.motion("mj_objectAcceleration", 1), turned(R.T, hybrid))
     # cvel is a spatial twist, with the origin at the centre of mass of the whole tree.
-    spatial = robot.frame_velocity(q, v, frame, "spatial", **at)
+    spatial = robot.in_coordinates(at).frame_velocity(q, v, frame, "spatial")
     com = other.data.subtree_com[other.model.body_rootid[other.body]]
     spatial[3:] += np.cross(spatial[:3], com)
     assert_agree(other.data.cvel[other.body], spatial)

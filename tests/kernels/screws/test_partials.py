@@ -41,11 +41,11 @@ def test_hessian_is_the_derivative_along_every_velocity(case, representation):
 @pytest.mark.parametrize("name", NAMES)
 def test_hessian_in_charts_gives_the_rate_of_the_charts_jacobian(name):
     case = random_chart_case(name, 1)
-    robot, q, v, at = case.robot, case.q, case.v, {"coordinates": name}
+    robot, q, v, at = case.robot, case.q, case.v, name
     frame = robot.frame_names[-1]
-    H = robot.frame_hessian(q, frame, **at)
+    H = robot.in_coordinates(at).frame_hessian(q, frame)
     assert H.shape == (6, len(v), len(v))
-    assert_agree(H @ v, robot.frame_jacobian_rate(q, v, frame, **at), size=1.0)
+    assert_agree(H @ v, robot.in_coordinates(at).frame_jacobian_rate(q, v, frame), size=1.0)
 
 
 @representations
@@ -97,14 +97,14 @@ def test_hessian_is_that_of_pinocchio(name, base, frame):
     root = [pin.JointModelFreeFlyer()] if base == "floating" else []
     model = pin.buildModelFromUrdf(str(find_urdf(name)), *root)
     data = model.createData()
-    q, _ = robot.random_state(np.random.default_rng(0), coordinates="pinocchio")
+    q, _ = robot.in_coordinates("pinocchio").random_state(np.random.default_rng(0))
     pin.computeJointKinematicHessians(model, data, q)
     axes = {"hybrid": pin.LOCAL_WORLD_ALIGNED, "body": pin.LOCAL, "spatial": pin.WORLD}
     for representation, there in axes.items():
         H = pin.getFrameKinematicHessian(model, data, model.getFrameId(frame), there)
         # Its numbers come column by column in an array that says row by row.
         H = np.asarray(H).ravel().reshape(6, robot.nv, robot.nv, order="F")
-        ours = robot.frame_hessian(q, frame, representation, coordinates="pinocchio")
+        ours = robot.in_coordinates("pinocchio").frame_hessian(q, frame, representation)
         assert_agree(ours, H[np.r_[3:6, 0:3]])
 
 

@@ -140,9 +140,9 @@ def test_order_by_order_one_walk_gives_what_the_methods_give(representation):
     }
     brought = (1, 3, 5, 7)
     for order in range(4):
-        found = robot.kinematics(q, v, a, jerk, frames, order, representation)
+        found = robot.kinematics(q, frames, v, representation, order=order, a=a, jerk=jerk)
         assert set(found) == set(list(methods)[: brought[order]])
-        for word, by_frame in found.items():
+        for word, by_frame in found.as_dict().items():
             assert list(by_frame) == list(frames)
             for frame, value in by_frame.items():
                 assert_agree(value, methods[word](frame), size=1.0)
@@ -156,16 +156,20 @@ CHART_CASES = [(name, seed) for name in NAMES for seed in range(2)]
 def test_rates_in_charts_are_those_of_the_chart(name, seed, representation):
     case = random_chart_case(name, seed)
     robot, q, v, a = case.robot, case.q, case.v, case.a
-    frame, at = robot.frame_names[-1], {"coordinates": name}
+    frame, at = robot.frame_names[-1], name
     where = (frame, representation)
-    Jdot = robot.frame_jacobian_rate(q, v, *where, **at)
-    rate = derivative(lambda h: robot.frame_jacobian(case.moved(h), *where, **at), case.step)
+    Jdot = robot.in_coordinates(at).frame_jacobian_rate(q, v, *where)
+    rate = derivative(
+        lambda h: robot.in_coordinates(at).frame_jacobian(case.moved(h), *where), case.step
+    )
     assert_agree(Jdot, rate, within=1e-7, size=1.0)
-    found = robot.kinematics(q, v, a, None, (frame,), 2, representation, **at)
-    assert_agree(found["J"][frame], robot.frame_jacobian(q, *where, **at))
+    found = robot.in_coordinates(at).kinematics(q, (frame,), v, representation, order=2, a=a)
+    assert_agree(found["J"][frame], robot.in_coordinates(at).frame_jacobian(q, *where))
     assert_agree(found["Jdot"][frame], Jdot)
-    assert_agree(found["velocity"][frame], robot.frame_velocity(q, v, *where, **at), size=1e-3)
-    acceleration = robot.frame_acceleration(q, v, a, *where, **at)
+    assert_agree(
+        found["velocity"][frame], robot.in_coordinates(at).frame_velocity(q, v, *where), size=1e-3
+    )
+    acceleration = robot.in_coordinates(at).frame_acceleration(q, v, a, *where)
     assert_agree(found["acceleration"][frame], acceleration, size=1.0)
 
 
@@ -173,15 +177,15 @@ def test_second_rates_in_a_chart_that_reorders_are_those_of_the_chart():
     """Only the base's six velocities change places."""
     robot = Robot.family("biped", 6)
     rng = np.random.default_rng(3)
-    q, v = robot.random_state(rng, coordinates="pinocchio")
+    q, v = robot.in_coordinates("pinocchio").random_state(rng)
     a, jerk = rng.normal(size=(2, robot.nv))
     frame, P = robot.frame_names[-1], robot.chart("pinocchio").A(robot.neutral())
     native = robot.chart("pinocchio").to_native(q)
-    found = robot.frame_jerk(q, v, a, jerk, frame, coordinates="pinocchio")
+    found = robot.in_coordinates("pinocchio").frame_jerk(q, v, a, jerk, frame)
     assert_agree(found, robot.frame_jerk(native, P @ v, P @ a, P @ jerk, frame))
-    Jddot = robot.frame_jacobian_second_rate(q, v, a, frame, coordinates="pinocchio")
+    Jddot = robot.in_coordinates("pinocchio").frame_jacobian_second_rate(q, v, a, frame)
     assert_agree(Jddot, robot.frame_jacobian_second_rate(native, P @ v, P @ a, frame) @ P)
-    walk = robot.kinematics(q, v, a, jerk, (frame,), 3, coordinates="pinocchio")
+    walk = robot.in_coordinates("pinocchio").kinematics(q, (frame,), v, order=3, a=a, jerk=jerk)
     assert_agree(walk["Jddot"][frame], Jddot)
     assert_agree(walk["jerk"][frame], found)
 
@@ -189,7 +193,7 @@ def test_second_rates_in_a_chart_that_reorders_are_those_of_the_chart():
 @pytest.mark.parametrize("name", NAMES)
 def test_second_rates_in_every_chart_are_rates_of_the_first(name):
     case = random_chart_case(name, seed=4)
-    robot, chart, v, a, at = case.robot, case.chart, case.v, case.a, {"coordinates": name}
+    robot, chart, v, a, at = case.robot, case.chart, case.v, case.a, name
     frame = robot.frame_names[-1]
     native_a = chart.A(case.native_q) @ a + chart.A_rate(case.native_q, v) @ v
     jerk = np.random.default_rng(0).normal(size=len(v))
@@ -201,13 +205,13 @@ def test_second_rates_in_every_chart_are_rates_of_the_first(name):
     def rate(of):
         return derivative(lambda t: of(*later(t)), 0.1 * case.step)
 
-    expected = rate(lambda q, v, a: robot.frame_acceleration(q, v, a, frame, **at))
-    found = robot.frame_jerk(case.q, v, a, jerk, frame, **at)
+    expected = rate(lambda q, v, a: robot.in_coordinates(at).frame_acceleration(q, v, a, frame))
+    found = robot.in_coordinates(at).frame_jerk(case.q, v, a, jerk, frame)
     assert_agree(found, expected, within=1e-7, size=largest(native_a))
-    expected = rate(lambda q, v, a: robot.frame_jacobian_rate(q, v, frame, **at))
-    Jddot = robot.frame_jacobian_second_rate(case.q, v, a, frame, **at)
+    expected = rate(lambda q, v, a: robot.in_coordinates(at).frame_jacobian_rate(q, v, frame))
+    Jddot = robot.in_coordinates(at).frame_jacobian_second_rate(case.q, v, a, frame)
     assert_agree(Jddot, expected, within=1e-7, size=largest(native_a))
-    walk = robot.kinematics(case.q, v, a, jerk, (frame,), 3, **at)
+    walk = robot.in_coordinates(at).kinematics(case.q, (frame,), v, order=3, a=a, jerk=jerk)
     assert_agree(walk["Jddot"][frame], Jddot)
     assert_agree(walk["jerk"][frame], found)
 
@@ -216,10 +220,25 @@ class TestErrors:
     def test_order(self):
         robot = Robot.family("chain", 2)
         with pytest.raises(InputError, match="order is 4, expected a whole number from 0 to 3"):
-            robot.kinematics(np.zeros(2), np.zeros(2), order=4)
-        with pytest.raises(InputError, match="v: missing, but order 1 depends on it"):
-            robot.kinematics(np.zeros(2), order=1)
-        assert robot.kinematics(np.zeros(2), order=0) == {"pose": {}}
+            robot.kinematics(np.zeros(2), (), order=4)
+        with pytest.raises(InputError, match="a: given without an order"):
+            robot.kinematics(np.zeros(2), (), a=np.zeros(2))
+        assert robot.kinematics(np.zeros(2), (), order=0).as_dict() == {"pose": {}}
+
+    def test_without_v_the_robot_is_at_rest(self):
+        robot = Robot.family("chain", 2)
+        found = robot.kinematics(np.ones(2), robot.frame_names, order=2)
+        assert not any(x.any() for x in found.velocity.values())
+        assert not any(x.any() for x in found.Jdot.values())
+
+    def test_without_an_order_there_are_poses_and_jacobians(self):
+        robot = Robot.family("chain", 2)
+        frame = robot.frame_names[-1]
+        for at in (robot, robot.in_coordinates("pinocchio")):
+            assert set(at.kinematics(np.ones(2), (frame,))) == {"pose", "J"}
+            found = at.kinematics(np.ones(2), (frame,), np.ones(2))
+            assert set(found) == {"pose", "J", "Jdot_v"}
+            assert_agree(found.Jdot_v[frame], at.frame_bias(np.ones(2), np.ones(2), frame))
 
     def test_missing_motion(self):
         robot = Robot.family("chain", 2)

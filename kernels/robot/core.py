@@ -1,0 +1,28 @@
+"""What all methods of a robot share: its model, its tree with a workspace, and its frames."""
+
+from __future__ import annotations
+
+from torqued.kernels.model.model import Model
+from torqued.kernels.robot.frame_table import FrameTable
+from torqued.kernels.robot.near_tree import near_tree
+from torqued.kernels.robot.tree import FreeTree
+
+
+class RobotCore:
+    """Of one thread at a time."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.tree = tree = FreeTree(model)
+        #: The tree for dynamics, which refuses configurations in which rounding counts.
+        self.near = near_tree(tree)
+        self.frame_table = FrameTable(model)
+        #: Sizes of q and v, and of those of the tree with mimic joints free.
+        self.nq, self.nv = tree.nq, tree.nv
+        self.nq_free, self.nv_free = tree.nq_free, tree.nv_free
+        self.work = tree.work
+
+    @property
+    def reaches_far(self) -> bool:
+        """Whether configurations are looked at, as rounding counts in some (near_tree.py)."""
+        return self.near is not self.tree
