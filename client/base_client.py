@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import zmq
 
@@ -19,9 +18,6 @@ from torqued.client.keys import connect, find_keys
 from torqued.client.methods import Methods
 from torqued.client.operations import CONTROL, LONG, ONCE
 from torqued.common.errors import TorquedError
-
-if TYPE_CHECKING:
-    from torqued.client.batch_memory import BatchMemory
 
 #: s after a reply in which there is no doubt that the daemon is there.
 LATELY = 0.1
@@ -63,17 +59,6 @@ class BaseClient(Methods):
     def telemetry_endpoint(self) -> str:
         """Where the daemon publishes statistics."""
         return endpoints.telemetry_endpoint(self.endpoint)
-
-    @functools.cached_property
-    def _batches(self) -> BatchMemory:
-        """What batches share with a daemon on this machine, from the first of them on."""
-        from torqued.client.batch_memory import BatchMemory  # most controllers never need it
-
-        return BatchMemory(self.endpoint)
-
-    def _forget_batches(self) -> None:
-        if "_batches" in vars(self):
-            self._batches.close()
 
     def _heard_lately(self) -> bool:
         """Whether it need not be asked if there is a daemon."""

@@ -50,6 +50,7 @@ from torqued.server.transport.memory_pages import MemoryPages
 from torqued.server.transport.memory_watch import MemoryWatch
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import Arrival, LocalTransport, TcpTransport, Transport
+from torqued.server.worker.memories import ClientMemories
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Worker
 
@@ -139,7 +140,9 @@ class Daemon:
             lambda: self.listeners.addresses().values(),
             self._states_of_sessions,
         )
-        self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
+        self.worker = Worker(self.events, robot.model, cpu)
+        self.memories = ClientMemories(self.events, self.worker.forget)
+        self.pages.take_memory = self.memories.take
         request_rate = RequestRate(limits.request_rate)
         # Compiled answers know of no rights.
         fast = [transport.request for transport in self.transports if transport.all_are_equal]
@@ -320,6 +323,7 @@ class Daemon:
         self.page_requests.close()
         self.pages.close()
         self.worker.close()
+        self.memories.close()
         for events in (self.events, self.control_events):
             events.finish()  # replies that have been handed over
             events.close()

@@ -78,11 +78,8 @@ def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 def statistics(daemon: Daemon) -> dict[str, Any]:
     """What `stats` replies and telemetry publishes."""
     dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
-    # Neither compiled code nor the worker's direct requests pass through a dispatcher.
-    elsewhere = {
-        "dynamics": daemon.fast_path.answered + daemon.page_requests.answered,
-        "batch": daemon.worker.direct,
-    }
+    # Compiled code does not pass through a dispatcher.
+    elsewhere = {"dynamics": daemon.fast_path.answered + daemon.page_requests.answered}
     return {
         **names(daemon),
         "ready": daemon.ready,

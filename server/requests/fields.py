@@ -23,7 +23,7 @@ TYPES = {
     **dict.fromkeys(("of", "method", "transport", "clock"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
-    **dict.fromkeys(("gains", "limits", "springs", "report", "states"), "map"),
+    **dict.fromkeys(("gains", "limits", "springs", "report", "memory"), "map"),
     **dict.fromkeys(("contacts", "constraints", "tasks", "targets"), "list of maps"),
     **dict.fromkeys(("tolerance", "after", "weights"), "numbers"),
     "actuated": "numbers or list of texts",
@@ -31,7 +31,6 @@ TYPES = {
     "observer": "map or true",
     **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
     **dict.fromkeys(("take_over", "rehearse"), "truth value"),
-    "memory": "text or truth value",
     "payload": "map or list of maps",
     "integral": "map, truth value or number",
     "iterations": "integer",
@@ -53,7 +52,6 @@ EXPECTED = {
     "list of maps": "a list of maps",
     "map or true": "a map, or true",
     "truth value": "true or false",
-    "text or truth value": "a text, true or false",
     "map or list of maps": "a map, or a list of maps",
     "map or truth value": "a map, true or false",
     "map, truth value or number": "a number, a map, true or false",
@@ -63,7 +61,6 @@ EXPECTED = {
 #: Those that are a value of one of some types.
 OF_TYPES: dict[str, tuple[type, ...]] = {
     "truth value": (bool,),
-    "text or truth value": (str, bool),
     "map or truth value": (dict, bool),
     "map, truth value or number": (dict, bool, int, float),
 }

@@ -66,7 +66,7 @@ class InlineWorker:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.jobs, self.direct = [], 0
+        self.jobs = []
 
     def statistics(self):
         return {}
@@ -99,6 +99,7 @@ class InProcess:
         self.memory = Memory()
         self.observation = Observation()
         self.worker = InlineWorker(self)
+        self.memories = SimpleNamespace(of=lambda fields: None)  # the worker knows none
         self.events = SimpleNamespace(hand_over=lambda task: task(), do=lambda task: task())
         self.fast_path = SimpleNamespace(answered=0)
         self.page_requests = NoPages()
@@ -108,7 +109,7 @@ class InProcess:
         arguments = (self.events, rate, self.outboxes)
         self.request_dispatch = Dispatcher(self, REQUEST, *arguments)
         self.control_dispatch = Dispatcher(self, CONTROL, *arguments)
-        transport = SimpleNamespace(reached_by=dict, all_are_equal=True)
+        transport = SimpleNamespace(reached_by=dict)
         self.caller = Caller(b"me", "me", ADMINISTRATE, transport)
         self.stopped = False
 
