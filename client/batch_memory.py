@@ -31,8 +31,11 @@ Fields = dict[str, Any]
 HANDOVER = b"batch"
 #: Bytes of a daemon's reply to it.
 MAX_REPLY = 4096
-#: Bytes of the memory: at first, and the most that it grows to.
-MIN_BYTES, MAX_BYTES = 1 << 20, 1 << 30
+#: Bytes that the memory grows to.
+MAX_BYTES = 1 << 30
+#: Bytes beyond what is known to be needed: results that a message could hold have room. The system
+#: provides them as they are written.
+HEADROOM = codec.MAX_MESSAGE
 #: Bytes of a line of the cache, at which arrays begin.
 LINE = 64
 
@@ -144,11 +147,9 @@ class BatchMemory:
             return
         if size > MAX_BYTES:
             raise OSError(f"{size} bytes, at most {MAX_BYTES} are allowed")
-        size = max(size, MIN_BYTES)
-        # Memory that runs out is an error here; without it, a signal later.
-        os.posix_fallocate(self._file, self._size, size - self._size)
-        flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
-        self._map, self._size = mmap.mmap(self._file, size, flags=flags), size
+        size = min(size + HEADROOM, MAX_BYTES)
+        os.ftruncate(self._file, size)
+        self._map, self._size = mmap.mmap(self._file, size), size
 
 
 def _hand_over(connection: socket.socket, endpoint: str, file: int, timeout: float) -> str:

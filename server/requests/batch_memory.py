@@ -76,8 +76,8 @@ class BatchMemory:
         """Arrays for results of these shapes; refused where there is no room."""
         try:
             offset, room = self._results
-            if type(offset) is not int or type(room) is not int:
-                raise ValueError("not whole numbers")
+            if type(offset) is not int or type(room) is not int or offset < 0:
+                raise ValueError(f"offset {offset!r}, {room!r} bytes")
             start = lines_of(offset)
             needed = start - offset + size_for(shapes)
             if needed > room:
@@ -139,7 +139,7 @@ def names_in(fields: Fields) -> tuple[str, ...]:
 
 
 def _states(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> Array:
-    """The array at its place; numpy refuses what lies outside."""
+    """The array at its place; numpy refuses what goes beyond the end."""
     offset, shape = place.get("offset"), place.get("shape")
     try:
         if type(offset) is not int or offset < 0 or offset % 8 or not isinstance(shape, list):
