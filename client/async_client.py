@@ -58,27 +58,13 @@ class AsyncClient(BaseClient, AsyncContextManager):
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
-        self._forget_batches()
         self._context.destroy(linger=0)  # with what an interrupted request may have left
 
     async def perform(self, request: Request[Any]) -> Any:
         """Ask the daemon, and give what the request makes of the reply."""
-        if request.operation == "batch":
-            return await self._perform_batch(request)
         return request.result(
             await self._ask(request.operation, None, request.timeout, request.fields)
         )
-
-    async def _perform_batch(self, request: Request[Any]) -> Any:
-        from torqued.client.batch_memory import NotSharedError
-
-        memory = self._batches
-        try:
-            with memory.told(request) as told:
-                reply = await self._ask(request.operation, None, request.timeout, told.fields)
-            return request.result(memory.taken(reply, told))
-        except NotSharedError:  # another user's memory, or another machine's behind the socket
-            return await self._perform_batch(memory.once_more(request))
 
     async def call(
         self,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import zmq
 
@@ -21,9 +20,6 @@ from torqued.client.methods import Methods
 from torqued.client.operations import CONTROL, LONG, ONCE
 from torqued.client.request_parts import names
 from torqued.common.errors import TorquedError
-
-if TYPE_CHECKING:
-    from torqued.client.batch_memory import BatchMemory
 
 #: s after a reply in which the daemon is taken to be there.
 RECENT = 0.1
@@ -45,7 +41,7 @@ class BaseClient(Methods):
         self.timeout = timeout
         self.retries = retries
         self.closed = False
-        self._identities = itertools.count(codec.FIRST_ID)
+        self._identities = itertools.count()
         self._heard = -math.inf  # when the last reply came
 
     @classmethod
@@ -65,17 +61,6 @@ class BaseClient(Methods):
     def telemetry_endpoint(self) -> str:
         """Where the daemon publishes statistics."""
         return endpoints.telemetry_endpoint(self.endpoint)
-
-    @functools.cached_property
-    def _batches(self) -> BatchMemory:
-        """What batches share with a daemon on this machine, from the first of them on."""
-        from torqued.client.batch_memory import BatchMemory  # most controllers never need it
-
-        return BatchMemory(self.endpoint)
-
-    def _forget_batches(self) -> None:
-        if "_batches" in vars(self):
-            self._batches.close()
 
     def _heard_recently(self) -> bool:
         """Whether a reply came so recently that the daemon need not be looked for."""

@@ -1,58 +1,217 @@
-"""What a batch and its daemon on this machine share: the states on the way there, the results back.
+"""Memory that a client shares with a daemon on its machine: states of batches and their results.
 
-A client has one of these from its first batch on.
+It is one anonymous file (memfd), handed over once on the daemon's memory socket. It can grow but
+not shrink, so that neither side takes memory away from the other. A batch says where its states lie
+and where its results may go. Results are read where they are: their part of the memory is taken
+until the last array of them is gone. The daemon drops the memory when the connection closes that it
+came by.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from typing import Any
+import mmap
+import os
+import socket
+import struct
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
-from torqued.client.request_parts import Request
-from torqued.client.shared_memory import NotSharedError, SharedMemory
-from torqued.client.shared_states import SharedStates, Told
-from torqued.common.errors import RequestError
+import numpy as np
 
-__all__ = ["BatchMemory", "NotSharedError"]
+from torqued.client import codec
+from torqued.client.endpoints import check_local, memory_endpoint
+from torqued.common.errors import FieldError, MessageError, RequestError
+from torqued.common.stacked import STACKED
+
+Fields = dict[str, Any]
+
+#: What goes with the descriptor.
+HANDOVER = b"batch"
+#: Bytes of a daemon's reply to it.
+MAX_REPLY = 4096
+#: Bytes that the memory grows to.
+MAX_BYTES = 1 << 30
+#: Bytes beyond what is known to be needed: results that a message could hold have room. The system
+#: provides them as they are written.
+HEADROOM = codec.MAX_MESSAGE
+#: Bytes of a line of the cache, at which arrays begin.
+LINE = 64
+
+
+class Region(NamedTuple):
+    """A part of the memory, from byte to byte."""
+
+    start: int
+    end: int
 
 
 class BatchMemory:
-    """The memory of one client's batches."""
+    """The memory of one client. It has one batch under way at a time."""
 
-    def __init__(self, endpoint: str) -> None:
-        self.results = SharedMemory(endpoint)
-        self.states = SharedStates()
+    def __init__(self, endpoint: str, timeout: float) -> None:
+        """Hand it to the daemon at this request endpoint. Raises OSError or TorquedError where that
+        is not possible."""
+        import fcntl  # not on every system: clients elsewhere send arrays in messages
 
-    @contextlib.contextmanager
-    def told(self, request: Request[Any], *, direct: bool = False) -> Iterator[Told]:
-        """What to send, good until the reply; `NotSharedError` where that cannot be read.
-
-        `direct`: whether the reply may come by a pipe in place of the socket.
-        """
-        fields = request.fields
-        if self.results.wanted:
-            fields = {"memory": self.results.offer(), **fields}
+        self._file = os.memfd_create("torqued-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
+        self.close = weakref.finalize(self, _close, self._file, connection)
+        self._size, self._map = 0, None
+        self._taken: list[Region] = []
+        self._forks = _forks
         try:
-            with self.states.told(fields, direct) as told:
-                yield told
+            fcntl.fcntl(self._file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+            self.name = _hand_over(connection, memory_endpoint(endpoint), self._file, timeout)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def is_usable(self) -> bool:
+        """Not after a fork: the other process may still have arrays whose memory is free here."""
+        return self.close.alive and self._forks == _forks
+
+    def perform(self, fields: Fields, ask: Callable[[Fields], Fields]) -> Fields:
+        """The fields of the reply to a batch, which `ask` gets."""
+        try:
+            return self._perform(fields, ask, 0)
+        except MessageError as error:
+            if error.field != "memory":
+                raise
+            return self._perform(fields, ask, error.value)  # bytes that its results take
+
+    def _perform(self, fields: Fields, ask: Callable[[Fields], Fields], results: int) -> Fields:
+        arrays = {k: x for k, x in fields.items() if k in STACKED and isinstance(x, np.ndarray)}
+        states = sum(lines_of(x.nbytes) for x in arrays.values())
+        try:
+            region = self._take(states + results)
+        except OSError:  # no memory left
+            return ask(fields)
+        places, start = {}, region.start
+        for key, x in arrays.items():
+            places[key] = {"offset": start, "shape": list(x.shape)}
+            np.copyto(np.ndarray(x.shape, np.float64, self._map, start), x)
+            start += lines_of(x.nbytes)
+        memory = {"name": self.name, "states": places, "results": [start, region.end - start]}
+        rest = {key: value for key, value in fields.items() if key not in arrays}
+        try:
+            reply = ask({**rest, "memory": memory})
+        except FieldError as error:
+            self._taken.remove(region)
+            if error.field != "memory":
+                raise
+            self.close()  # the daemon does not have it, as after a restart
+            return ask(fields)
         except RequestError:
-            self.results.take_back(fields.get("memory"))
+            self._taken.remove(region)
             raise
-
-    def taken(self, reply: dict[str, Any], told: Told) -> dict[str, Any]:
-        """A reply with its arrays, wherever they are; `told` is what was sent."""
-        reply.pop("direct", None)
-        try:
-            return self.results.taken(reply, told.fields.get("memory"))
-        except NotSharedError:
-            self.results.wanted = False
+        except BaseException:  # no reply: the worker may still write to it
+            self.close()
             raise
+        return self._resolve(reply, region)
 
-    def once_more(self, request: Request[Any]) -> Request[Any]:
-        """The request, after what could not be shared: through the sockets, as all that follow."""
-        plain = {key: value for key, value in request.fields.items() if key != "memory"}
-        return request._replace(fields=plain)
+    def _resolve(self, reply: Fields, region: Region) -> Fields:
+        """A reply with its arrays in place of where they are."""
+        described = reply.pop("memory", None)
+        self._taken.remove(region)
+        if described is None:
+            return reply
+        whole = np.frombuffer(self._map, np.uint8)
+        whole.flags.writeable = False
+        found = _arrays(described, whole)
+        region = Region(region.start, max(_ends(described)))
+        self._taken.append(region)
+        # All arrays and their views lead to `whole`: the region is free when it goes.
+        weakref.finalize(whole, self._taken.remove, region).atexit = False
+        return reply | found
 
-    def close(self) -> None:
-        self.states.close()
+    def _take(self, size: int) -> Region:
+        """The first gap of so many bytes; the last one grows."""
+        start = 0
+        for taken in sorted(self._taken):
+            if taken.start - start >= size:
+                region = Region(start, taken.start)
+                break
+            start = lines_of(taken.end)
+        else:
+            self._grow(start + size)
+            region = Region(start, self._size)
+        self._taken.append(region)
+        return region
+
+    def _grow(self, size: int) -> None:
+        """Have so many bytes; raises OSError where they are too many."""
+        if size <= self._size:
+            return
+        if size > MAX_BYTES:
+            raise OSError(f"{size} bytes, at most {MAX_BYTES} are allowed")
+        size = min(size + HEADROOM, MAX_BYTES)
+        os.ftruncate(self._file, size)
+        self._map, self._size = mmap.mmap(self._file, size), size
+
+
+def _hand_over(connection: socket.socket, endpoint: str, file: int, timeout: float) -> str:
+    """The name that the daemon gives the memory."""
+    check_local(endpoint)
+    # Timeouts of the system: with Python's, connecting fails at once where others wait.
+    seconds = struct.pack("qq", int(timeout), int(timeout % 1.0 * 1e6) + 1)
+    for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+        connection.setsockopt(socket.SOL_SOCKET, option, seconds)
+    connection.connect(endpoint.removeprefix("ipc://"))
+    socket.send_fds(connection, [HANDOVER], [file])
+    reply = codec.result_of(codec.decode_reply(connection.recv(MAX_REPLY)))
+    return str(reply["memory"])
+
+
+def _close(file: int, connection: socket.socket) -> None:
+    os.close(file)
+    with contextlib.suppress(OSError):  # it is not connected
+        connection.shutdown(socket.SHUT_RDWR)  # also where a forked process has it open
+    connection.close()
+
+
+def lines_of(size: int) -> int:
+    """So many bytes in whole lines."""
+    return -(-size // LINE) * LINE
+
+
+def _arrays(described: Mapping[str, Any], whole: Any) -> Fields:
+    """Read-only arrays, as those of a message are; numpy refuses what lies outside."""
+    return {
+        key: np.ndarray(place["shape"], np.float64, whole, place["offset"], place["strides"])
+        if is_place(place)
+        else _arrays(place, whole)
+        for key, place in described.items()
+    }
+
+
+def is_place(described: Mapping[str, Any]) -> bool:
+    """Whether it describes one array, and not a map by frame."""
+    return isinstance(described.get("offset"), int)
+
+
+def _ends(described: Mapping[str, Any]) -> list[int]:
+    """Where each array ends, byte."""
+    found = []
+    for place in described.values():
+        if not is_place(place):
+            found += _ends(place)
+            continue
+        sizes = zip(place["shape"], place["strides"], strict=True)
+        found.append(place["offset"] + 8 + sum((n - 1) * stride for n, stride in sizes))
+    return found
+
+
+#: Times that this process has forked or was forked.
+_forks = 0
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_count_fork)

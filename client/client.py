@@ -12,9 +12,7 @@ in results.py.
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import select
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,8 +32,8 @@ from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
     from torqued.client.arm import Arm
+    from torqued.client.batch_memory import BatchMemory
     from torqued.client.session import Session
-    from torqued.client.shared_states import Told
     from torqued.client.telemetry import Telemetry
 
 
@@ -65,6 +63,7 @@ class Client(BaseClient, ContextManager):
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
         self._waits: dict[str, float] = {}  # s, of each socket
         self._sessions: list[Session] = []
+        self._batch_memory: BatchMemory | None = None  # from the first batch on
 
     def close(self) -> None:
         """Close all sessions and connections."""
@@ -73,7 +72,8 @@ class Client(BaseClient, ContextManager):
                 session.close()
         self._sessions.clear()
         self.closed = True
-        self._forget_batches()
+        if self._batch_memory is not None:
+            self._batch_memory.close()
         for socket in self._sockets.values():
             socket.close(linger=0)
         self._sockets.clear()
@@ -86,31 +86,30 @@ class Client(BaseClient, ContextManager):
         return request.result(self._ask(request.operation, None, request.timeout, request.fields))
 
     def _perform_batch(self, request: Request[Any]) -> Any:
-        from torqued.client.batch_memory import NotSharedError
+        """Through memory that the daemon shares, or with arrays in the message."""
 
-        memory = self._batches
-        try:
-            with memory.told(request, direct=True) as told:
-                reply = self._ask_worker(told, request.timeout)
-                if reply is None:
-                    reply = self._ask("batch", None, request.timeout, told.fields, told)
-                    told.learn(reply)
-            return request.result(memory.taken(reply, told))
-        except NotSharedError:  # another user's memory, or another machine's behind the socket
-            return self._perform_batch(memory.once_more(request))
+        def ask(fields: dict[str, Any]) -> dict[str, Any]:
+            return self._ask("batch", None, request.timeout, fields)
 
-    def _ask_worker(self, told: Told, timeout: float | None) -> dict[str, Any] | None:
-        """The fields of the reply to a batch that the worker knows; None where it goes through the
-        daemon."""
-        identity = next(self._identities)
-        timeout = self._patience("batch") if timeout is None else timeout
-        data = told.ask_worker(identity, timeout)
-        if told.file is not None and told.file.requests.ended:
-            self._heard = -math.inf  # it has ended with its daemon, perhaps
-        if data is None:
+        memory = self._shared_memory()
+        fields = request.fields
+        return request.result(ask(fields) if memory is None else memory.perform(fields, ask))
+
+    def _shared_memory(self) -> BatchMemory | None:
+        """What batches share with a daemon on this machine; None where it cannot be shared."""
+        self._require_open()
+        if self._batch_memory is not None:
+            if self._batch_memory.is_usable:
+                return self._batch_memory
+            self._batch_memory.close()
+            self._batch_memory = None
+        if not self.endpoint.startswith("ipc://") or not hasattr(os, "memfd_create"):
             return None
-        self._heard = time.monotonic()
-        return fields_for(identity, data, self.endpoint)
+        from torqued.client.batch_memory import BatchMemory  # most controllers never need it
+
+        with contextlib.suppress(OSError, TorquedError):
+            self._batch_memory = BatchMemory(self.endpoint, self.timeout)
+        return self._batch_memory
 
     def call(
         self,
@@ -129,16 +128,15 @@ class Client(BaseClient, ContextManager):
         endpoint: str | None,
         timeout: float | None,
         fields: dict[str, Any],
-        told: Told | None = None,
     ) -> dict[str, Any]:
-        """The fields of the reply. `told` is what a batch has beside them."""
+        """The fields of the reply."""
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_recently():
             self._find(operation)
         timeout = self._patience(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
         for _ in range(attempts):
-            result = self._exchange(endpoint, operation, fields, timeout, told)
+            result = self._exchange(endpoint, operation, fields, timeout)
             if result is not None:
                 self._heard = time.monotonic()
                 return result
@@ -158,7 +156,6 @@ class Client(BaseClient, ContextManager):
         operation: str,
         fields: dict[str, Any],
         timeout: float,
-        told: Told | None,
     ) -> dict[str, Any] | None:
         """One request and what its reply holds, or None when time is up."""
         socket = self._connected(endpoint)
@@ -166,24 +163,19 @@ class Client(BaseClient, ContextManager):
             socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
         identity = next(self._identities)
         socket.send(codec.request(identity, operation, fields))
-        pipe = None
-        if told is not None and told.after is not None and told.file is not None:
-            told.after(identity)
-            pipe = told.file.replies
         deadline = time.monotonic() + timeout
         try:
             # `recv` waits that long; to poll first would take longer.
-            data = socket.recv() if pipe is None else _first_of(socket, pipe, timeout)
+            data = socket.recv()
         except zmq.Again:
             return None
         while (result := fields_for(identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
             if left <= 0:
                 return None
-            try:
-                data = _first_of(socket, pipe, left)
-            except zmq.Again:
+            if not socket.poll(milliseconds(left)):
                 return None
+            data = socket.recv()
         return result
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
@@ -260,21 +252,6 @@ class Client(BaseClient, ContextManager):
         answered on arrival, several times faster than a request; over a socket at the loop's tick.
         """
         return self.session("stream", **self._stream_options(want, frames, options))
-
-
-def _first_of(socket: zmq.Socket[bytes], pipe: int | None, timeout: float) -> bytes:
-    """The message that comes first, of a socket or a pipe, which holds one at most; `zmq.Again`
-    when time is up."""
-    sources = zmq.Poller()
-    sources.register(socket, zmq.POLLIN)
-    if pipe is not None:
-        sources.register(pipe, zmq.POLLIN)
-    ready = dict(sources.poll(milliseconds(timeout)))
-    if not ready:
-        raise zmq.Again
-    if pipe is not None and pipe in ready:
-        return os.read(pipe, select.PIPE_BUF)
-    return socket.recv()
 
 
 def milliseconds(seconds: float) -> int:

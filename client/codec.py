@@ -28,9 +28,6 @@ PROTOCOL_VERSION = 1
 REPLY_HEADER = ("protocol", "id", "ok")
 ARRAY = 1
 
-#: Clients count their requests from here on: so all ids, and all requests of a kind, are as long.
-FIRST_ID = 1 << 16
-
 #: Largest message that either side accepts, bytes.
 MAX_MESSAGE = 16 * 1024 * 1024
 MAX_NESTING = 64

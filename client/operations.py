@@ -32,6 +32,7 @@ from torqued.client.request_parts import (
     target_of,
 )
 from torqued.client.results import Array, Result
+from torqued.common.stacked import STACKED
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again
 #: after a silence, because the first may have been carried out, or still be.
@@ -44,9 +45,6 @@ LONG = {"batch": 60.0, "simulate": 60.0, "assemble": 60.0, "reload": 60.0}
 CONTROL = frozenset(
     {"ping", "stats", "stop", "recover", "sessions", "reload", "log_level", "recorder", "shutdown"}
 )
-
-#: Fields of a batch with one row per state.
-STACKED = ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", "motor_q", "motor_v")
 
 
 def hello() -> Request[results.Hello]:

@@ -47,6 +47,7 @@ from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.memory_pages import MemoryPages
 from torqued.server.transport.session_context import SessionContext
 from torqued.server.transport.sockets import LocalTransport, TcpTransport, Transport
+from torqued.server.worker.memories import ClientMemories
 from torqued.server.worker.source import Source
 from torqued.server.worker.worker import Worker
 
@@ -131,7 +132,9 @@ class Daemon:
             for transport in self.transports
             for socket in (transport.request, transport.control)
         }
-        self.worker = Worker(self.events, robot.model, cpu, limits.request_rate)
+        self.worker = Worker(self.events, robot.model, cpu)
+        self.memories = ClientMemories(self.events, self.worker.forget)
+        self.pages.take_memory = self.memories.take
         request_rate = RequestRate(limits.request_rate)
         self.request_dispatch = Dispatcher(self, REQUEST, self.events, request_rate, self.outboxes)
         self.control_dispatch = Dispatcher(
@@ -279,6 +282,7 @@ class Daemon:
             self.flight.close()  # it has all that the loop has written
         self.pages.close()
         self.worker.close()
+        self.memories.close()
         for events in (self.events, self.control_events):
             events.finish()  # replies that have been handed over
             events.close()

@@ -76,15 +76,13 @@ def stats(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 def statistics(daemon: Daemon) -> dict[str, Any]:
     """What `stats` replies and telemetry publishes."""
     dispatchers = (daemon.request_dispatch, daemon.control_dispatch)
-    # The worker's direct requests pass through no dispatcher.
-    elsewhere = {"batch": daemon.worker.direct}
     return {
         **names(daemon),
         "ready": daemon.ready,
         "uptime": time.monotonic() - daemon.started,
-        "requests": daemon.request_dispatch.requests + sum(elsewhere.values()),
+        "requests": daemon.request_dispatch.requests,
         "refused": sum(dispatch.outcomes.refused for dispatch in dispatchers),
-        "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers], elsewhere),
+        "outcomes": as_maps([dispatch.outcomes for dispatch in dispatchers]),
         "unsent": sum(outbox.unsent for outbox in daemon.outboxes.values()),
         "memory": {"resident": resident_bytes()},
         "servo": daemon.servo.statistics(),

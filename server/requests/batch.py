@@ -1,7 +1,7 @@
 """`batch`: one operation for many states, in a worker process.
 
     stacked fields → fields of each state → the operation → stacked results
-                   → several states at once (at_once.py) ↗
+                   → several states at a time (vectorized.py) ↗
 
 Numbers that belong to a state (`STACKED`) come with one more dimension in front, as long as there
 are states; everything else is common to all. Results are stacked in the same way.
@@ -9,6 +9,7 @@ are states; everything else is common to all. Results are stacked in the same wa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,23 +17,22 @@ import msgpack
 import numpy as np
 
 from torqued.common.errors import InputError, RequestError, TorquedError, error
+from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
-from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping
 from torqued.kernels.model.description import Array
-from torqued.server.requests.at_once import run_at_once, several_at_once
+from torqued.server.requests.batch_memory import Shapes, size_for
 from torqued.server.requests.fields import wrenches
 from torqued.server.requests.inverse_kinematics import TargetStacks
 from torqued.server.requests.limits import fits_into_a_reply
 from torqued.server.requests.operation import Operation
 from torqued.server.requests.replies import as_request_error
+from torqued.server.requests.vectorized import Allocate, is_vectorizable, run_vectorized
 
-#: Fields with one more dimension in front; so have what is in `f_ext` and `references`, and may
-#: have the values of `targets`.
-STACKED = ("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt", *MEASURED)
-
-#: Told how many states are done, and of how many.
+#: Called with how many states are done, and of how many.
 Report = Callable[[int, int], None]
+
+ADVICE = "ask for fewer states at a time"
 
 
 def run_batch(
@@ -40,32 +40,27 @@ def run_batch(
     operation: Operation,
     fields: Fields,
     report: Report,
-    memory: str | bool = False,
     limited: bool = True,
-    shared: bool = False,
+    allocate: Allocate | None = None,
 ) -> dict[str, Any]:
     """The stacked results of an operation for many states; an error names the wrong state.
 
-    `memory` asks for results in shared memory, in a file of that name where it is still there;
-    `limited` results fit into a reply; `shared` states are where their client may change them.
+    `limited` results fit into a reply. Those that are computed several states at a time go to the
+    arrays that `allocate` gives, by default new ones.
     """
     states = States(fields)
     result_of = _each(robot, operation.run, states)
-    if several_at_once(operation.name, fields) and states.count > 1:
+    if is_vectorizable(robot, operation.name, fields) and states.count > 1:
+        places = allocate or (_limited if limited else _unlimited)
         try:
-            return run_at_once(robot, operation.name, fields, states, report, memory, limited)
+            return run_vectorized(robot, operation, fields, states, report, places)
         except Exception as problem:
-            if shared:  # they may have changed between two looks: what is told is said of copies
-                states.keep()
-                kept = {**fields, **states.stacks}
-                return run_batch(robot, operation, kept, report, memory, limited)
             if getattr(problem, "state", None) is None:  # it is not one of them that is wrong
-                operation.run(robot, states.fields(0))  # says what is, as to a single request
+                result_of(0)  # says what is, as to a single request
             raise
-    states.keep()
-    first = result_of(0)  # tells what is wrong with fields common to all, and the results' size
+    first = result_of(0)  # says what is wrong with fields common to all, and the results' size
     if limited:
-        fits_into_a_reply(states.count * size_of(first), "ask for fewer states at a time")
+        fits_into_a_reply(states.count * size_of(first), ADVICE)
     stacked = {key: empty_stack(value, states.count) for key, value in first.items()}
     put(stacked, 0, first)
     for k in range(1, states.count):
@@ -73,6 +68,17 @@ def run_batch(
         put(stacked, k, result_of(k))
     report(states.count, states.count)
     return stacked
+
+
+def _unlimited(shapes: Shapes) -> dict[str, Array]:
+    """New arrays for results."""
+    return {name: np.empty(shape) for name, shape in shapes.items()}
+
+
+def _limited(shapes: Shapes) -> dict[str, Array]:
+    """The same, of results that fit into a reply."""
+    fits_into_a_reply(size_for(shapes), ADVICE)
+    return _unlimited(shapes)
 
 
 class States:
@@ -103,13 +109,12 @@ class States:
                 message = f"{key}: {len(stack)} states, but q has {self.count}"
                 raise InputError(message, key, len(stack), f"{self.count} states")
 
-    def keep(self) -> None:
-        """Take copies: those in a client's memory may change while they are looked at."""
-        self.stacks = {key: stack.copy() for key, stack in self.stacks.items()}
-
     def fields(self, k: int) -> dict[str, Any]:
-        """The fields of one state, as a request for it alone would have them."""
-        own = {key: stack[k] for key, stack in self.stacks.items()}
+        """The fields of one state, as a request for it alone would have them.
+
+        Numbers of a state are copied: in a client's memory they may change while they are used.
+        """
+        own = {key: stack[k].copy() for key, stack in self.stacks.items()}
         if self.wrenches:
             own["f_ext"] = {frame: stack[k] for frame, stack in self.wrenches.items()}
         if self.references:
@@ -142,9 +147,31 @@ def _each(
             refused = as_request_error(problem)
             if refused.field in STACKED and refused.field not in states.stacks:
                 raise  # all states lack it
+            if is_of_shape(refused):
+                raise of_all(refused, states.count) from problem
             raise of_state(refused, k) from problem
 
     return result_of
+
+
+def is_of_shape(problem: RequestError) -> bool:
+    """Whether it is about the shape of a state's numbers, which is the same for all states."""
+    field, expected = problem.field or "", problem.expected or ""
+    return (field in STACKED or field.startswith("f_ext[")) and expected.startswith("shape ")
+
+
+def of_all(problem: RequestError, count: int) -> RequestError:
+    """An error about the shape of one state's numbers, in terms of the batch."""
+    expected = str(problem.expected)
+    expected = re.sub(r"\(([^)]*)\)", lambda found: stacked_shape(found[1], count), expected)
+    shape = (count, *problem.value)
+    message = f"{problem.field}: shape {shape}, expected {expected.removeprefix('shape ')}"
+    return error(problem.code, message, field=problem.field, value=list(shape), expected=expected)
+
+
+def stacked_shape(shape: str, count: int) -> str:
+    """A shape as an error spells it, for so many states."""
+    return f"({count}, {shape.removesuffix(',')})" if shape else f"({count},)"
 
 
 def of_state(problem: RequestError, k: int) -> RequestError:

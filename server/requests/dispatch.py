@@ -148,10 +148,7 @@ class Dispatcher:
         """Have the worker compute; its reply is passed on as it comes."""
 
         def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
-            if head.get("delivered"):
-                pending.settle()
-            else:
-                pending.send(reply, OK if head["ok"] else head["code"])
+            pending.send(reply, OK if head["ok"] else head["code"])
 
         inner = fields.get("operation")  # of a batch
         title = f"{operation.name} of {inner}" if inner else operation.name
@@ -160,22 +157,19 @@ class Dispatcher:
                 *(title, "compute", pending.client, pending.identity, pending.data),
                 finish=finish,
                 fail=pending.refuse,
-                may_be_direct=pending.may_be_direct,
+                memory=self.daemon.memories.of(fields),
             )
         )
 
     def _pending(self, arrival: Arrival, identity: Identity, name: str) -> PendingReply:
         outbox, route = self.outboxes[arrival.socket], arrival.route
 
-        def deliver(reply: bytes | zmq.Frame | None, outcome: str) -> None:
+        def deliver(reply: bytes | zmq.Frame, outcome: str) -> None:
             def send() -> None:
                 self.outcomes.count(name, outcome)
-                if reply is not None:
-                    outbox.send(route, reply)
+                outbox.send(route, reply)
 
             self.events.do(send)
 
         assert arrival.data is not None  # it has been read
-        # A right that may be taken away is looked at with each request.
-        equal = arrival.caller.transport.all_are_equal
-        return PendingReply(identity, (id(outbox), *route), arrival.data, deliver, equal)
+        return PendingReply(identity, (id(outbox), *route), arrival.data, deliver)

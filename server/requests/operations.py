@@ -6,6 +6,7 @@ document equal to it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from torqued.common import errors
@@ -16,6 +17,7 @@ from torqued.server.access.rights import ADMINISTRATE, COMMAND, READ, right_to_o
 from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, sessions, simulation, work
 from torqued.server.requests.batch import Report, run_batch
+from torqued.server.requests.batch_memory import BatchMemory, names_in
 from torqued.server.requests.constraints import work_of_assembly, work_of_terms, work_of_torques
 from torqued.server.requests.inverse_kinematics import work_of_search
 from torqued.server.requests.limits import Work
@@ -29,7 +31,6 @@ from torqued.server.requests.operation import (
     Fields,
     Operation,
 )
-from torqued.server.requests.shared_states import names_in, with_states
 
 
 def _computation(
@@ -130,7 +131,7 @@ OF_A_STATE = (
 
 
 #: Fields of `batch` itself.
-OF_A_BATCH = ("operation", "memory", "states")
+OF_A_BATCH = ("operation", "memory")
 
 
 def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
@@ -148,11 +149,14 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
     return OPERATIONS[name], OPERATIONS[name].fields_of(rest)
 
 
-def batch(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
+def batch(robot: Robot, fields: Fields, report: Report) -> Mapping[str, Any]:
     """Any operation on a state, for many states."""
-    given = batch_of(with_states(fields))
-    shared = bool(names_in(fields))
-    return run_batch(robot, *given, report, fields.get("memory", False), shared=shared)
+    if not fields.get("memory"):
+        return run_batch(robot, *batch_of(fields), report)
+    names_in(fields)
+    memory = BatchMemory(fields["memory"])
+    given = batch_of({**fields, **memory.states})
+    return memory.reply(run_batch(robot, *given, report, allocate=memory.allocate))
 
 
 def right_to_batch(message: Fields) -> str:
@@ -219,7 +223,7 @@ TABLE = (
         REQUEST,
         READ,
         ("operation",),
-        ("q", *_OTHERS, "memory", "states"),
+        ("q", *_OTHERS, "memory"),
         ("the operation's", "stacked"),
         WORKER,
         batch,

@@ -37,17 +37,11 @@ def known_name(message: Mapping[str, Any], names: Collection[str]) -> str:
     return name if isinstance(name, str) and name in names else UNKNOWN
 
 
-def as_maps(
-    counted: Iterable[Outcomes], answered_elsewhere: Mapping[str, int]
-) -> dict[str, dict[str, int]]:
+def as_maps(counted: Iterable[Outcomes]) -> dict[str, dict[str, int]]:
     """Operation → outcome → how many, for `stats`."""
     found: dict[str, dict[str, int]] = {}
     for outcomes in counted:
         for name, outcome, count in outcomes.items():
             of_name = found.setdefault(name, {})
             of_name[outcome] = of_name.get(outcome, 0) + count
-    for name, count in answered_elsewhere.items():
-        if count:
-            answered = found.setdefault(name, {})
-            answered[OK] = answered.get(OK, 0) + count
     return found

@@ -86,16 +86,11 @@ class PendingReply:
     identity: Identity
     client: Hashable  # who asked
     data: bytes  # the request as it came
-    deliver: Callable[[bytes | zmq.Frame | None, str], None]
-    may_be_direct: bool = False  # whether the client may do without the daemon when it asks again
+    deliver: Callable[[bytes | zmq.Frame, str], None]
 
     def send(self, reply: bytes | zmq.Frame, outcome: str = OK) -> None:
         """Send a reply, from any thread; `outcome` is the code of an error reply."""
         self.deliver(reply, outcome)
-
-    def settle(self) -> None:
-        """Others have sent the reply."""
-        self.deliver(None, OK)
 
     def refuse(self, error: Exception) -> None:
         """Send an error reply, from any thread."""

@@ -24,8 +24,6 @@ from torqued.server.transport.sockets import Arrival, Socket, TcpTransport
 class CurveTransport(TcpTransport):
     """TCP for clients whose keys are on the allow-list."""
 
-    all_are_equal = False
-
     def __init__(
         self,
         listen: str,

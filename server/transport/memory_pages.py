@@ -5,7 +5,8 @@ folder could be shrunk by whoever may write to it, and the daemon would die of S
 of a torque; this one cannot, and nothing of it is left behind by a crash of either side.
 
 It has no name to be opened by. A local socket of the same mode and owner as the daemon's others
-hands it out, as a file descriptor, to who connects and sends the secret that `open` replied.
+hands it out, as a file descriptor, to who connects and sends the secret that `open` replied. By the
+same socket clients hand over memory for their batches (worker/memories.py).
 """
 
 from __future__ import annotations
@@ -84,6 +85,8 @@ class MemoryPages:
         self._is_crowded = is_crowded  # whether descriptors have become few
         self._pages: dict[bytes, Page] = {}  # by secret
         self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
+        #: Takes a connection and the memory that a client has handed over by it, for its batches.
+        self.take_memory: Callable[[socket.socket, int], None] | None = None
         kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._listening = socket.socket(socket.AF_UNIX, kind)
         try:
@@ -120,10 +123,15 @@ class MemoryPages:
         self._events.add(descriptor, partial(self._answer, descriptor))
 
     def _answer(self, descriptor: int) -> None:
-        """Hand over the page that was asked for; nothing where there is none."""
+        """Hand over the page that was asked for, nothing where there is none; or take memory."""
         connection = self._connections[descriptor]
         try:
-            secret = connection.recv(MAX_SECRET)
+            flags = socket.MSG_CMSG_CLOEXEC
+            secret, files, *_ = socket.recv_fds(connection, MAX_SECRET, 1, flags)
+            if files and self.take_memory is not None:
+                self._events.remove(descriptor)
+                self.take_memory(self._connections.pop(descriptor), files[0])
+                return
             page = self._pages.get(secret)
             if page is not None:
                 socket.send_fds(connection, [b"\0"], [page.descriptor])

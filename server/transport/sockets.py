@@ -63,7 +63,6 @@ class Transport(ABC):
     """The request, control and telemetry sockets of one transport."""
 
     name = "local"  # of callers without a key
-    all_are_equal = True  # whether every caller has every right
     same_clock = True  # whether clients have this machine's clock
     request: Socket
     control: Socket

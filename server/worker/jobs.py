@@ -1,7 +1,7 @@
 """Jobs that wait for the worker: each client's in their order, and clients in turns.
 
-Whoever has the fewest jobs under way is next, so that a client with one batch does not wait for
-the twenty of another; nor does one client take all the places to wait in.
+The client with the fewest jobs under way is next, so that one batch does not wait for twenty of
+another client; nor does one client take all the places to wait in.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import zmq
 
 from torqued.common import errors
 from torqued.server.requests.replies import Identity
+from torqued.server.worker.memories import ClientMemory
 
 #: Jobs that may wait, and how many of them for one client. Each holds a whole request.
 MAX_JOBS, MAX_OF_ONE = 16, 12
@@ -31,7 +32,7 @@ class Job:
     body: bytes
     finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
     fail: Callable[[errors.RequestError], None]  # there will be no answer
-    may_be_direct: bool = False  # its client may ask the worker itself when it comes again
+    memory: ClientMemory | None = None  # where its states are and its results go
 
 
 class Jobs:

@@ -1,21 +1,17 @@
-"""The worker's work: in each lane one job after the other, each answered whatever it holds.
+"""The worker's work: in each thread one job after the other, each answered whatever it holds.
 
-A lane is a thread with a channel, a robot and memory of its own. Kernels release the interpreter's
-lock, so that lanes compute beside each other.
+A thread has a channel, a robot and memory of its own. Kernels release the interpreter's lock, so
+that threads compute beside each other.
 
 A job is a head that says what to `do`, and a body; so is its answer, whose head has `event` and,
 when it is done, whether it is `ok`.
 
     do       body              event       body
-                               ready                          once, at first
-    model    packed model                                     from now on the robot to compute with
-    compute  the request       done        the reply; none where it is `delivered`
+                               ready                     once, at first
+    model    packed model                                the robot to compute with from now on
+    compute  the request       done        the reply      with the client's memory where it has any
     load     a source          done        packed model, or an error reply
-
-Other lanes are for batches that come again, without the daemon (direct_serving.py). They hear of
-nothing but models, and tell how many they have computed:
-
-                               direct                         so many are `done`
+    forget   names                                       of memory whose clients have left
 """
 
 from __future__ import annotations
@@ -31,92 +27,79 @@ from typing import Any
 
 from torqued.client import codec
 from torqued.kernels import Robot
-from torqued.server.access.rate_limits import RequestRate
 from torqued.server.logs import set_up_log
+from torqued.server.requests.batch_memory import MEMORIES
 from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
-from torqued.server.requests.shared_states import StatesMemory, memory_of
-from torqued.server.worker.channel import Channel
-from torqued.server.worker.direct_serving import DirectLanes, DirectServing
+from torqued.server.worker.channel import Channel, Message
 from torqued.server.worker.models import pack, unpack
 from torqued.server.worker.source import Source
 
 #: Seconds between two reports of a job's progress.
 REPORT_PERIOD = 0.05
-#: s after which a lane that runs in the interpreter lets another one in: what waits there has a
+#: s after which a thread that runs in the interpreter makes way for another one: what waits has a
 #: core to itself, which stands still meanwhile.
-SWITCH = 5e-4
+SWITCH_INTERVAL = 5e-4
 
 log = logging.getLogger("torqued")
 
 
-def serve(
-    channels: Sequence[socket.socket],
-    direct_channels: Sequence[socket.socket],
-    log_format: str,
-    request_rate: float,
-) -> None:
-    """Work until this process is ended, in a lane for each channel; `request_rate` is how many
-    requests per second a client may make."""
+def serve(channels: Sequence[socket.socket], log_format: str) -> None:
+    """Work until this process is ended, in a thread for each channel."""
     set_up_log("INFO", log_format, "torqued.worker")
-    sys.setswitchinterval(SWITCH)
-    rate = RequestRate(request_rate)
-    direct = [DirectServing(Channel(end), rate) for end in direct_channels]
-    together = DirectLanes(direct)
-    lanes = [Serving(Channel(end), together) for end in channels]
+    sys.setswitchinterval(SWITCH_INTERVAL)
 
-    def work(lane: Serving | DirectServing) -> None:
+    def work(end: socket.socket) -> None:
         try:
-            lane.run()
+            Serving(Channel(end)).run()
         except BaseException:
             log.exception("%s failed", threading.current_thread().name)
             os._exit(1)  # the daemon answers for all jobs, and starts another process
 
-    for number, lane in enumerate([*lanes[1:], *direct], start=1):
-        threading.Thread(target=work, args=(lane,), name=f"lane_{number}", daemon=True).start()
-    work(lanes[0])
+    for number, end in enumerate(channels[1:], start=1):
+        name = f"worker_{number}"
+        threading.Thread(target=work, args=(end,), name=name, daemon=True).start()
+    work(channels[0])
 
 
 class Serving:
-    """The robot, and the way back to the daemon."""
+    """One thread: its robot, and its channel to the daemon."""
 
-    def __init__(self, channel: Channel, direct: DirectLanes) -> None:
+    def __init__(self, channel: Channel) -> None:
         self.channel = channel
         self.robot: Robot | None = None
-        self._direct = direct
         self._reported = 0.0
 
     def run(self) -> None:
-        self._tell({"event": "ready"})
-        jobs = {"model": self._model, "compute": self._compute, "load": self._load}
+        self.channel.send({"event": "ready"})
+        jobs = {
+            "model": self._model,
+            "compute": self._compute,
+            "load": self._load,
+            "forget": self._forget,
+        }
         while (message := self.channel.receive()) is not None:
-            head, body = message
-            jobs[head["do"]](head, body.bytes)
+            jobs[message.head["do"]](message)
 
-    def _model(self, head: Mapping[str, Any], body: bytes) -> None:
-        self.robot = Robot(unpack(body))
+    def _model(self, message: Message) -> None:
+        self.robot = Robot(unpack(message.body.bytes))
 
-    def _compute(self, head: Mapping[str, Any], body: bytes) -> None:
+    def _compute(self, message: Message) -> None:
+        head = message.head
         try:
-            message = codec.decode_reply(body)  # the daemon has looked for what is not allowed
-            memory = memory_of(message)
-            result = self._result(message)
-            if head["direct"]:
-                number = self._direct.number_for(memory, message, result)
-                result = result if number is None else {**result, "direct": number}
-            reply = success(head["id"], result)
+            if message.descriptor is not None:
+                MEMORIES.use(head["memory"], message.descriptor)
+            # The daemon has looked for what is not allowed.
+            request = codec.decode_reply(message.body.bytes)
+            reply = success(head["id"], self._result(request))
         except Exception as error:
             self._refuse(head, error)
-            return
-        self._deliver(memory, reply)
-
-    def _deliver(self, memory: StatesMemory | None, reply: bytes) -> None:
-        """To the client by its pipe, or through the daemon."""
-        if memory is not None and memory.takes(reply):
-            self._tell({"event": "done", "ok": True, "delivered": True})
         else:
-            self._tell({"event": "done", "ok": True}, reply)
+            self.channel.send({"event": "done", "ok": True}, reply)
+
+    def _forget(self, message: Message) -> None:
+        MEMORIES.forget(codec.decode(message.body.bytes)["names"])
 
     def _result(self, message: Mapping[str, Any]) -> Mapping[str, Any]:
         assert self.robot is not None  # the daemon sends the model before any job
@@ -125,24 +108,21 @@ class Serving:
         report = (self._report,) if operation.carried_out_by == WORKER else ()
         return operation.compute(self.robot, fields, *report)
 
-    def _load(self, head: Mapping[str, Any], body: bytes) -> None:
+    def _load(self, message: Message) -> None:
         try:
-            model, restart = Source(**codec.decode(body)).load()
+            model, restart = Source(**codec.decode(message.body.bytes)).load()
         except Exception as error:
-            self._refuse(head, error)
+            self._refuse(message.head, error)
         else:
-            self._tell({"event": "done", "ok": True, "restart": restart}, pack(model))
+            self.channel.send({"event": "done", "ok": True, "restart": restart}, pack(model))
 
     def _refuse(self, head: Mapping[str, Any], error: Exception) -> None:
         refused = as_request_error(error)
         reply = refusal(head["id"], refused)
-        self._tell({"event": "done", "ok": False, "code": refused.code}, reply)
+        self.channel.send({"event": "done", "ok": False, "code": refused.code}, reply)
 
     def _report(self, done: int, total: int) -> None:
         now = time.monotonic()
         if now > self._reported + REPORT_PERIOD:
             self._reported = now
-            self._tell({"event": "progress", "done": done, "total": total})
-
-    def _tell(self, head: Mapping[str, Any], body: bytes = b"") -> None:
-        self.channel.send(head, body)
+            self.channel.send({"event": "progress", "done": done, "total": total})

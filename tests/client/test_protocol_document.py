@@ -7,8 +7,6 @@ import pytest
 from golden import FRAMES, MESSAGES
 
 from torqued.client import codec, errors, frames
-from torqued.client import operations as client_operations
-from torqued.client.direct_batches import REQUEST
 from torqued.client.page_layout import (
     CLIENT_SLEEPS,
     DAEMON_SLEEPS,
@@ -17,11 +15,11 @@ from torqued.client.page_layout import (
     PAGE_FIELDS,
     STATES,
 )
+from torqued.common.stacked import STACKED
 from torqued.common.status import STATUS
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
 from torqued.server.loop.link_options import MAX_SPIN
 from torqued.server.loop.records import MAX_SESSIONS
-from torqued.server.requests import batch
 from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, MAX_INLINE
 from torqued.server.requests.operations import TABLE
@@ -68,7 +66,7 @@ def test_limits_of_fields_are_the_codes():
 
 def test_stacked_fields_of_batches_are_the_codes():
     (stacked,) = re.findall(r"The numbers of a state, (.*?), come with", DOCUMENT)
-    assert tuple(re.split(", | and ", stacked)) == batch.STACKED == client_operations.STACKED
+    assert tuple(re.split(", | and ", stacked)) == STACKED
 
 
 def test_every_field_of_a_request_is_explained():
@@ -170,10 +168,3 @@ def test_golden_bytes_are_the_tests(name):
 
 def test_document_shows_no_other_bytes():
     assert len(rows(marked("golden"))) == len(MESSAGES) + len(FRAMES)
-
-
-def test_direct_request_is_as_shown():
-    number, identity, shown = re.search(
-        r"Number (\d+) and id (\d+) are `([0-9a-f]+)`", DOCUMENT
-    ).groups()
-    assert REQUEST.pack(int(number), int(identity)).hex() == shown

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from torqued.kernels import Robot
-from torqued.server.requests.at_once import use_threads
+from torqued.server.requests.vectorized import use_threads
 from torqued.tools.tables.chunk import compute, table_of
 from torqued.tools.tables.plan import Folder, Plan
 

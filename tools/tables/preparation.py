@@ -6,10 +6,11 @@ import argparse
 from typing import Any
 
 from torqued.common.errors import InputError, TorquedError
+from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
 from torqued.kernels.charts import chart_of
 from torqued.kernels.input_checks import choice, whole_number
-from torqued.server.requests.batch import STACKED, size_of
+from torqued.server.requests.batch import size_of
 from torqued.server.requests.operation import Operation
 from torqued.server.requests.operations import BATCHED, OPERATIONS
 from torqued.server.requests.replies import as_request_error

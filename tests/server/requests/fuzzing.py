@@ -59,13 +59,13 @@ def good_fields(robot):
         "tolerance": [1e-3, 0],
         "restarts": [0, 2],
         "seed": [0, 7],
-        "states": [
+        "memory": [
             {
-                "file": "torqued-states-" + 32 * "0",
-                "arrays": {"q": {"offset": 0, "shape": [1, robot.nq]}},
+                "name": "torqued-" + 32 * "0",
+                "states": {"q": {"offset": 0, "shape": [1, robot.nq]}},
+                "results": [64, 1000],
             }
         ],
-        "memory": [True, False],
         "operation": [
             "dynamics",
             "integrate",

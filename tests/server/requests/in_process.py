@@ -51,7 +51,7 @@ class InlineWorker:
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self.jobs, self.direct = [], 0
+        self.jobs = []
 
     def statistics(self):
         return {}
@@ -83,6 +83,7 @@ class InProcess:
         self.servo = servo or Servo()
         self.observation = Observation()
         self.worker = InlineWorker(self)
+        self.memories = SimpleNamespace(of=lambda fields: None)  # the worker knows none
         self.events = SimpleNamespace(hand_over=lambda task: task(), do=lambda task: task())
         self.outbox = Collected()
         self.outboxes = {None: self.outbox}
@@ -90,7 +91,7 @@ class InProcess:
         arguments = (self.events, rate, self.outboxes)
         self.request_dispatch = Dispatcher(self, REQUEST, *arguments)
         self.control_dispatch = Dispatcher(self, CONTROL, *arguments)
-        transport = SimpleNamespace(reached_by=dict, all_are_equal=True)
+        transport = SimpleNamespace(reached_by=dict)
         self.caller = Caller(b"me", "me", ADMINISTRATE, transport)
         self.stopped = False
 

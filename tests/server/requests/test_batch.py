@@ -7,9 +7,10 @@ import pytest
 from agreement import assert_agree
 
 from torqued.client import codec, errors
+from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.server.requests.batch import STACKED, run_batch
+from torqued.server.requests.batch import run_batch
 from torqued.server.requests.operations import BATCHED, OPERATIONS, batch, names_on
 from torqued.server.requests.replies import as_request_error
 

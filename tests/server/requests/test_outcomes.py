@@ -16,11 +16,5 @@ def test_counts_of_all_sockets_are_added():
     second.count("ping", OK)
     second.count("ping", "bad_field")
     second.count("open", "busy")
-    assert as_maps([first, second], {}) == {"ping": {OK: 2, "bad_field": 1}, "open": {"busy": 1}}
+    assert as_maps([first, second]) == {"ping": {OK: 2, "bad_field": 1}, "open": {"busy": 1}}
     assert (first.refused, second.refused) == (0, 2)
-
-
-def test_compiled_answers_are_dynamics():
-    counted = Outcomes()
-    counted.count("dynamics", "bad_field")
-    assert as_maps([counted], {"dynamics": 7, "batch": 0}) == {"dynamics": {"bad_field": 1, OK: 7}}

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -16,13 +15,13 @@ from eventually import PATIENCE, eventually
 from in_thread import InThread
 from standstill import standing_still
 
-from torqued.client import AsyncClient, Client, errors, shared_memory
+from torqued.client import AsyncClient, Client, errors
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
 from torqued.server.worker.models import pack, unpack
-from torqued.server.worker.process import FIRST_TO_GO
-from torqued.server.worker.worker import LANES
+from torqued.server.worker.process import OOM_SCORE_ADJ
+from torqued.server.worker.worker import THREADS
 
 pytestmark = pytest.mark.slow
 
@@ -82,15 +81,15 @@ def is_alive(pid):
 def idle_worker(client, states):
     """The process id of the worker, which has done something before."""
     client.batch("dynamics", q=states[0][:2], want=["g"])
-    eventually(lambda: client.stats().worker["lanes"] == LANES)  # the others come by themselves
+    eventually(lambda: client.stats().worker["threads"] == THREADS)  # the others come by themselves
     eventually(lambda: client.stats().worker["state"] == "idle")
     return client.stats().worker["pid"]
 
 
 def one_waits(client):
-    """Whether all lanes are busy and one job waits: each is in the queue before a lane has it."""
+    """Whether all threads are busy and one job waits, as each does before a thread has it."""
     worker = client.stats().worker
-    return worker["queued"] == 1 and len(worker["jobs"]) == LANES
+    return worker["queued"] == 1 and len(worker["jobs"]) == THREADS
 
 
 def test_batch_equals_single_requests_but_for_rounding(fresh, states):
@@ -116,7 +115,7 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
         pid = idle_worker(client, states)
         with standing_still(pid):
             asking = Asking(daemon, "dynamics", q=q, v=v, want=["g"])
-            others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(LANES)]
+            others = [Asking(daemon, "dynamics", q=q, v=v, want=["g"]) for _ in range(THREADS)]
             eventually(lambda: one_waits(client))
             assert client.stats().worker["job"]["operation"] == "batch of dynamics"
             for k in range(20):
@@ -130,7 +129,7 @@ def test_other_requests_are_answered_while_a_batch_is_under_way(daemon, robot, s
 
 
 def test_short_batch_does_not_wait_for_the_end_of_a_long_one(daemon, robot, states):
-    """Both lanes compute; neither waits for the other."""
+    """Both threads compute; neither waits for the other."""
     q = np.tile(states[0], (100, 1))
     with daemon.client() as client:
         idle_worker(client, states)
@@ -158,8 +157,8 @@ def test_batches_beside_each_other_do_not_mix(daemon, robot, states):
                 reply = client.batch("dynamics", q=q[order], v=v[order], want=["M", "g"])
                 assert_agree(reply.g, g[order], ROUNDING)
 
-    with ThreadPoolExecutor(LANES) as pool:
-        list(pool.map(several, range(LANES)))
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(several, range(THREADS)))
 
 
 def test_progress_of_a_batch_is_in_the_statistics(daemon, states):
@@ -187,12 +186,12 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         pid = idle_worker(client, states)
         before = client.stats().worker
         with standing_still(pid):
-            asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
+            asked = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(THREADS + 1)]
             eventually(lambda: one_waits(client))
             os.kill(pid, signal.SIGKILL)
         outcomes = [asking.wait() for asking in asked]  # those that came first were under way
         failures = [outcome.error for outcome in outcomes if outcome.error]
-        assert len(failures) == LANES
+        assert len(failures) == THREADS
         for failed in failures:
             assert isinstance(failed, errors.InternalError)
             assert str(failed) == (
@@ -203,7 +202,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
         worker = client.stats().worker
         assert worker["deaths"] == before["deaths"] + 1
-        assert worker["failed"] == before["failed"] + LANES
+        assert worker["failed"] == before["failed"] + THREADS
         eventually(lambda: client.stats().worker["done"] == before["done"] + 1)
         assert worker["pid"] != pid
 
@@ -222,7 +221,7 @@ def test_worker_stands_back_from_the_loop(daemon, states):
         pid = idle_worker(client, states)
         assert os.getpriority(os.PRIO_PROCESS, pid) > os.getpriority(os.PRIO_PROCESS, 0)
         assert os.sched_getscheduler(pid) == os.SCHED_OTHER
-        assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == FIRST_TO_GO
+        assert int(Path(f"/proc/{pid}/oom_score_adj").read_text()) == OOM_SCORE_ADJ
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -241,7 +240,7 @@ def test_batch_under_way_when_the_daemon_stops_is_told_so(fresh, states):
     with fresh.client() as client:
         pid = idle_worker(client, states)
         with standing_still(pid):
-            asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(LANES + 1)]
+            asked = [Asking(fresh, "dynamics", q=q, want=["g"]) for _ in range(THREADS + 1)]
             eventually(lambda: one_waits(client))
             assert fresh.stop() == 0
         for asking in asked:
@@ -254,7 +253,8 @@ def test_more_jobs_than_may_wait_are_refused(daemon, states):
     with daemon.client() as client:
         pid = idle_worker(client, states)
         with standing_still(pid):
-            waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(MAX_JOBS + LANES)]
+            count = MAX_JOBS + THREADS
+            waiting = [Asking(daemon, "dynamics", q=q, want=["g"]) for _ in range(count)]
             eventually(lambda: client.stats().worker["queued"] == MAX_JOBS)
             with pytest.raises(errors.OperationError) as caught:
                 client.batch("dynamics", q=q, want=["g"])
@@ -269,7 +269,7 @@ def test_greedy_client_leaves_places_for_others(daemon, states):
         with standing_still(pid):
             asked = [
                 asyncio.ensure_future(greedy.batch("dynamics", q=q, want=["g"]))
-                for _ in range(LANES + MAX_OF_ONE)
+                for _ in range(THREADS + MAX_OF_ONE)
             ]
             await asyncio.to_thread(
                 eventually, lambda: client.stats().worker["queued"] == MAX_OF_ONE
@@ -369,56 +369,3 @@ def test_model_survives_the_way_to_the_worker(load):
     here, there = robot.dynamics(q, v, want, frames), other.dynamics(q, v, want, frames)
     assert all(np.array_equal(here[word], there[word]) for word in ("M", "C", "g"))
     assert np.array_equal(here["J"][frames[0]], there["J"][frames[0]])
-
-
-def test_results_come_through_memory_that_is_used_again(daemon, states):
-    q, v = states
-    with daemon.client() as client:
-        offered = []
-        memory = client._batches.results
-        offer = memory.offer
-        memory.offer = lambda: offered.append(offer()) or offered[-1]
-        first = client.batch("dynamics", q=q, v=v)
-        held = first.M[3]
-        second = client.batch("dynamics", q=q, v=v)
-        assert np.array_equal(first.M, second.M)
-        with pytest.raises(ValueError, match="read-only"):
-            held[0, 0] = 1.0
-        kept = held.copy()
-        del first, second  # `held` keeps the first one's memory
-        assert np.array_equal(client.batch("dynamics", q=-q, v=v).C.shape, (len(q), NV, NV))
-        assert np.array_equal(held, kept)
-        assert offered[:2] == [True, True]
-        assert shared_memory.NAME.fullmatch(offered[2])
-        plain = client.call("batch", operation="dynamics", q=q, v=v)
-        assert np.array_equal(plain.M[3], kept)
-        assert not Path(shared_memory.FOLDER, offered[2]).exists()  # its name is gone at once
-
-
-def test_results_come_through_the_sockets_where_memory_cannot_be_opened(
-    daemon, states, monkeypatch
-):
-    q, v = states
-    with daemon.client() as client:
-        expected = client.batch("dynamics", q=q, v=v).M  # which keeps its memory from being spare
-        monkeypatch.setattr(shared_memory, "NAME", re.compile("none"))
-        assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
-        assert not client._batches.results.wanted
-        monkeypatch.undo()
-        assert np.array_equal(client.batch("dynamics", q=q, v=v).M, expected)
-
-
-@pytest.mark.parametrize("memory", ["/etc/passwd", "torqued-" + "0" * 32, ""])
-def test_names_of_other_files_lead_nowhere(daemon, states, memory):
-    q, v = states
-    with daemon.client() as client:
-        reply = client.call("batch", operation="dynamics", q=q, v=v, memory=memory)
-        name = reply["memory"]["file"] if "memory" in reply else None
-        assert name != memory
-        if name:
-            path = Path(shared_memory.FOLDER, name)
-            assert path.stat().st_mode & 0o777 == 0o600
-            path.unlink()
-        for junk in (5, [True], {"a": 1}):
-            with pytest.raises(errors.FieldError, match="memory"):
-                client.call("batch", operation="dynamics", q=q, v=v, memory=junk)

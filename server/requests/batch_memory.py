@@ -1,0 +1,154 @@
+"""Memory of clients as the worker has it: states of batches are read there, results written.
+
+The daemon has looked at each file (worker/memories.py): it cannot shrink. So whatever its client
+does to it meanwhile changes numbers and nothing else. Kernels copy a chunk of states before they
+look at it; operations that go state by state get a copy of each (batch.py).
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import threading
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from torqued.client.batch_memory import MAX_BYTES, lines_of
+from torqued.common import errors
+from torqued.common.errors import InputError
+from torqued.common.stacked import STACKED
+from torqued.kernels.input_checks import Fields
+from torqued.kernels.model.description import Array
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+class Memories:
+    """Those of all clients, each mapped once, by name."""
+
+    def __init__(self) -> None:
+        self._mapped: dict[str, mmap.mmap] = {}
+        self._lock = threading.Lock()  # batches are computed beside each other
+
+    def use(self, name: str, descriptor: int) -> None:
+        """Have a file mapped, all of it; the descriptor is closed."""
+        try:
+            size = os.fstat(descriptor).st_size
+            if not 0 < size <= MAX_BYTES:
+                raise _wrong(f"{size} bytes", f"1 … {MAX_BYTES} bytes")
+            with self._lock:
+                known = self._mapped.get(name)
+                if known is None or len(known) < size:
+                    self._mapped[name] = mmap.mmap(descriptor, size)
+        finally:
+            os.close(descriptor)
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Drop the memory of clients that have left; batches under way keep it until they end."""
+        for name in names:
+            self._mapped.pop(name, None)
+
+    def of(self, name: Any) -> mmap.mmap:
+        memory = self._mapped.get(name)
+        if memory is None:
+            raise _wrong(f"{name!r} is unknown", "the name that the memory socket replied")
+        return memory
+
+
+MEMORIES = Memories()
+
+
+class BatchMemory:
+    """What one batch has in its client's memory."""
+
+    def __init__(self, described: Mapping[str, Any]) -> None:
+        self._memory = MEMORIES.of(described.get("name"))
+        self.states = {
+            name: _states(name, place, self._memory) for name, place in described["states"].items()
+        }
+        self._results = described.get("results", [0, 0])
+        self._is_used = False
+
+    def allocate(self, shapes: Shapes) -> dict[str, Array]:
+        """Arrays for results of these shapes; refused where there is no room."""
+        try:
+            offset, room = self._results
+            if type(offset) is not int or type(room) is not int or offset < 0:
+                raise ValueError(f"offset {offset!r}, {room!r} bytes")
+            start = lines_of(offset)
+            needed = start - offset + size_for(shapes)
+            if needed > room:
+                raise errors.error(
+                    "too_large",
+                    f"memory: results of {needed} bytes, there is room for {room}",
+                    field="memory",
+                    value=needed,
+                    expected=f"at most {room} bytes",
+                )
+            found: dict[str, Array] = {}
+            for name, shape in shapes.items():
+                found[name] = np.ndarray(shape, np.float64, self._memory, start)
+                start += lines_of(8 * math.prod(shape))
+        except (TypeError, ValueError) as error:
+            wanted = "an offset and a number of bytes within the memory"
+            raise _wrong(f"results: {error}", wanted) from None
+        self._is_used = True
+        return found
+
+    def reply(self, results: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Results as they are, or where they are in the memory."""
+        if not self._is_used:
+            return results
+        start = np.frombuffer(self._memory, np.uint8).ctypes.data
+        return {"memory": _described(results, start)}
+
+
+def _described(results: Mapping[str, Any], start: int) -> dict[str, Any]:
+    """Where each of the arrays lies."""
+    return {
+        key: _described(value, start)
+        if isinstance(value, Mapping)
+        else {
+            "offset": value.__array_interface__["data"][0] - start,
+            "shape": list(value.shape),
+            "strides": list(value.strides),
+        }
+        for key, value in results.items()
+    }
+
+
+def size_for(shapes: Shapes) -> int:
+    """Bytes for arrays of these shapes."""
+    return sum(lines_of(8 * math.prod(shape)) for shape in shapes.values())
+
+
+def names_in(fields: Fields) -> tuple[str, ...]:
+    """The fields that a batch has in memory."""
+    memory = fields.get("memory")
+    if memory is None:
+        return ()
+    places = memory.get("states", {})
+    if not isinstance(places, Mapping) or not all(
+        name in STACKED and isinstance(place, Mapping) for name, place in places.items()
+    ):
+        raise _wrong("states: expected where each lies", f"a map of {', '.join(STACKED)}")
+    return tuple(places)
+
+
+def _states(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> Array:
+    """The array at its place; numpy refuses what goes beyond the end."""
+    offset, shape = place.get("offset"), place.get("shape")
+    try:
+        if type(offset) is not int or offset < 0 or offset % 8 or not isinstance(shape, list):
+            raise ValueError(f"offset {offset!r}, shape {shape!r}")
+        array: Array = np.ndarray(shape, np.float64, memory, offset)
+    except (TypeError, ValueError) as error:
+        raise _wrong(f"{name}: {error}", "an offset and a shape within the memory") from None
+    return array
+
+
+def _wrong(what: str, expected: str) -> InputError:
+    return InputError(f"memory: {what}, expected {expected}", "memory", None, expected)
