@@ -61,9 +61,9 @@ class RobotConfig(BaseModel):
     base: Literal["fixed", "floating"] | None = None  # default: the robot's usual one
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
     armature: dict[str, float] = Field(default_factory=dict)  # kg m², by joint
-    tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/loads.py
+    tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/payloads.py
     payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
-    friction: dict[str, Any] | None = None  # measured, kernels/model/losses.py
+    friction: dict[str, Any] | None = None  # measured, kernels/model/friction.py
     mimic: Literal["follow", "free"] = "follow"
     strict: bool = False
     accept_unphysical: bool = False

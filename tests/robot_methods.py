@@ -26,7 +26,7 @@ from torqued.kernels.model.description import Array
 NOT_COMPUTED = {
     "actuation",
     "batch",
-    "carrying",
+    "with_payload",
     "chart",
     "constraint_set",
     "contact_records",
@@ -51,7 +51,9 @@ NOT_COMPUTED = {
     "q_from",
     "quaternions",
     "random_state",
+    "reaches_far",
     "results_of",
+    "screws",
     "set_inertia",
     "set_joint_frame",
     "solve_contacts",
@@ -158,7 +160,7 @@ def method_calls(robot: Robot, rng: np.random.Generator) -> dict[str, Callable[[
     redundant = robot.in_coordinates("quaternion")
     chart = robot.chart("quaternion")
     own_state = chart.from_native(q), chart.velocity_from_native(q, v)
-    calls["base_constraint"] = lambda: numbers_of(
+    calls["in_coordinates-base_constraint"] = lambda: numbers_of(
         redundant.base_constraint(*own_state), "H", "h", "P"
     )
     for name in CHARTS:

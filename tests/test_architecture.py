@@ -20,7 +20,6 @@ FORBIDDEN = {
         "torqued.server",
         "torqued.tools",
         "torqued.benchmarks",
-        "numpy",
         "numba",
         "zmq",
         "msgpack",

@@ -30,14 +30,13 @@ Wide = Callable[[Sequence[Array], Sequence[Array]], Job]
 One = Callable[["Robot", int], Sequence[Any]]
 
 
-class WideComputation(StateByState):
+class WideComputation(StateByState["Robot"]):
     """What all methods for several states at a time do."""
 
     def __init__(
         self, robot: Robot, threads: int | None = None, progress: Progress | None = None
     ) -> None:
         super().__init__(robot, threads, progress)
-        self.robot = robot
         # Without the compiler, or without joints, nothing can be done several at a time; and robots
         # that may reach too far are looked at state by state.
         self.narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far

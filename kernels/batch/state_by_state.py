@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -33,11 +33,12 @@ STACKED = frozenset(
 )
 MAX_THREADS = 1024
 #: A state is some microseconds of Python.
-GRAIN = Grain(step=1, piece=16, share=16)
+GRAIN = Grain(step=1, piece=16, share=64)
 
 ndarray = np.ndarray
 
 Method = TypeVar("Method", bound=Callable[..., Any])
+AnyRobot = TypeVar("AnyRobot", bound="Robot | ChartedRobot")
 
 
 def vectorized(method: Method) -> Method:
@@ -45,7 +46,7 @@ def vectorized(method: Method) -> Method:
     name = method.__name__
 
     @functools.wraps(method)
-    def call(self: StateByState, q: Any, *args: Any, **options: Any) -> Any:
+    def call(self: StateByState[Any], q: Any, *args: Any, **options: Any) -> Any:
         if self.narrow:
             return self.each(name, q, *args, **options)
         return method(self, q, *args, **options)
@@ -60,7 +61,7 @@ def len_of(x: Any) -> int:
         return 0
 
 
-class StateByState:
+class StateByState(Generic[AnyRobot]):
     """Many states of one robot. For one thread at a time, as the robot itself."""
 
     #: Whether nothing can be computed several at a time.
@@ -68,7 +69,7 @@ class StateByState:
 
     def __init__(
         self,
-        robot: Robot | ChartedRobot,
+        robot: AnyRobot,
         threads: int | None = None,
         progress: Progress | None = None,
     ) -> None:
@@ -76,7 +77,7 @@ class StateByState:
         `progress(done, total)` is called from the caller's thread now and then."""
         if threads is None:
             threads = available_cores()
-        self._any_robot = robot
+        self.robot = robot
         self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
         self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
@@ -90,7 +91,7 @@ class StateByState:
     def _parameters(self, name: str) -> tuple[str, ...]:
         """Those of a method of `Robot` that takes states; none of what does not."""
         if name not in self._names:
-            method = getattr(type(self._any_robot), name, None)
+            method = getattr(type(self.robot), name, None)
             names = list(inspect.signature(method).parameters)[1:] if callable(method) else []
             self._names[name] = tuple(names) if names and names[0] in STACKED else ()
         return self._names[name]
@@ -114,7 +115,7 @@ class StateByState:
 
         arrays = writeable_arrays(out)
         with filled_with_nan(*arrays):
-            first = one(self._any_robot, 0)
+            first = one(self.robot, 0)
         others = [x for x in stacked.values() if isinstance(x, ndarray)]
         result = (
             empty_stack(first, count) if out is None else given_stack(first, count, out, others)

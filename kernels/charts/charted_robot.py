@@ -49,7 +49,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
 
     def batch(
         self, threads: int | None = None, progress: Callable[[int, int], None] | None = None
-    ) -> StateByState:
+    ) -> StateByState[ChartedRobot]:
         """The same methods for many states, one state after the other; as `Robot.batch`."""
         return StateByState(self, threads, progress)
 

@@ -27,7 +27,7 @@ from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import Array
 from torqued.kernels.input_checks import number, numbers, shown
-from torqued.kernels.model.losses import own_friction
+from torqued.kernels.model.friction import own_friction
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot

@@ -1,7 +1,7 @@
 """What a session's robot carries, on top of the model: put on before its tick, off after it.
 
 All sessions of a loop are computed in one workspace, one after the other. A payload changes ten
-numbers of a body there (kernels/model/loads.py), which are put back to the bit before the next
+numbers of a body there (kernels/model/payloads.py), which are put back to the bit before the next
 session is served: each session has a payload of its own, and none changes another's torques. It
 ends with its session, and costs neither compilation nor memory when it changes: its parameters move
 evenly to what they are to be. Between two possible bodies all are possible, since pseudo-inertias
@@ -16,8 +16,8 @@ from numba import types
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.session_arrays import SessionArrays, arrays_of, control_at
-from torqued.kernels.model.loads import Load, load_of, loads_of
 from torqued.kernels.model.model import Model
+from torqued.kernels.model.payloads import Load, load_of, loads_of
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.tuples import load3, load6, store3, store6
 from torqued.kernels.primitives.workspace import open_work

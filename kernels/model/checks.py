@@ -20,7 +20,7 @@ from torqued.kernels.model.checks_joint import check_joint, check_mimics, check_
 from torqued.kernels.model.checks_mass import check_inertia, check_motions, check_numbers
 from torqued.kernels.model.checks_tree import check_tree
 from torqued.kernels.model.description import Description
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 
 
 def check(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from torqued.kernels.model.description import Description, Inertia, Joint
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 
 #: m/s² and rad/s²: what a joint has to hold and to accelerate with.
 WEIGHT, ACCELERATION = 9.81, 20.0

@@ -16,7 +16,7 @@ from torqued.kernels.model.description import (
     Description,
     Joint,
 )
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.xml_file import quoted
 
 #: How far from length one an axis, or from orthogonal a rotation, may be by rounding.

@@ -15,7 +15,7 @@ from torqued.kernels.model.description import (
     Joint,
     Link,
 )
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rigid_body import about_axis, about_origin
 
 #: No robot has numbers beyond this, and none of their products overflows.

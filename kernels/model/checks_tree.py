@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from torqued.kernels.model.description import Description, Joint
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 
 
 def check_tree(description: Description, findings: Findings) -> None:

@@ -33,7 +33,7 @@ from torqued.kernels.model.description import (
     Mimic,
     Pose,
 )
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rotations import rotation_from_quaternion, rotation_from_rpy
 from torqued.kernels.model.xml_file import Node, parse_root, quoted, read_text
 

@@ -21,7 +21,7 @@ import defusedxml.ElementTree
 from defusedxml.common import DefusedXmlException
 
 from torqued.common.errors import ModelError
-from torqued.kernels.model.findings import Findings
+from torqued.kernels.model.diagnostics import Findings
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -19,9 +19,9 @@ from torqued.kernels.model.checks import check
 from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
-from torqued.kernels.model.loads import carrying, loads_of
-from torqued.kernels.model.losses import with_friction
+from torqued.kernels.model.friction import with_friction
 from torqued.kernels.model.model import Model
+from torqued.kernels.model.payloads import loads_of, with_payload
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 from torqued.kernels.model.xml_file import read_text
@@ -213,7 +213,7 @@ def model_of(
 def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
     """A model with loads, by the names of their keys, and with measured friction."""
     for name, loads in carried.items():
-        model = carrying(model, loads_of(model, name, loads))
+        model = with_payload(model, loads_of(model, name, loads))
     return model if friction is None else with_friction(model, friction)
 
 

@@ -34,8 +34,8 @@ from torqued.kernels.batch.batch import Batch
 from torqued.kernels.charts import Chart, Coordinates
 from torqued.kernels.charts.charted_robot import ChartedRobot
 from torqued.kernels.integration.simulation import Simulation, simulate
-from torqued.kernels.model.changes import with_inertia, with_joint_frame
 from torqued.kernels.model.description import Array
+from torqued.kernels.model.edit import with_inertia, with_joint_frame
 from torqued.kernels.model.model import Dofs, Model
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.centroidal import Centroidal
@@ -85,23 +85,23 @@ class Robot(
         each core that this process may use. `progress(done, total)` is called now and then."""
         return Batch(self, threads, progress)
 
-    def carrying(self, loads: Any) -> Self:
+    def with_payload(self, payloads: Any) -> Self:
         """This robot with a tool or a payload, or several, as part of its bodies.
 
-        Each is a map of `frame`, `mass`, `centre`, `inertia`: kernels/model/loads.py.
+        Each is a map of `frame`, `mass`, `centre`, `inertia`: kernels/model/payloads.py.
         """
-        return type(self)(equipped(self.model, {"loads": loads}, None))
+        return type(self)(equipped(self.model, {"payloads": payloads}, None))
 
     def with_friction(self, friction: Any) -> Self:
         """This robot with measured friction, a map of `viscous` and `coulomb`: a number, or a map
-        by joint; kernels/model/losses.py."""
+        by joint; kernels/model/friction.py."""
         return type(self)(equipped(self.model, {}, friction))
 
     def set_inertia(self, frame: str, mass: float, centre: Any = None, inertia: Any = None) -> None:
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.
 
         The body is all links that are fixed together, in the frame's axes: mass in kg, `centre`
-        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/changes.py. A
+        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. A
         workspace's handle that was taken before, or a copy of the robot, has the former one.
         """
         self._become(with_inertia(self.model, frame, mass, centre, inertia))

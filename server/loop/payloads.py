@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from torqued.kernels import InputError
 from torqued.kernels.control.payload import ask_for, is_taken
 from torqued.kernels.input_checks import number
-from torqued.kernels.model.loads import KEYS
+from torqued.kernels.model.payloads import KEYS
 
 if TYPE_CHECKING:
     from torqued.server.loop.session import Session

@@ -37,7 +37,7 @@ def robot():
 def test_torques_are_those_of_a_robot_that_has_the_load(robot, law):
     here = Controller(robot, law, payload=LOAD, **OPTIONS[law])
     gains = {} if law == "stream" else {"gains": here.gains}
-    there = Controller(robot.carrying(LOAD), law, **gains, **OPTIONS[law])
+    there = Controller(robot.with_payload(LOAD), law, **gains, **OPTIONS[law])
     bare = Controller(robot, law, **gains, **OPTIONS[law])
     rng = np.random.default_rng(0)
     for _ in range(3):
@@ -72,9 +72,9 @@ def test_what_is_carried_can_change(robot):
     still = np.zeros(robot.nv)
     controller = Controller(robot, "gravity")
     controller.carry(LOAD)
-    assert np.allclose(controller.torque(q, still).tau, robot.carrying(LOAD).gravity(q))
+    assert np.allclose(controller.torque(q, still).tau, robot.with_payload(LOAD).gravity(q))
     controller.carry({"frame": "panda_link4", "mass": 2.0})
-    both = robot.carrying([LOAD, {"frame": "panda_link4", "mass": 2.0}])
+    both = robot.with_payload([LOAD, {"frame": "panda_link4", "mass": 2.0}])
     assert np.allclose(controller.torque(q, still).tau, both.gravity(q))
     controller.carry({"frame": "panda_hand", "mass": 0.0})
     controller.carry({"frame": "panda_link4", "mass": 0.0})
@@ -93,7 +93,7 @@ def test_ramps_are_even_and_end_where_they_should(robot):
         ramp_load.py_func(data)
         seen.append(controller.torque(q, still).tau)
     assert is_taken(data)
-    wanted = robot.carrying(LOAD).gravity(q)
+    wanted = robot.with_payload(LOAD).gravity(q)
     steps = np.diff(np.array(seen), axis=0)
     assert np.allclose(steps[:ticks], (wanted - robot.gravity(q)) / ticks, atol=1e-7)
     assert not steps[ticks:].any()

@@ -58,13 +58,14 @@ def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
         "joint": ("none", *robot.joint_names)[-1],
         "pose": np.eye(4),
         "mass": 1.0,
-        "loads": [{"frame": tip, "mass": 1.0}],
+        "payloads": [{"frame": tip, "mass": 1.0}],
         "friction": {"viscous": 1.0},
         "dt": 1e-3,
         "seconds": 3e-3,
         "rng": np.random.default_rng(0),
         "positions": {},
         "coordinates": "native",
+        "order": 2,
         "name": ("none", *robot.joint_names)[-1],
     }
 

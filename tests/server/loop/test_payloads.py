@@ -72,7 +72,7 @@ def stepped(session, q, v, ticks, **references):
 
 def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
     still, over = np.zeros(robot.nv), 0.2
-    bare, loaded = robot.gravity(q), robot.carrying(LOAD).gravity(q)
+    bare, loaded = robot.gravity(q), robot.with_payload(LOAD).gravity(q)
     with client.session("gravity", low_pass=0.0) as session:
         assert session.payloads == []
         assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare)
@@ -178,7 +178,7 @@ def test_awaited_sessions_take_it_too(daemon, robot, q):
             return output.tau, session.payloads
 
     tau, loads = asyncio.run(carry())
-    assert np.allclose(tau, robot.carrying(LOAD).gravity(q)) and len(loads) == 1
+    assert np.allclose(tau, robot.with_payload(LOAD).gravity(q)) and len(loads) == 1
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):
     tool = {"frame": "panda_hand", "mass": 0.7, "centre": [0.0, 0.0, 0.05]}
     inertia = 0.001 * np.eye(3)
     payload = {"frame": "panda_link7", "mass": 0.3, "inertia": inertia}
-    loaded, still = robot.carrying([tool, payload]), np.zeros(robot.nv)
+    loaded, still = robot.with_payload([tool, payload]), np.zeros(robot.nv)
     with another("--config", str(file)).start().client() as client:
         assert np.allclose(client.dynamics(q, still, want=("g",)).g, loaded.gravity(q))
         assert np.allclose(client.control("gravity", q, still).tau, loaded.gravity(q))

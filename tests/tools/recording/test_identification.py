@@ -7,7 +7,7 @@ from disturbances import STEP, friction_of, plant_of, rub, swing
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.model.loads import loads_of
+from torqued.kernels.model.payloads import loads_of
 from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
 from torqued.tools.demos.models import described, panda, with_payload

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from torqued.kernels import InputError, ModelError, Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.kernels.model.loads import MAX_LOADS, load_of, symmetric
+from torqued.kernels.model.payloads import MAX_LOADS, load_of, symmetric
 
 LOAD = {
     "frame": "panda_hand",
@@ -36,8 +36,8 @@ def pinocchio_with(load):
 
 
 def test_dynamics_are_those_of_pinocchio(panda):
-    loaded, model = panda.carrying(LOAD), pinocchio_with(LOAD)
-    free = Robot.named("panda", mimic="free").carrying(LOAD)
+    loaded, model = panda.with_payload(LOAD), pinocchio_with(LOAD)
+    free = Robot.named("panda", mimic="free").with_payload(LOAD)
     data, rng = model.createData(), np.random.default_rng(0)
     for _ in range(5):
         q, v = free.random_state(rng)
@@ -53,8 +53,8 @@ def test_dynamics_are_those_of_pinocchio(panda):
 def test_several_loads_and_the_robot_itself_is_left_alone(panda):
     q, before = panda.neutral(), panda.gravity(panda.neutral())
     hand, elbow = LOAD, {"frame": "panda_link4", "mass": 1.0}
-    both = panda.carrying([hand, elbow])
-    one_by_one = panda.carrying(hand).carrying(elbow)
+    both = panda.with_payload([hand, elbow])
+    one_by_one = panda.with_payload(hand).with_payload(elbow)
     assert np.allclose(both.mass_matrix(q), one_by_one.mass_matrix(q), rtol=1e-12)
     assert np.array_equal(panda.gravity(q), before)
 
@@ -100,21 +100,21 @@ def test_every_set_of_points_is_possible(positions, mass):
         ({"inertia": np.triu(np.ones((3, 3)))}, "loads.inertia is not symmetric"),
         ({"frame": "hand"}, "loads.frame: frame 'hand' is unknown"),
         ({"frame": "panda_link0"}, "loads.frame: 'panda_link0' does not move"),
-        ({"weight": 1.0}, "loads: 'weight' is unknown, allowed: frame, mass, centre, inertia"),
+        ({"weight": 1.0}, "payloads: 'weight' is unknown, allowed: frame, mass, centre, inertia"),
     ],
 )
 def test_what_no_robot_can_carry_is_refused(panda, changed, message):
     with pytest.raises(InputError, match=message):
-        panda.carrying(LOAD | changed)
+        panda.with_payload(LOAD | changed)
 
 
 def test_lists_are_checked(panda):
     with pytest.raises(InputError, match="frame 'panda_hand' has more than one load"):
-        panda.carrying([LOAD, LOAD])
+        panda.with_payload([LOAD, LOAD])
     with pytest.raises(InputError, match=r"loads\[0\]: 3, expected a map with frame, mass"):
-        panda.carrying([3])
+        panda.with_payload([3])
     with pytest.raises(InputError, match=f"expected at most {MAX_LOADS} loads"):
-        panda.carrying([LOAD] * (MAX_LOADS + 1))
+        panda.with_payload([LOAD] * (MAX_LOADS + 1))
 
 
 TOML = """

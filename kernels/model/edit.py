@@ -16,8 +16,8 @@ from torqued.kernels.input_checks import known_name, numbers
 from torqued.kernels.model.checks_joint import ROUNDING
 from torqued.kernels.model.checks_mass import in_range
 from torqued.kernels.model.description import Array, Pose
-from torqued.kernels.model.loads import load_of
 from torqued.kernels.model.model import Frame, JointInfo, Model
+from torqued.kernels.model.payloads import load_of
 
 
 def with_inertia(model: Model, frame: Any, mass: Any, centre: Any, inertia: Any) -> Model:

@@ -153,7 +153,7 @@ def _or(given: Mapping[str, Any], name: str, default: Any) -> Any:
     return default if given.get(name) is None else given[name]
 
 
-def carrying(model: Model, loads: Iterable[Load]) -> Model:
+def with_payload(model: Model, loads: Iterable[Load]) -> Model:
     """The model with loads as part of its bodies."""
     bodies, world = model.bodies.copy(), model.world.copy()
     for load in loads:
