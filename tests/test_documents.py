@@ -28,7 +28,7 @@ from torqued.tools.cli.main import build_parser
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 #: Most blocks that may ask not to be run, in all documents together.
 MAX_EXCEPTIONS = 2
@@ -217,7 +217,7 @@ def anchor(title):
     return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
-FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests"
+FOLDERS = "benchmarks|client|common|configs|docker|docs|examples|kernels|server|tests|tools"
 #: Named, and made by whoever needs them.
 MADE_BY_USERS = {"docker/robots/keys", "allowed.toml", "arm.toml", "panda_screws.toml"}
 
