@@ -153,7 +153,7 @@ def test_every_documented_default_is_the_default():
 @pytest.mark.parametrize(
     "arguments, problem",
     [
-        ([], "which robot? give one of --robot, --urdf and --config"),
+        ([], "no robot given: use one of --robot, --urdf and --config"),
         (["--config", "x.toml", "--robot", "panda"], "--config names the robot already"),
         (["--robot", "chain3", "--rate", "1"], "--rate is '1': input should be greater than or"),
         (["--urdf", "/none.urdf"], "error: --urdf: there is no file /none.urdf"),

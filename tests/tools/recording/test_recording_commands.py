@@ -73,7 +73,7 @@ def test_replay_says_the_same_and_goes_by_its_exit_code(file):
     done = torqued("replay", file, "--tolerance", "0")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "computed_torque" in done.stdout
-    assert done.stdout.count("the same to the last bit") == 6
+    assert done.stdout.count("identical to the last bit") == 6
     other = torqued("replay", file, "--robot", "ur5")
     assert other.returncode == 2 and "other references or outputs" in other.stderr
 

@@ -183,9 +183,9 @@ def test_wrong_state_is_named_by_its_row(tmp_path, states, capsys):
         ({"of": "inverse_dynamics"}, "--of: inverse_dynamics does not take it"),
         ({"operation": "forward_dynamics"}, "no 'tau' in it"),
         ({"want": "M"}, "--want: inverse_dynamics does not take it"),
-        ({"scheduler": "tcp://nobody:1"}, "--scheduler: only with --engine dask"),
+        ({"scheduler": "tcp://nobody:1"}, "--scheduler requires --engine dask"),
         ({"chunk": "-5"}, "--chunk"),
-        ({"robot": None}, "which robot?"),
+        ({"robot": None}, "no robot given"),
     ],
 )
 def test_junk_is_refused_with_its_name(change, message, tmp_path, table, capsys):
