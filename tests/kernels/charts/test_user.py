@@ -87,7 +87,7 @@ def test_faults_are_named(robot):
     q = robot.neutral()
     with pytest.raises(InputError, match=r"coordinates 'custom': A: shape \(3, 3\), expected"):
         robot.mass_matrix(q, coordinates=Custom(np.eye(3)))
-    with pytest.raises(InputError, match=r"A is a function, so A_rate"):
+    with pytest.raises(InputError, match=r"A is a function, which requires A_rate"):
         robot.mass_matrix(q, coordinates=Custom(lambda q: np.eye(robot.nv)))
     bad = Custom(lambda q: np.eye(2), lambda q, v: np.eye(2), name="mine")
     with pytest.raises(InputError, match=r"coordinates 'mine': A: shape \(2, 2\)"):

@@ -261,7 +261,7 @@ def test_broken_allow_list_leaves_the_last_one_in_force(connect, keys, daemon):
     session = client.session("gravity")
     try:
         keys.allowed.path.write_text("[oops")
-        eventually(lambda: "the list of before stays in force" in daemon.log.read_text())
+        eventually(lambda: "keeping the previous allow-list" in daemon.log.read_text())
         assert session.step(*STATE, timeout=PATIENCE).sequence == 1
         assert shakes_hands(daemon.tcp, pair_of(keys, "reader"), keys.server().public)
     finally:
