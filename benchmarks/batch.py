@@ -43,7 +43,7 @@ CEILINGS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common_arguments(parser)
     parser.add_argument(
-        "--states", type=int, default=2000, metavar="N", help="in a batch (default: 2000)"
+        "--states", type=int, default=2000, metavar="N", help="states per batch (default: 2000)"
     )
 
 

@@ -22,9 +22,7 @@ LOG_WIDTH = 110
 def add_common_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--plot", type=Path, metavar="DIR", help="draw the figures as PNG")
-    parser.add_argument(
-        "--quick", action="store_true", help="a few seconds, figures that are only rough"
-    )
+    parser.add_argument("--quick", action="store_true", help="rough figures in a few seconds")
 
 
 def make_console() -> Console:

@@ -44,8 +44,8 @@ Solver = Callable[[dict[str, Array]], Array]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--robots", nargs="+", choices=FRAMES, default=list(FRAMES))
-    parser.add_argument("--poses", type=int, default=200, help="how many targets of each robot")
-    parser.add_argument("--seed", type=int, default=0, help="of the targets")
+    parser.add_argument("--poses", type=int, default=200, help="number of targets per robot")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the targets")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures")
 
 

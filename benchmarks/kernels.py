@@ -37,16 +37,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--markdown",
         type=Path,
         metavar="FILE",
-        help="put the tables into the block that a Markdown file keeps for them",
+        help="Markdown file whose block of tables is replaced",
     )
     parser.add_argument(
         "--robots",
         metavar="NAMES",
-        help="separated by commas: panda, talos, a family such as chain20, or any name of "
+        help="comma-separated robots: panda, talos, a family such as chain20, or any name of "
         "`torqued models` (default: the six of the budget)",
     )
     parser.add_argument(
-        "--no-growth", action="store_true", help="leave out how times grow with the size of robots"
+        "--no-growth",
+        action="store_true",
+        help="skip the growth of times with the number of joints",
     )
 
 

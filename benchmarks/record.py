@@ -93,9 +93,12 @@ def _both(percentiles: tuple[float, float]) -> str:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument(
-        "--seconds", type=float, default=SECONDS, help=f"how long (default: {SECONDS:.0f})"
+        "--seconds",
+        type=float,
+        default=SECONDS,
+        help=f"duration in seconds (default: {SECONDS:.0f})",
     )
-    parser.add_argument("--quick", action="store_true", help="one second, whatever it tells")
+    parser.add_argument("--quick", action="store_true", help="one second, rough figures")
     parser.set_defaults(plot=None)
 
 

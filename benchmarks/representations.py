@@ -26,9 +26,7 @@ PAPER = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
-    parser.add_argument(
-        "--quick", action="store_true", help="a few seconds, figures that are only rough"
-    )
+    parser.add_argument("--quick", action="store_true", help="rough figures in a few seconds")
     parser.set_defaults(plot=None)
 
 

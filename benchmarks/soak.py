@@ -43,8 +43,16 @@ NOTES = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON")
     parser.add_argument("--requests", type=int, default=1_000_000, metavar="N")
-    parser.add_argument("--sessions", type=int, default=1000, metavar="N", help="opened and closed")
-    parser.add_argument("--ticks", type=int, default=100_000, metavar="N", help="of sessions")
+    parser.add_argument(
+        "--sessions",
+        type=int,
+        default=1000,
+        metavar="N",
+        help="number of sessions to open and close",
+    )
+    parser.add_argument(
+        "--ticks", type=int, default=100_000, metavar="N", help="number of session ticks"
+    )
     parser.set_defaults(plot=None)
 
 

@@ -21,20 +21,20 @@ QUATERNION_TOLERANCE = 1e-5
 
 FLOAT64 = np.dtype(np.float64)
 
-#: What numpy takes other things for, by the kind of its type.
+#: What a value is, by the kind of its numpy type.
 _KINDS = {
     "b": "true or false",
     "c": "complex",
     "U": "a text",
     "S": "bytes",
-    "O": "not made of numbers alone",
+    "O": "not purely numeric",
 }
 
 #: Characters of a value in an error message.
 MAX_SHOWN = 80
 #: Names in an error message about an unknown one: near ones, or the first of all.
 MAX_SUGGESTED, MAX_LISTED = 3, 5
-#: How alike names are that somebody may have meant, 0 to 1.
+#: Similarity of a suggested name, 0 to 1.
 NEAR = 0.75
 
 
@@ -88,7 +88,7 @@ def nonnegative(name: str, value: Any, shape: tuple[int, ...] = ()) -> Any:
 
 
 def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
-    """A list or the like; texts and bytes are none."""
+    """A sequence, but not a text or bytes."""
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         wanted = f"a list of {of_what}"
         raise InputError(f"{name}: {shown(value)}, expected {wanted}", name, None, wanted)
@@ -96,12 +96,12 @@ def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
 
 
 def _converted(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    """Whole and floating-point numbers of any kind as float64; texts and truth values are none."""
+    """Numbers of any kind as float64; texts and truth values are refused."""
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":
             raise TypeError(f"{shown(value)} is {_KINDS.get(array.dtype.kind, 'something else')}")
-        with np.errstate(over="ignore"):  # what becomes infinite is told as such
+        with np.errstate(over="ignore"):  # infinite values are reported below
             return np.asarray(array, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         wanted = f"numbers of shape {_spell(shapes)}"
@@ -143,7 +143,7 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
-    """`name`, if it is among the known names of a kind of thing; else those that come near."""
+    """`name`, if it is known; otherwise the error suggests similar names."""
     if isinstance(name, str) and name in known:
         return name
     if not isinstance(name, str):

@@ -85,20 +85,20 @@ class RobotConfig(BaseModel):
             return None
         path = Path((info.context or {}).get("folder", ".")) / path
         if not path.is_file():
-            raise ValueError(f"there is no file {path}")
+            raise ValueError(f"file {path} does not exist")
         return path
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         sources = (self.model, self.urdf, self.screws, self.family)
         if sum(source is not None for source in sources) != 1:
-            raise ValueError("exactly one of 'model', 'urdf', 'screws' and 'family' is needed")
+            raise ValueError("expected exactly one of 'model', 'urdf', 'screws' and 'family'")
         if (self.family is None) != (self.dofs is None):
-            raise ValueError("'family' and 'dofs' go together")
+            raise ValueError("'family' and 'dofs' require each other")
         return self
 
     def load(self) -> Robot:
-        """The robot with what it carries; what is wrong with its file comes as one `ModelError`."""
+        """The robot with tool, payload and friction; all faults of its file as one `ModelError`."""
         carried = {"robot.tool": self.tool, "robot.payload": self.payload}
         return Robot(equipped(self._bare().model, carried, self.friction))
 
@@ -125,13 +125,13 @@ class RobotConfig(BaseModel):
 
 
 class Config(BaseModel):
-    """All that a daemon can be told."""
+    """The configuration of a daemon."""
 
     model_config = ConfigDict(extra="forbid")
 
     robot: RobotConfig
-    name: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]+$")  # of the sockets
-    folder: Path | None = None  # of the sockets
+    name: str | None = Field(None, pattern=r"^[A-Za-z0-9_-]+$")  # name of the sockets
+    folder: Path | None = None  # socket directory
     rate: float = Field(1000.0, ge=100.0, le=2000.0)  # Hz
     priority: int = Field(0, ge=0, le=99)  # SCHED_FIFO; 0: not realtime
     lock_memory: bool = False
@@ -143,7 +143,7 @@ class Config(BaseModel):
     abandoned: float = Field(10.0, ge=0.1)  # s
     fallback: Literal["brake", "hold", "gravity", "zero"] = "brake"  # while states come
     without_states: Literal["gravity", "zero"] = "zero"  # what a torque fades to
-    group: str | None = None  # whose members may connect locally, beside the user
+    group: str | None = None  # group that may connect locally, besides the user
     listen: str | None = None  # tcp://INTERFACE:PORT, beside the local sockets
     plain_tcp: bool = False  # without keys
     session_ports: tuple[int, int] | None = None  # first and last; default: any free port
@@ -151,9 +151,9 @@ class Config(BaseModel):
     request_rate: float = Field(20000.0, ge=1.0)  # per second and client
     sessions_per_client: int = Field(8, ge=1)
     ring_size: int = Field(DEFAULT_SIZE, ge=0, le=65536)  # MiB, of what observers read; 0: none
-    laws: tuple[str, ...] = ()  # that are compiled before the daemon is ready
+    laws: tuple[str, ...] = ()  # compiled before the daemon is ready
     record: bool = False  # a flight recorder beside the daemon
-    record_minutes: float = Field(10.0, ge=0.1, le=1e5)  # that it keeps
+    record_minutes: float = Field(10.0, ge=0.1, le=1e5)  # kept by the recorder
     record_folder: Path | None = None  # default: torqued/recordings/NAME in $XDG_STATE_HOME
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     log_format: Literal["text", "json"] = "text"
@@ -179,7 +179,7 @@ class Config(BaseModel):
     def _known_laws(cls, laws: tuple[str, ...]) -> tuple[str, ...]:
         for law in laws:
             if law not in LAWS:
-                raise ValueError(f"{law!r} is no law, expected some of {', '.join(LAWS)}")
+                raise ValueError(f"unknown law {law!r} (choose from {', '.join(LAWS)})")
         return laws
 
     @field_validator("session_ports", mode="before")
@@ -192,21 +192,23 @@ class Config(BaseModel):
     @classmethod
     def _ports_in_order(cls, ports: tuple[int, int] | None) -> tuple[int, int] | None:
         if ports and not 0 < ports[0] <= ports[1] <= 65535:
-            raise ValueError(f"{list(ports)} is no range of ports: first and last, 1 to 65535")
+            raise ValueError(
+                f"invalid port range {list(ports)}: expected first and last, 1 to 65535"
+            )
         return ports
 
     @field_validator("plain_tcp")
     @classmethod
     def _plain_where_it_listens(cls, plain: bool, info: ValidationInfo) -> bool:
         if plain and not info.data.get("listen"):
-            raise ValueError("needs 'listen': where to serve over TCP")
+            raise ValueError("requires 'listen'")
         return plain
 
     @field_validator("record")
     @classmethod
     def _record_what_is_written(cls, record: bool, info: ValidationInfo) -> bool:
         if record and info.data.get("ring_size") == 0:
-            raise ValueError("needs a ring: ring_size is 0")
+            raise ValueError("requires a ring, but ring_size is 0")
         return record
 
     @property
@@ -272,7 +274,7 @@ def load_config(
         raise ConfigError(str(file or ""), problems) from None
 
 
-#: In place of where a value comes from: an option is named as it was given.
+#: Source of a value from the command line; its option is named as it was given.
 COMMAND_LINE = "--"
 OPTIONS = {"robot.model": "--robot", "robot.urdf": "--urdf", "robot.base": "--base"}
 

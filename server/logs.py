@@ -1,6 +1,6 @@
 """What a daemon writes to standard error: one line for each event, as text or as JSON.
 
-A message that repeats is written once in `QUIET` seconds and then says how often it was left out.
+A repeated message is written once in `QUIET` seconds, with the number of suppressed ones.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 
 FORMATS = ("text", "json")
-#: Seconds in which a warning is not repeated.
+#: Seconds before a warning is repeated.
 QUIET = 10.0
-#: Different warnings that are remembered; one more forgets them all.
+#: Maximum number of different warnings to remember; one more clears them.
 MAX_REMEMBERED = 1000
 
 _ORDINARY = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "left_out"}
@@ -37,15 +37,15 @@ def written_as() -> str:
 
 
 class Repeats(logging.Filter):
-    """Lets a warning pass that was not written lately.
+    """Suppresses warnings that were written recently.
 
-    Messages are the same if they differ in nothing but numbers, and are of the same session.
+    Messages count as equal if they differ only in numbers and belong to the same session.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
         self._clock = clock
-        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}  # written at, left out since
+        self._seen: dict[tuple[object, ...], tuple[float, int]] = {}  # written at, suppressed since
 
     def filter(self, record: logging.LogRecord) -> bool:
         if record.levelno < logging.WARNING:
@@ -71,7 +71,7 @@ class TextLines(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:
         left_out = getattr(record, "left_out", 0)
         line = super().formatMessage(record)
-        return f"{line} ({left_out} more like it were left out)" if left_out else line
+        return f"{line} ({left_out} similar messages suppressed)" if left_out else line
 
 
 class JsonLines(logging.Formatter):

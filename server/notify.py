@@ -23,4 +23,4 @@ def notify(state: str) -> None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
             manager.sendto(state.encode(), address)
     except OSError as error:
-        log.warning("systemd was not told %s: %s", state, error.strerror)
+        log.warning("sd_notify(%s) failed: %s", state, error.strerror)

@@ -107,8 +107,8 @@ class RollPitchYaw(Orientation):
         if np.hypot(R[0, 0], R[1, 0]) < SINGULAR_COSINE:
             raise NumericalError(
                 f"coordinates 'rpy': pitch of the base is {pitch:.9g} rad "
-                f"({np.degrees(pitch):.6g}°), where roll and yaw are one motion; |cos pitch| of at "
-                f"least {SINGULAR_COSINE:.0e} is needed (other charts have no such place)"
+                f"({np.degrees(pitch):.6g}°), where roll and yaw coincide; |cos pitch| must be at "
+                f"least {SINGULAR_COSINE:.0e} (other charts have no such singularity)"
             )
         return np.array([roll, pitch, yaw])
 

@@ -173,7 +173,7 @@ class ChartedConstraints:
         ):
             allowed = "'native', or coordinates that only reorder velocities"
             raise InputError(
-                f"coordinates: {self.chart.name!r} mixes velocities, weights need {allowed}",
+                f"coordinates: {self.chart.name!r} mixes velocities; weights require {allowed}",
                 "coordinates",
                 self.chart.name,
                 allowed,

@@ -52,8 +52,7 @@ def redundant_base(chart: Chart, q: Array, v: Array) -> RedundantBase:
     if chart.name not in REDUNDANT:
         allowed = ", ".join(map(repr, REDUNDANT))
         raise InputError(
-            f"coordinates {chart.name!r} do not put constraints on the base, those that do: "
-            f"{allowed}"
+            f"coordinates {chart.name!r} have no base constraints (choose from {allowed})"
         )
     if chart.robot.model.base != "floating":
         raise InputError(

@@ -35,8 +35,8 @@ class CustomChart(Chart):
         self.nq, self.nv = robot.nq, robot.nv
         if callable(custom.A) and custom.A_rate is None:
             raise InputError(
-                f"coordinates {self.name!r}: A is a function, so A_rate (its rate, a function of "
-                "q and v) is needed too"
+                f"coordinates {self.name!r}: A is a function, which requires A_rate, a function "
+                "of q and v"
             )
         self._A = custom.A if callable(custom.A) else self._square("A", custom.A)
         if custom.A_rate is None:

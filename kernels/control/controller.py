@@ -77,7 +77,7 @@ class Controller:
         for name in fields:
             if name not in allowed:
                 listed = ", ".join(allowed)
-                raise InputError(f"law {law!r} takes no {name!r}, allowed: {listed}", name)
+                raise InputError(f"law {law!r} does not accept {name!r}, allowed: {listed}", name)
         if self.law.is_torque and robot.nv == 0:
             message = f"robot {robot.name!r} has no moving joints: there is no torque to control"
             raise InputError(message, "law", law)
@@ -324,12 +324,12 @@ class Controller:
         for name in references:
             if name not in self.references and name not in self.measured:
                 listed = ", ".join(self.references) or "none"
-                message = f"reference {name!r} is unknown, law {self.name!r} takes: {listed}"
+                message = f"reference {name!r} is unknown, law {self.name!r} has: {listed}"
                 raise InputError(message, f"references.{name}")
         state = [robot.tree.own_q(q), numbers("v", v, (robot.nv,))]
         for name, shape in self.measured.items():
             if references.get(name) is None:
-                message = f"{name}: missing, law {self.name!r} needs it with every state"
+                message = f"{name} is missing, law {self.name!r} needs it with every state"
                 raise InputError(message, name, None, str(shape))
             state.append(numbers(name, references[name], shape))
         for name, value in references.items():

@@ -114,8 +114,8 @@ def fixed_base(robot: Robot, law: str) -> None:
     """Refuse robots whose base nothing holds."""
     if robot.model.base != "fixed":
         raise InputError(
-            f"law: {law!r} needs a fixed base, {robot.name!r} has a floating one; "
-            "'wholebody' and 'balance' are for robots that stand on contacts",
+            f"law: {law!r} needs a fixed base, but {robot.name!r} has a floating one; "
+            "use 'wholebody' or 'balance' for robots that stand on contacts",
             "law",
             law,
         )

@@ -53,7 +53,7 @@ def springs_of(robot: Robot, given: Any) -> Springs:
     """The option `springs`: `stiffness` and `motor_inertia`, positive, and `damping`, zero or
     positive; a number or (nv,) each."""
     if given is None:
-        raise InputError(f"springs: missing, expected {WANTED}", "springs", None, WANTED)
+        raise InputError(f"springs is missing, expected {WANTED}", "springs", None, WANTED)
     if not isinstance(given, Mapping):
         message = f"springs: {shown(given)}, expected {WANTED}"
         raise InputError(message, "springs", None, WANTED)
@@ -65,7 +65,7 @@ def springs_of(robot: Robot, given: Any) -> Springs:
     def of(name: str, positive: bool) -> Array:
         field = f"springs.{name}"
         if positive and given.get(name) is None:
-            raise InputError(f"{field}: missing, expected positive numbers", field, None)
+            raise InputError(f"{field} is missing, expected positive numbers", field, None)
         found = numbers(field, 0.0 if given.get(name) is None else given[name], (), (robot.nv,))
         least = float(found.min(initial=math.inf))
         if least < 0.0 or (positive and least == 0.0):
@@ -75,7 +75,7 @@ def springs_of(robot: Robot, given: Any) -> Springs:
 
     if robot.nq != robot.nv:
         raise InputError(
-            f"springs: robot {robot.name!r} has joints with several coordinates, expected joints "
+            f"springs: robot {robot.name!r} has joints with several coordinates; expected joints "
             "that turn or slide",
             "springs",
         )

@@ -117,7 +117,7 @@ def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputErro
     if found.factor == 0.0:
         powers = f"nothing down to rates × {LEAST:g}"
         if not law.scaling:
-            powers = "less delay, or gains nearer to what the robot does by itself"
+            powers = "less delay, or gains closer to the robot's own dynamics"
     return InputError(
         f"gains are unstable with a delay of {1e3 * delay:g} ms: at q = [{pose}] errors grow by "
         f"{-found.margin:.3g}/s; stable: {powers}",

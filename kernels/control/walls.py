@@ -324,7 +324,7 @@ def _planes(robot: Robot, k: int, item: Any) -> list[tuple[Any, ...]]:
     if "box" in item:
         low, high = numbers(f"{name}.box", item["box"], (2, 3))
         if not (low < high).all():
-            raise InputError(f"{name}.box: its lower corner is not below the upper", "walls", None)
+            raise InputError(f"{name}.box: lower corner is not below upper corner", "walls", None)
         axes = np.eye(3)
         sides = [(frame, axis, low[i]) for i, axis in enumerate(axes)]
         return sides + [(frame, -axis, -high[i]) for i, axis in enumerate(axes)]

@@ -116,7 +116,7 @@ def find_urdf(name: str) -> Path:
     path = Path(name)
     if path.suffix in (".urdf", ".toml") or os.sep in name:
         if not path.is_file():
-            raise InputError(f"robot {name!r}: there is no such file")
+            raise InputError(f"robot {name!r}: no such file")
         return path
     known = urdf_files()
     meant = SHORT_NAMES.get(name, name)
@@ -152,8 +152,8 @@ def usual_base(name: str) -> Base:
         return "fixed"
     raise InputError(
         f"robot {str(path)!r}: {len(limbs)} limbs start at its root link {root!r} (joints "
-        f"{', '.join(limbs[:4])}{', …' if len(limbs) > 4 else ''}), so it may be bolted to the "
-        "world or move freely; say which: --base fixed or --base floating, in a configuration "
+        f"{', '.join(limbs[:4])}{', …' if len(limbs) > 4 else ''}), so its base is not clear; use "
+        "--base fixed or --base floating, or in a configuration "
         'base = "fixed" or "floating"',
         "base",
     )
@@ -196,4 +196,4 @@ def _advice(name: str, known: dict[str, Path]) -> str:
             "named robots come with `pip install example-robot-data`; "
             "without it, give a URDF file or a family such as chain20"
         )
-    return "`torqued models` lists the names; a URDF file or a family such as chain20 works too"
+    return "`torqued models` lists the names; a URDF file or a family such as chain20 also works"

@@ -39,7 +39,7 @@ def check_efforts(description: Description, findings: Findings) -> None:
             findings.warn(
                 f"joint {joint.name!r}",
                 f"effort limit {joint.limits.effort:g} is more than {ABSURD:g} times what any "
-                f"joint of this robot could need ({most:.3g}): it limits nothing",
+                f"joint of this robot could need ({most:.3g}): it has no effect",
             )
 
 

@@ -78,7 +78,7 @@ def _check_limits(joint: Joint, findings: Findings) -> None:
     for name in ("velocity", "effort"):
         value = getattr(limits, name)
         if not value >= 0.0:
-            findings.fault(where, f"{name} limit {value} must be a number that is not negative")
+            findings.fault(where, f"{name} limit {value} must be zero or positive")
     # A joint that mimics has its leader's limits.
     if joint.type not in ("revolute", "prismatic") or joint.mimic is not None:
         return
@@ -121,4 +121,4 @@ def check_mimics(description: Description, findings: Findings) -> None:
             findings.fault(f"joint {loop[0]!r}", "mimics itself")
         else:
             names = " → ".join(repr(name) for name in [*loop, loop[0]])
-            findings.fault(f"joint {loop[0]!r}", f"mimics in a circle: {names}")
+            findings.fault(f"joint {loop[0]!r}", f"mimic joints form a loop: {names}")

@@ -74,7 +74,7 @@ def check_inertia(link: Link, bodies: Bodies | None, findings: Findings) -> None
         if body_moments[0] < -COMPUTED * body_size:
             findings.unphysical.append(f"{where}: {sentence}")
         else:
-            findings.warn(where, f"{sentence}; the links that it is fixed to make up for it")
+            findings.warn(where, f"{sentence}; the links fixed to it compensate for that")
     elif least < -COMPUTED * size:
         findings.warn(where, f"inertia has the eigenvalue {least:.6g}, negative within rounding")
     elif moments[0] + moments[1] < moments[2] - PRINTED * size:

@@ -31,7 +31,7 @@ def check_tree(description: Description, findings: Findings) -> None:
 
     roots = [link for link in dict.fromkeys(links) if link not in above]
     if len(roots) > 1:
-        findings.fault("robot", f"has {len(roots)} roots, but one is allowed: {_listed(roots)}")
+        findings.fault("robot", f"has {len(roots)} roots, expected one: {_listed(roots)}")
     for loop in cycles({link: joints[0].parent for link, joints in above.items()}):
         names = " → ".join(repr(link) for link in [loop[0], *reversed(loop)])
         rootless = "" if roots else ", and no link is the root"

@@ -24,7 +24,7 @@ from torqued.kernels.model.description import (
 )
 
 #: How many motions a joint may have.
-FEWEST, MOST = 2, 6
+MIN_MOTIONS, MAX_MOTIONS = 2, 6
 
 
 def taken_apart(description: Description) -> Description:
@@ -80,12 +80,15 @@ def motions_of(joint: Joint) -> tuple[list[tuple[str, Array]], str]:
     motions = [(kind, np.asarray(axis, np.float64)) for kind, axis in joint.motions]
     if joint.type == "universal":
         if len(motions) != 1 or motions[0][0] != "revolute":
-            return [], "universal without its second axis, expected one motion: a turn about it"
+            return [], "universal without a second axis, expected one motion: a turn about it"
         motions = [("revolute", joint.axis), *motions]
         if abs(float(motions[0][1] @ motions[1][1])) > 1e-6:
             return [], "universal with axes that are not at right angles"
-    if not FEWEST <= len(motions) <= MOST:
-        return [], f"{joint.type} with {len(motions)} motions, allowed: {FEWEST} to {MOST}"
+    if not MIN_MOTIONS <= len(motions) <= MAX_MOTIONS:
+        return (
+            [],
+            f"{joint.type} with {len(motions)} motions, allowed: {MIN_MOTIONS} to {MAX_MOTIONS}",
+        )
     for kind, _ in motions:
         if kind not in MOTIONS:
             return [], f"motion {kind!r} is unknown, allowed: {', '.join(MOTIONS)}"

@@ -49,7 +49,7 @@ def with_joint_frame(model: Model, joint: Any, pose: Any, relative_to: Any) -> M
     if model.base == "floating" and info is model.joints[0]:
         wanted = "another joint"
         raise InputError(
-            f"joint {joint!r} is the floating base's, whose q says where it is; expected {wanted}",
+            f"joint {joint!r} is the floating base, whose pose is in q; expected {wanted}",
             "joint",
             joint,
             wanted,
@@ -110,8 +110,7 @@ def _frame(model: Model, body: int, name: Any) -> Frame:
     if name not in here:
         listed = ", ".join(map(repr, here))
         raise InputError(
-            f"relative_to: frame {name!r} is not on the body that the joint hangs on, "
-            f"allowed: {listed}",
+            f"relative_to: frame {name!r} is not on the joint's parent body, allowed: {listed}",
             "relative_to",
             name,
             f"one of {listed}",
@@ -126,6 +125,6 @@ def _checked_pose(pose: Any) -> Pose:
     if not off < ROUNDING or np.linalg.det(R) < 0.0:
         wanted = "a rotation and a position"
         raise InputError(
-            f"pose: its upper left 3x3 part is not a rotation, expected {wanted}", "pose"
+            f"pose: the upper left 3x3 block is not a rotation, expected {wanted}", "pose"
         )
     return Pose(R.copy(), p.copy())

@@ -98,7 +98,7 @@ def load_of(model: Model, given: Any, field: str = "") -> Load:
     frame = frames[known_name(f"{name}frame", "frame", given["frame"], frames)]
     if frame.body < 0:
         raise InputError(
-            f"{name}frame: {frame.name!r} does not move, so that nothing it carries matters",
+            f"{name}frame: {frame.name!r} does not move, so its load has no effect",
             f"{name}frame",
             frame.name,
             "a frame that joints move",
@@ -128,7 +128,7 @@ def rotational_of(name: str, given: Any, mass: float) -> Array:
     least = float(np.linalg.eigvalsh(0.5 * np.trace(rotational) * np.eye(3) - rotational).min())
     if least < -PRINTED * size:
         moments = ", ".join(f"{moment:.6g}" for moment in np.linalg.eigvalsh(rotational))
-        wanted = "moments of which none is negative or above the sum of the others"
+        wanted = "moments that are not negative and not above the sum of the others"
         message = f"{name}: no body has the principal moments {moments} kg m², expected {wanted}"
         raise InputError(message, name, None, wanted)
     if mass == 0.0 and rotational.any():

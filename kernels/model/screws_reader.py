@@ -103,7 +103,7 @@ class _Reader:
         needed = ("name", "type", "parent", "child")
         self.joints = self._records("joint", table.get("joint", []), JOINT_KEYS, needed)
         if not self.links and not self.problems:
-            self.problems.append("there is no [[link]], expected at least one")
+            self.problems.append("[[link]] is missing, expected at least one")
         for joint in self.joints:
             self._judge_joint(joint)
 
@@ -179,7 +179,7 @@ class _Reader:
         }
         for key, needed in needs.items():
             if needed and key not in joint:
-                self.problems.append(f"{where}: {key!r} is missing, a {kind} joint needs it")
+                self.problems.append(f"{where}: {key!r} is missing: a {kind} joint requires it")
         if "axis" in joint and kind in USES_AXIS and not joint["axis"].any():
             self.problems.append(f"{where}: 'axis' is zero, expected a direction")
 
@@ -214,7 +214,7 @@ class _Reader:
         error = float(np.abs(rotation.T @ rotation - np.eye(3)).max())
         if error > ROTATION_TOLERANCE or np.linalg.det(rotation) < 0.0:
             self.problems.append(
-                f"{link['where']}: 'rotation' is no rotation (Rᵀ R is off by {error:.3g} from 1, "
+                f"{link['where']}: 'rotation' is not a rotation (Rᵀ R off by {error:.3g} from 1, "
                 f"its determinant {np.linalg.det(rotation):.3g}), expected nine numbers row by row"
             )
             rotation = np.eye(3)

@@ -101,7 +101,7 @@ def _inertia(link: Node) -> Inertia:
         ixy, ixz, iyz = (moments.number(name, default=0.0) for name in products)
         absent = [name for name in products if not moments.has(name)]
         if absent:
-            moments.warn(f"{', '.join(absent)} missing, taken for 0")
+            moments.warn(f"{', '.join(absent)} missing, assumed to be 0")
         if len(link.findings.faults) == faults:  # else no inertia at all stands in
             rotational = np.array([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     pose = _pose(inertial)

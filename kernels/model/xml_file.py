@@ -42,7 +42,7 @@ def read_text(path: str | os.PathLike[str]) -> str:
             raise ModelError(source, ["is a directory or device, not a file"])
         return Path(source).read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise ModelError(source, ["there is no such file"]) from None
+        raise ModelError(source, ["no such file"]) from None
     except UnicodeDecodeError as error:
         problem = f"is not UTF-8 text: byte {error.object[error.start]:#04x} at {error.start}"
         raise ModelError(source, [problem]) from error
@@ -61,7 +61,7 @@ def parse_root(text: str, source: str) -> Element:
         problem = f"is not valid Unicode: lone surrogate at character {error.start}"
         raise ModelError(source, [problem]) from error
     except DefusedXmlException as error:
-        problem = "has a document type or entity definition, which is refused as unsafe; remove it"
+        problem = "has a document type or entity definition, which is unsafe; remove it"
         raise ModelError(source, [problem]) from error
     except defusedxml.ElementTree.ParseError as error:
         line, column = error.position

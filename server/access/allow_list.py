@@ -1,8 +1,8 @@
-"""The allow-list: whose keys may connect over TCP, and with which rights.
+"""The allow-list: keys that may connect over TCP, and their rights.
 
 It is read again whenever its file has changed, so that a daemon follows `torqued keys` at once. A
-file that is gone allows no client. One that cannot be read changes nothing, and the log says so: a
-slip of an editor must not take the torque away from a robot.
+missing file allows no clients. An unreadable one leaves the previous list in force, with an error
+in the log: a slip of an editor must not take the torque away from a robot.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def checked(name: str) -> str:
     if not re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}", name) or name == "server":
         shown = repr(name) if len(name) <= MAX_NAME else f"{name[:20]!r} … ({len(name)} long)"
         raise KeysError(
-            f"{shown} cannot name a key, allowed: 1 to {MAX_NAME} letters, digits, - and _, "
+            f"invalid key name {shown}: allowed are 1 to {MAX_NAME} letters, digits, - and _, "
             "but not 'server'"
         )
     return name
@@ -65,7 +65,7 @@ class AllowList:
         self._known: tuple[Any, dict[bytes, Client]] = (None, {})
 
     def read(self) -> dict[bytes, Client]:
-        """The file as it is now; `KeysError` where it makes no sense."""
+        """The file as it is now; `KeysError` if it is invalid."""
         try:
             info, folder = self.path.stat(), self.path.parent.stat()
             text = self.path.read_text(encoding="utf-8")
@@ -73,14 +73,14 @@ class AllowList:
         except FileNotFoundError:
             return {}
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise KeysError(f"allow-list {self.path} cannot be read: {error}") from None
+            raise KeysError(f"cannot read allow-list {self.path}: {error}") from None
         if not text:  # as editors leave it for a moment when they save
-            raise KeysError(f"allow-list {self.path} is empty, not even a comment is in it")
+            raise KeysError(f"allow-list {self.path} is empty, without even a comment")
         for path, found in ((self.path, info), (self.path.parent, folder)):
             if found.st_mode & 0o022 or found.st_uid not in (0, os.getuid()):
                 raise KeysError(
                     f"{path} has mode {found.st_mode & 0o777:04o} and owner {found.st_uid}: "
-                    "others could allow themselves; only its owner, this user or root, may write"
+                    "other users could add keys; only this user or root may own and write it"
                 )
         clients = {}
         for name, entry in table.items():
@@ -92,9 +92,9 @@ class AllowList:
 
     def _client(self, name: str, entry: Any) -> Client:
         if not isinstance(entry, dict) or set(entry) != {"public", "rights", "since"}:
-            raise KeysError(f"allow-list {self.path}: {name!r} needs public, rights and since")
+            raise KeysError(f"allow-list {self.path}: {name!r} requires public, rights and since")
         if not isinstance(entry["public"], str) or not Z85.fullmatch(entry["public"]):
-            raise KeysError(f"allow-list {self.path}: {name!r} has no public key of 40 letters")
+            raise KeysError(f"allow-list {self.path}: {name!r} has no public key of 40 characters")
         if entry["rights"] not in RIGHTS:
             raise KeysError(
                 f"allow-list {self.path}: {name!r} has rights {entry['rights']!r}, "
@@ -105,12 +105,12 @@ class AllowList:
         return Client(checked(name), **entry)
 
     def clients(self) -> dict[bytes, Client]:
-        """The clients of now; the very same map as long as the file does not change."""
+        """The current clients; the same map as long as the file does not change."""
         try:
             info = self.path.stat()
             seen: Any = (info.st_ino, info.st_mtime_ns, info.st_ctime_ns, info.st_size)
         except OSError:
-            seen = "gone"
+            seen = "missing"
         before, clients = self._known
         if seen != before:
             try:

@@ -3,7 +3,7 @@
 server.key      the daemon's key pair, mode 0600; made when it is first needed
 server.pub      its public half, for clients whose keys were made elsewhere
 NAME.key        a client's key pair and the daemon's public key: all that the client needs
-allowed.toml    who may connect: name, public key, rights, date
+allowed.toml    the allowed clients: name, public key, rights, date
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from torqued.client.keys import read_key_file
 from torqued.common.errors import TorquedError
 from torqued.server.access.allow_list import AllowList, Client, KeysError, checked
 
-HEAD = "# Who may connect over TCP. `torqued keys` writes this file; running daemons follow it.\n"
+HEAD = (
+    "# Clients that may connect over TCP. Written by `torqued keys`; running daemons follow it.\n"
+)
 
 
 def default_keys() -> Path:
@@ -59,7 +61,7 @@ class KeyFolder:
         self.allowed = AllowList(folder / "allowed.toml")
 
     def server(self, renew: bool = False) -> KeyPair:
-        """The daemon's own key pair, made where there is none."""
+        """The daemon's key pair, created if necessary."""
         path = self.folder / "server.key"
         if renew or not path.exists():
             with self._changing():
@@ -85,7 +87,7 @@ class KeyFolder:
             if name in clients and not renew:
                 raise KeysError(f"{name!r} has a key already; --renew replaces it")
             if renew and name not in clients:
-                raise KeysError(f"{name!r} has no key, so there is none to renew")
+                raise KeysError(f"{name!r} has no key to renew")
             pair = KeyPair.new()
             rights = rights or (clients[name].rights if renew else "read")
             client = Client(name, pair.public, rights, datetime.date.today())
@@ -98,7 +100,7 @@ class KeyFolder:
         path = self.folder / f"{checked(name)}.key"
         with self._changing():
             if path.exists():
-                raise KeysError(f"{path} is there already; take it away to make another")
+                raise KeysError(f"{path} exists already; remove it to make another")
             pair = KeyPair.new()
             self._write(path.name, key_text(f"key of {name!r}: keep it secret", pair, server))
         return pair
@@ -109,7 +111,7 @@ class KeyFolder:
         with self._changing():
             clients = self._by_name()
             if public is None and name not in clients:
-                raise KeysError(f"{name!r} is not on the allow-list: give its public key")
+                raise KeysError(f"{name!r} is not on the allow-list: its public key is required")
             public = public or clients[name].public
             for other in clients.values():
                 if other.public == public and other.name != name:
@@ -119,12 +121,12 @@ class KeyFolder:
         return client
 
     def revoke(self, name: str) -> None:
-        """Take a client off the allow-list, and away its key where it was made here."""
+        """Remove a client from the allow-list, and its key file if it was made here."""
         with self._changing():
             clients = self._by_name()
             if name not in clients:
-                known = ", ".join(sorted(clients)) or "nobody"
-                raise KeysError(f"{name!r} is not on the allow-list; there are: {known}")
+                known = ", ".join(sorted(clients)) or "none"
+                raise KeysError(f"{name!r} is not on the allow-list (allowed: {known})")
             del clients[name]
             self._save(clients)
             (self.folder / f"{name}.key").unlink(missing_ok=True)
@@ -138,12 +140,12 @@ class KeyFolder:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """One change at a time, by whichever process."""
+        """One change at a time, across processes."""
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             lock = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
         except OSError as error:
-            raise KeysError(f"folder of keys {self.folder}: {error.strerror}") from None
+            raise KeysError(f"key directory {self.folder}: {error.strerror}") from None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
@@ -151,7 +153,7 @@ class KeyFolder:
             os.close(lock)
 
     def _write(self, name: str, text: str) -> None:
-        """Put a file of mode 0600 in place, whole and on the disk."""
+        """Replace a file atomically, mode 0600, synced to the disk."""
         path = self.folder / name
         draft = path.with_name(f".{name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -163,7 +165,7 @@ class KeyFolder:
                 os.fsync(file.fileno())
             os.replace(draft, path)
         except OSError as error:
-            raise KeysError(f"key file {path} cannot be written: {error.strerror}") from None
+            raise KeysError(f"cannot write key file {path}: {error.strerror}") from None
 
 
 def key_text(what: str, pair: KeyPair, server: str | None = None) -> str:

@@ -57,7 +57,7 @@ class FlightRecorder:
             )
             self._lifeline = mine
         except OSError as error:
-            log.error("the flight recorder cannot be started: %s", error.strerror)
+            log.error("cannot start the flight recorder: %s", error.strerror)
             mine.close()
             self._gave_up = True
         finally:
@@ -69,7 +69,7 @@ class FlightRecorder:
             return
         if self._process is not None and self._process.poll() is not None:
             self._gave_up = self._process.returncode == GAVE_UP
-            log.error("the flight recorder has ended with code %d", self._process.returncode)
+            log.error("flight recorder exited with code %d", self._process.returncode)
             self._release()
             self._ended = time.monotonic()
         if self._process is None and not self._gave_up and time.monotonic() - self._ended > AGAIN:

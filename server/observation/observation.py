@@ -39,7 +39,7 @@ class Observation:
         self._arrival_rings: dict[int, Ring] = {}
         self.directory: Directory | None = None
         self.recorders = Recorders()
-        self.why_not = "not wanted: ring_size is 0"
+        self.why_not = "disabled: ring_size is 0"
         if endpoints is None:
             return
         try:
@@ -53,7 +53,7 @@ class Observation:
                 self.why_not = ""
         except (RingError, OSError) as error:
             self.why_not = str(error)
-            log.warning("sessions cannot be observed or recorded: %s", error)
+            log.warning("cannot observe or record sessions: %s", error)
 
     @property
     def address(self) -> int:
@@ -69,7 +69,7 @@ class Observation:
             try:
                 ring = Ring(self._endpoints, size, period, self.ring.epoch, f".arrivals-{slot}")
             except RingError as error:
-                log.warning("a session on arrival cannot be observed or recorded: %s", error)
+                log.warning("cannot observe or record a session on arrival: %s", error)
                 return 0
             self._arrival_rings[slot] = ring
             self._tell(lambda directory: directory.add_ring(ring))
@@ -93,7 +93,7 @@ class Observation:
             try:
                 what(self.directory)
             except OSError as error:
-                log.warning("the directory of sessions cannot be written: %s", error)
+                log.warning("cannot write the session directory: %s", error)
 
     def close(self) -> None:
         """The loop has ended: nothing more will come."""

@@ -65,8 +65,8 @@ class Recorders:
         now = time.monotonic()
         for process, report in list(self._reports.items()):
             if not report["alarm"] and now - self._heard[process] > SILENCE:
-                report.update(state="stopped", alarm="it has fallen silent: was it killed?")
-                log.error("recorder %d has fallen silent", process)
+                report.update(state="stopped", alarm="no report from the recorder: was it killed?")
+                log.error("no report from recorder %d", process)
 
 
 def checked(name: str, value: Any) -> Any:
@@ -76,7 +76,7 @@ def checked(name: str, value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, allowed):
         raise InputError(f"report: {name} is {value!r:.80}, expected {kind.__name__}", "report")
     if kind is not str and not 0 <= value < LARGEST:
-        raise InputError(f"report: {name} is {value!r:.80}, expected 0 and more", "report")
+        raise InputError(f"report: {name} is {value!r:.80}, expected 0 or more", "report")
     if kind is str and len(value) > MAX_TEXT:
         raise InputError(f"report: {name} has {len(value)} characters", "report", len(value))
     return value

@@ -68,7 +68,7 @@ class TestRepeats:
 
     def test_text_says_how_many_were_left_out(self):
         record = logging.makeLogRecord({"msg": "late", "levelno": logging.WARNING, "left_out": 7})
-        assert TextLines("%(message)s").format(record) == "late (7 more like it were left out)"
+        assert TextLines("%(message)s").format(record) == "late (7 similar messages suppressed)"
 
 
 def test_json_has_fields_and_the_traceback(lines):

@@ -42,7 +42,7 @@ def test_nothing_is_said_where_nobody_asks(monkeypatch):
 def test_manager_that_is_gone_is_a_warning_and_no_more(tmp_path, monkeypatch, caplog):
     monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "gone"))
     notify("READY=1")
-    assert "was not told READY=1: No such file" in caplog.text
+    assert "sd_notify(READY=1) failed: No such file" in caplog.text
 
 
 def test_daemon_says_when_it_is_ready_and_when_it_stops(manager, tmp_path):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from torqued.kernels import Robot
 
-HELP = "compute an operation for all states of a file, on all cores or on a cluster"
+HELP = "run an operation for all states of a file, on all cores or a cluster"
 EXAMPLE = """\
   torqued batch states.npz --robot panda --operation dynamics --want M,C,g --out terms.npz
   torqued batch states.parquet --config arm.toml --operation inverse_dynamics --out tau.parquet
@@ -23,36 +23,52 @@ EXAMPLE = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, metavar="FILE", help="states: .npy, .npz or .parquet")
-    robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="a name that `torqued models` lists")
-    robot.add_argument("--urdf", metavar="FILE", help="a robot's URDF file")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file, as in configs/")
-    parser.add_argument("--base", choices=("fixed", "floating"), help="as of `torqued serve`")
-    parser.add_argument("--operation", required=True, help="any operation that `batch` takes")
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="FILE", help=".npy, .npz or .parquet"
+        "file", type=Path, metavar="FILE", help="file of states: .npy, .npz or .parquet"
     )
-    parser.add_argument("--want", metavar="NAMES", help="of dynamics, with commas between")
-    parser.add_argument("--of", metavar="NAME", help="of derivatives: what is differentiated")
-    parser.add_argument("--frames", metavar="NAMES", help="of quantities that frames have")
-    parser.add_argument("--representation", help="of Jacobians (default: hybrid)")
-    parser.add_argument("--coordinates", help="of states and results (default: native)")
+    robot = parser.add_mutually_exclusive_group()
+    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
+    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
+    parser.add_argument(
+        "--base", choices=("fixed", "floating"), help="base of a URDF robot, as for `torqued serve`"
+    )
+    parser.add_argument(
+        "--operation", required=True, help="operation to run (any that `batch` accepts)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        required=True,
+        metavar="FILE",
+        help="output file: .npy, .npz or .parquet",
+    )
+    parser.add_argument("--want", metavar="NAMES", help="comma-separated quantities of `dynamics`")
+    parser.add_argument("--of", metavar="NAME", help="function to differentiate, for `derivatives`")
+    parser.add_argument(
+        "--frames", metavar="NAMES", help="comma-separated frames, for quantities of frames"
+    )
+    parser.add_argument("--representation", help="representation of Jacobians (default: hybrid)")
+    parser.add_argument("--coordinates", help="coordinates of states and results (default: native)")
     parser.add_argument(
         "--engine",
         choices=("threads", "dask"),
         default="threads",
-        help="threads of this process, or workers of a Dask cluster (default: threads)",
+        help="threads of this process, or a Dask cluster (default: threads)",
     )
     parser.add_argument(
-        "--scheduler", metavar="ADDRESS", help="of Dask (default: a cluster on this machine)"
+        "--scheduler",
+        metavar="ADDRESS",
+        help="address of a Dask scheduler (default: a cluster on this machine)",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="default: one for each core")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="number of threads (default: one per core)"
+    )
     parser.add_argument(
         "--chunk",
         type=int,
         metavar="STATES",
-        help="computed and kept together (default: some ten megabytes of results)",
+        help="number of states per chunk (default: about 10 MB of results)",
     )
 
 
@@ -64,17 +80,17 @@ def run(args: argparse.Namespace) -> int:
     from torqued.tools.tables.writing import check_place, write
 
     if args.engine == "dask":
-        import distributed  # noqa: F401  (missed here, before anything is computed)
+        import distributed  # noqa: F401  (fails here, before anything is computed)
     if args.scheduler and args.engine != "dask":
-        raise InputError("--scheduler: only with --engine dask")
+        raise InputError("--scheduler requires --engine dask")
     check_place(args.out)
     robot = robot_of(args)
     plan, model, folder, kept = planned(args, robot)
     console = make_console()
-    told = f"{plan.count} states in {plan.chunks} chunks"
+    text = f"{plan.count} states in {plan.chunks} chunks"
     if kept:
-        told += f", {kept} of them kept from before"
-    console.print(told)
+        text += f", {kept} of them done already"
+    console.print(text)
     with progress(console, "computing", plan.chunks, kept) as report:
         if args.engine == "threads":
             in_threads(plan, robot, folder, args.threads, report)
@@ -94,9 +110,9 @@ def robot_of(args: argparse.Namespace) -> Robot:
 
     source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
     if args.config and (source or args.base):
-        raise InputError("--config names the robot already: --robot, --urdf and --base go without")
+        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
     if not source and not args.config:
-        raise InputError("which robot? give one of --robot, --urdf and --config")
+        raise InputError("no robot given: use one of --robot, --urdf and --config")
     options = {"robot": source | ({"base": args.base} if args.base else {})} if source else {}
     return load_config(args.config, options).robot.load()
 
@@ -111,7 +127,7 @@ def make_console() -> Console:
 def progress(
     console: Console, doing: str, total: int, done: int
 ) -> Iterator[Callable[[int], None]]:
-    """Gives `report(chunks)`; a terminal shows a bar."""
+    """Yields `report(chunks)`; a terminal shows a bar."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns: list[Any] = [TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]

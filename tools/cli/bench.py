@@ -1,4 +1,4 @@
-"""`torqued bench`: hand over to one of the benchmarks in torqued.benchmarks."""
+"""`torqued bench`: run one of the benchmarks in torqued.benchmarks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import importlib
 
 from torqued.benchmarks import BENCHMARKS
 
-HELP = "measure torqued beside its peers, in the same run"
+HELP = "measure torqued and its peers in the same run"
 EXAMPLE = """\
   torqued bench kernels --json figures.json
   torqued bench rtt --plot .
@@ -18,8 +18,8 @@ benchmarks:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("benchmark", choices=BENCHMARKS, help="what to measure")
-    # Options belong to the benchmark, whose module is imported only when it is chosen.
+    parser.add_argument("benchmark", choices=BENCHMARKS, help="benchmark to run")
+    # A benchmark's module, which has its options, is imported only when it is chosen.
     parser.add_argument("options", nargs=argparse.REMAINDER, help="options of that benchmark")
 
 

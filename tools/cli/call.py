@@ -1,4 +1,4 @@
-"""`torqued call`: one request from the command line, its reply for people or machines."""
+"""`torqued call`: one request from the command line."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ SHOWN = 12
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("operation", help="as docs/PROTOCOL.md names it")
+    parser.add_argument("operation", help="operation, as named in docs/PROTOCOL.md")
     add_connection(parser)
     parser.add_argument("--json", action="store_true", help="print the reply as JSON")
     fields = parser.add_argument(
         "fields",
         nargs=argparse.REMAINDER,
         metavar="--FIELD VALUE",
-        help="fields of the request: numbers or words with commas between them, or JSON; "
-        "neutral is the robot's neutral configuration for q, and zero for v, a, jerk, tau, w and b",
+        help="fields of the request: comma-separated numbers or words, or JSON; `neutral` is the "
+        "robot's neutral configuration for q, and zero for v, a, jerk, tau, w and b",
     )
-    fields.required = False  # by the parser: operations differ in what they need
-    # Among the fields, where a person may well ask for it.
+    fields.required = False  # the daemon checks them: operations differ
+    # --help may stand among the fields.
     parser.set_defaults(explain=parser.print_help)
 
 
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         if value != own.get_default(key):
             setattr(args, key, value)
     if args.operation in ("open", "tune", "payload", "close"):
-        raise TorquedError("sessions need a program; see examples/ and docs/PROTOCOL.md")
+        raise TorquedError("sessions need a program: see examples/ and docs/PROTOCOL.md")
     with connect(args) as client:
         put_numbers(client, fields)
         reply = client.call(args.operation, **fields).as_dict()
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def put_numbers(client: Client, fields: dict[str, Any]) -> None:
-    """The robot's own numbers in place of the words `neutral` and `zero`."""
+    """Replace the words `neutral` and `zero` by the robot's numbers."""
     words = {key for key in (*POSITIONS, *RATES) if fields.get(key) in ("neutral", "zero")}
     if not words:
         return
@@ -100,7 +100,7 @@ def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:
             del words[: OWN[name] - 1]
             continue
         if not name.startswith("--") or not words:
-            raise TorquedError(f"{name!r}: expected fields as in --q 0,0.3 or --want M,C")
+            raise TorquedError(f"{name!r}: expected fields such as --q 0,0.3 or --want M,C")
         field = name.removeprefix("--")
         fields[field] = parse_value(field, words.pop(0))
     return fields, rest
@@ -120,7 +120,7 @@ def parse_value(field: str, text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise TorquedError(f"--{field}: not JSON: {error}") from None
+            raise TorquedError(f"--{field}: invalid JSON: {error}") from None
     if text in ("true", "false"):
         return text == "true"
     if field in LISTS:
@@ -141,12 +141,12 @@ def shown(reply: dict[str, Any], indent: str = "") -> list[str]:
         dimensions = getattr(value, "ndim", -1)
         if dimensions == 2:
             rows, columns = value.shape
-            cut = f", its first {SHOWN} rows and columns" if max(value.shape) > SHOWN else ""
+            cut = f", first {SHOWN} rows and columns" if max(value.shape) > SHOWN else ""
             lines.append(f"{indent}{name}: {rows} × {columns}{cut}")
             lines += matrix(value[:SHOWN, :SHOWN], indent + "  ")
         elif dimensions > 2:
             shape = " × ".join(map(str, value.shape))
-            lines.append(f"{indent}{name}: {shape}; its first part:")
+            lines.append(f"{indent}{name}: {shape}; first part:")
             lines += shown({f"{name}[0]": value[0]}, indent + "  ")
         elif dimensions == 1:
             lines.append(f"{indent}{name}: " + "  ".join(f"{x:z.6g}" for x in value.tolist()))

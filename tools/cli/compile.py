@@ -9,17 +9,17 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torqued.tools.cli.interruption import ends_at_once
+from torqued.tools.cli.interruption import exit_on_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from torqued.kernels.compilation.entries import CompileSummary
 
-HELP = "compile every kernel into the cache, so that later starts are quick"
+HELP = "compile all kernels into the cache, so that later starts are fast"
 EXAMPLE = "  torqued compile"
 
-#: Told what is made ready: its name, how many are done, of how many.
+#: Called with a kernel's name, how many are done, and of how many.
 Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
@@ -44,13 +44,13 @@ def run(args: argparse.Namespace) -> int:
     console.print(f"cache: {summary.cache}", markup=False)
     removed = prune(cache_root())
     if removed:
-        console.print(f"removed {removed} files that nothing has used for {KEPT_DAYS} days")
+        console.print(f"removed {removed} files not used for {KEPT_DAYS} days")
     return 0
 
 
 def interrupted(number: int) -> int:
     """The exit code of a program that a signal ended."""
-    print("interrupted; kernels that are ready stay in the cache", file=sys.stderr)
+    print("interrupted; finished kernels stay in the cache", file=sys.stderr)
     return 128 + number
 
 
@@ -61,8 +61,8 @@ def compile_with_progress(
 ) -> CompileSummary:
     """Compile every kernel, or load it from the cache; `prepare` may do more than that.
 
-    A terminal shows a bar that vanishes in the end; a log gets a line now and then. Ctrl-C ends
-    the process at once, with the exit code that `leave` gives.
+    A terminal shows a bar that disappears at the end; a log gets an occasional line. Ctrl-C ends
+    the process at once, with the exit code from `leave`.
     """
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -71,7 +71,7 @@ def compile_with_progress(
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401  (likewise)
 
-    warn_where_nothing_is_kept()
+    warn_if_not_cached()
     progress = Progress(
         BarColumn(),
         MofNCompleteColumn(),
@@ -96,22 +96,22 @@ def compile_with_progress(
         progress.stop()
         return leave(number)
 
-    with ends_at_once(end), progress:
+    with exit_on_signals(end), progress:
         return (prepare or compile_all)(report)
 
 
-def warn_where_nothing_is_kept() -> None:
-    """Before minutes of compiling, that the next start will have to compile as well, and why."""
+def warn_if_not_cached() -> None:
+    """Warn before minutes of compiling that the next start has to compile too, and why."""
     from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, is_cached
 
     if CACHE_FOLDER is not None and os.access(CACHE_FOLDER, os.W_OK):
         return
     missing = sum(not is_cached(name) for name in ENTRIES)
     if missing:
-        problem = CACHE_PROBLEM or f"cache folder {CACHE_FOLDER} is not writable"
+        problem = CACHE_PROBLEM or f"cache directory {CACHE_FOLDER} is not writable"
         print(
             f"torqued: warning: {problem}: {missing} kernels are compiled now, which takes "
-            "minutes, and again at the next start; $TORQUED_CACHE_DIR names another folder",
+            "minutes, and again at the next start; set $TORQUED_CACHE_DIR to another directory",
             file=sys.stderr,
             flush=True,
         )

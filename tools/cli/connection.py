@@ -1,4 +1,4 @@
-"""Options of the commands that talk to a daemon, and the client that they mean."""
+"""Options of the commands that talk to a daemon, and the client for them."""
 
 from __future__ import annotations
 
@@ -16,24 +16,26 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
         metavar="NAME",
-        help="name of the daemon (default: $TORQUED_NAME, or the only one that runs)",
+        help="daemon name (default: $TORQUED_NAME, or the only one running)",
     )
-    parser.add_argument("--endpoint", help="its request endpoint, in place of its name")
-    parser.add_argument(
-        "--key", metavar="FILE", help="for TCP: a client's key (default: $TORQUED_KEY)"
-    )
+    parser.add_argument("--endpoint", help="request endpoint of the daemon, instead of its name")
+    parser.add_argument("--key", metavar="FILE", help="client key for TCP (default: $TORQUED_KEY)")
     parser.add_argument(
         "--server-key",
         metavar="FILE",
-        help="the daemon's public key (default: $TORQUED_SERVER_KEY, or the one in the key's file)",
+        help="public key of the daemon (default: $TORQUED_SERVER_KEY, or the one in the key file)",
     )
     parser.add_argument(
-        "--timeout", type=float, default=1.0, metavar="S", help="seconds per try (default: 1)"
+        "--timeout",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="timeout per attempt, in seconds (default: 1)",
     )
 
 
 def connect(args: argparse.Namespace) -> Client:
-    """The client of the daemon that the options mean; refused at once where none runs."""
+    """The client for these options; raises at once if no daemon runs."""
     from torqued.client import Client, TorquedError
     from torqued.client.discovery import describe_running, endpoint_of, running
     from torqued.client.endpoints import default_folder
@@ -48,15 +50,15 @@ def connect(args: argparse.Namespace) -> Client:
     if not names:
         raise TorquedError(
             f"no daemon is running in {default_folder()}; "
-            "`torqued serve --robot panda` starts one, --endpoint names one elsewhere"
+            "start one with `torqued serve --robot panda`, or name one with --endpoint"
         )
     if len(names) > 1:
-        raise TorquedError(f"which daemon? {describe_running()}; choose one with --robot")
+        raise TorquedError(f"several {describe_running()}; choose one with --robot")
     return Client(endpoint_of(names[0]), args.timeout)
 
 
 def as_json(value: Any) -> str:
-    """A reply for machines; arrays as nested lists, what JSON has no number for as null."""
+    """A reply as JSON; arrays as nested lists, NaN and infinity as null."""
     return json.dumps(_plain(value), ensure_ascii=False)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-HELP = "write a robot's file as URDF, or by screws without joint frames"
+HELP = "convert a robot file to URDF, or to screws without joint frames"
 EXAMPLE = """\
   torqued convert panda --to screws --out panda.toml
   torqued convert panda.toml --to urdf"""
@@ -13,10 +13,14 @@ EXAMPLE = """\
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "robot", help="a name that `torqued models` lists, or a file: .urdf, or .toml by screws"
+        "robot", help="robot name from `torqued models`, or a file (.urdf, or .toml with screws)"
     )
-    parser.add_argument("--to", choices=("screws", "urdf"), default="screws", help="the form")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="default: print it")
+    parser.add_argument(
+        "--to", choices=("screws", "urdf"), default="screws", help="output format (default: screws)"
+    )
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="output file (default: standard output)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -33,6 +37,6 @@ def run(args: argparse.Namespace) -> int:
     try:
         args.out.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise InputError(f"--out {args.out}: cannot be written ({error.strerror})") from None
+        raise InputError(f"cannot write --out {args.out}: {error.strerror}") from None
     print(f"wrote {args.out}")
     return 0

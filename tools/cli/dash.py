@@ -11,29 +11,31 @@ from torqued.tools.cli.observing import add_observing, host_and_port
 if TYPE_CHECKING:
     from torqued.tools.viewers.dash import Dash
 
-HELP = "show a daemon, or a recording, on a web page: the robot in 3-D, sessions, plots"
+HELP = "show a daemon or a recording on a web page: robot in 3-D, sessions, plots"
 EXAMPLE = "  torqued dash --robot panda\n  torqued dash recordings/panda-20260102-030405.mcap"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", type=Path, help="a recording (default: a daemon, live)")
+    parser.add_argument(
+        "file", nargs="?", type=Path, help="recording to show (default: a running daemon)"
+    )
     add_observing(parser)
     parser.add_argument(
         "--visuals",
         metavar="ROBOT",
-        help="what it looks like, where its own file has no shapes: a URDF with links of the same "
-        "names, or a name that `torqued models` lists",
+        help="shapes for a robot whose file has none: a URDF with the same link names, or a name "
+        "from `torqued models`",
     )
     parser.add_argument(
         "--listen",
         default="127.0.0.1:8080",
         metavar="HOST:PORT",
-        help="where (default: 127.0.0.1:8080, this machine alone)",
+        help="address to serve (default: 127.0.0.1:8080, this machine only)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
-    import viser  # noqa: F401  (missed here, before anything is loaded)
+    import viser  # noqa: F401  (fails here, before anything is loaded)
 
     return show_recording(args) if args.file else show_daemon(args)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from torqued.tools.demos import DEFAULT, EXPERIMENTS
 
-HELP = "run a daemon with a simulated robot, or one of the experiments with it"
+HELP = "run a daemon with a simulated robot, or an experiment"
 EXAMPLE = """\
   torqued demo
   torqued demo --seconds 30 --plot figures
@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const="127.0.0.1:8080",
         metavar="HOST:PORT",
-        help="with a web page beside it (default: at 127.0.0.1:8080), for 60 s unless --seconds "
-        "says otherwise",
+        help="show a web page as well (default address: 127.0.0.1:8080); runs 60 s unless "
+        "--seconds is given",
     )
     experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT")
     for name, what in EXPERIMENTS.items():
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         if name == "identities":
             add_robot(own)
         else:
-            # Those before the name count as well, so that these have no values of their own.
+            # Options before the experiment's name count too, so these have no defaults.
             add_results(own, **dict.fromkeys(("seconds", "plot", "json"), argparse.SUPPRESS))
         if name == "generalize":
             add_choice(own)
@@ -57,25 +57,29 @@ def add_results(parser: argparse.ArgumentParser, **defaults: Any) -> None:
         type=Path,
         metavar="DIR",
         default=defaults["plot"],
-        help="folder for the picture (default: demo_results)",
+        help="output directory for pictures (default: demo_results)",
     )
     parser.add_argument(
-        "--json", type=Path, metavar="FILE", default=defaults["json"], help="results for machines"
+        "--json",
+        type=Path,
+        metavar="FILE",
+        default=defaults["json"],
+        help="output file for results as JSON",
     )
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
-        help="a name that `torqued models` lists, or a URDF file "
-        "(default: panda, or chain20 where example-robot-data is not installed)",
+        help="robot name from `torqued models`, or a URDF file "
+        "(default: panda, or chain20 if example-robot-data is not installed)",
     )
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="how a URDF's root link is held (default: as `torqued models` lists it)",
+        help="base of a URDF robot (default: as in `torqued models`)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="of the random state (default: 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the random state (default: 0)")
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:
@@ -86,8 +90,8 @@ def add_choice(parser: argparse.ArgumentParser) -> None:
   torqued demo generalize --robots kinova,xarm7 --laws pd_plus,impedance
   torqued demo generalize --json generalize.json --plot figures"""
     parser.add_argument("--quick", action="store_true", help="five robots, few poses, short runs")
-    parser.add_argument("--robots", metavar="A,B", help="only these (default: all of its table)")
-    parser.add_argument("--laws", metavar="A,B", help="only these (default: all)")
+    parser.add_argument("--robots", metavar="A,B", help="comma-separated robots (default: all)")
+    parser.add_argument("--laws", metavar="A,B", help="comma-separated laws (default: all)")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,10 +16,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         default="127.0.0.1:8765",
         metavar="HOST:PORT",
-        help="where (default: 127.0.0.1:8765, this machine alone)",
+        help="address to serve (default: 127.0.0.1:8765, this machine only)",
     )
     parser.add_argument(
-        "--rate", type=float, default=50.0, metavar="HZ", help="pictures a second (default: 50)"
+        "--rate", type=float, default=50.0, metavar="HZ", help="update rate (default: 50)"
     )
 
 

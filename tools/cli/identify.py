@@ -1,4 +1,4 @@
-"""`torqued identify`: what a recorded arm carries, and how its joints rub."""
+"""`torqued identify`: payload and joint friction from a recording."""
 
 from __future__ import annotations
 
@@ -16,13 +16,20 @@ EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --ou
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a recording of a motion without contact")
-    parser.add_argument("--frame", required=True, help="that carries the payload")
-    parser.add_argument("--session", type=int, metavar="N", help="where there are several")
+    parser.add_argument("file", type=Path, help="recording of a motion without contact")
+    parser.add_argument("--frame", required=True, help="frame that carries the payload")
+    parser.add_argument(
+        "--session", type=int, metavar="N", help="session number, if the recording has several"
+    )
     robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="in place of the robot that was recorded")
-    robot.add_argument("--config", metavar="FILE", type=Path, help="the same, by its configuration")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write the tables there (TOML)")
+    robot.add_argument("--robot", metavar="NAME", help="robot to use instead of the recorded one")
+    robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="output file for the TOML tables (default: standard output)",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,16 +58,16 @@ def show(found: Identified) -> None:
     from torqued.tools.recording.pseudo_inertia import NAMES, as_load
 
     mass, centre, inertia = as_load(found.p)
-    print(f"{found.samples} samples; payload at {found.frame!r}, beyond the robot's model:")
+    print(f"{found.samples} samples; payload at {found.frame!r}, in addition to the model:")
     print(f"  mass    {mass:.4g} ± {found.p_error[0]:.1g} kg")
-    print(f"  centre  {np.array2string(centre, precision=4)} m, of mass, in the frame's axes")
+    print(f"  centre  {np.array2string(centre, precision=4)} m, centre of mass in the frame's axes")
     print(f"  inertia {np.array2string(inertia, precision=5)} kg m² about it: xx xy xz yy yz zz")
     errors = ", ".join(f"{name} {x:.1g}" for name, x in zip(NAMES, found.p_error, strict=True))
     print(f"  standard errors at the frame's origin (kg, kg m, kg m²): {errors}")
     if found.constrained:
-        print("  the plain estimate was no possible body; this is the best one that is")
+        print("  the unconstrained estimate is not a possible body; this is the nearest one")
     width = max(map(len, found.joints))
-    print(f"  {'joint':<{width}}  viscous          Coulomb          residual of torque, RMS")
+    print(f"  {'joint':<{width}}  viscous          Coulomb          torque residual, RMS")
     for k, joint in enumerate(found.joints):
         print(
             f"  {joint:<{width}}  {found.viscous[k]:7.4g} ± {found.viscous_error[k]:<6.1g} "
@@ -68,13 +75,13 @@ def show(found: Identified) -> None:
             f" {found.residual[k]:.3g} of {found.torque[k]:.3g}"
         )
     if found.unclear:
-        print("  the motion could not tell apart:")
+        print("  the motion does not distinguish:")
         for words in found.unclear:
             print(f"    {words}")
 
 
 def toml(found: Identified) -> str:
-    """The tables that a configuration takes."""
+    """The tables for a configuration."""
     from torqued.tools.recording.pseudo_inertia import as_load
 
     mass, centre, inertia = as_load(found.p)

@@ -17,11 +17,11 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
-def ends_at_once(leave: Callable[[int], int]) -> Iterator[None]:
-    """The process ends without waiting for the main thread, with the exit code that `leave` gives.
+def exit_on_signals(leave: Callable[[int], int]) -> Iterator[None]:
+    """On a signal the process exits without waiting for the main thread.
 
-    `leave` gets the signal's number, in a thread of its own. Signals count that have a handler
-    when the block begins, as SIGINT has in every Python program; the others keep their effect.
+    The exit code is `leave(number)`, called in another thread. Only signals with a handler when
+    the block begins count, as SIGINT in every Python program; the others keep their effect.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # signals are the main thread's

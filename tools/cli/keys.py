@@ -1,4 +1,4 @@
-"""`torqued keys`: who may connect over TCP."""
+"""`torqued keys`: the clients that may connect over TCP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ EXAMPLE = """\
   torqued ping --endpoint tcp://robot:5550 --key controller.key
   torqued keys revoke controller"""
 
-RIGHTS_HELP = "read: computations and streams; command: torques too; administrate: everything"
+RIGHTS_HELP = "read: computations and streams; command: also torques; administrate: everything"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keys",
         metavar="FOLDER",
         type=Path,
-        help="where keys are (default: $TORQUED_KEYS, or torqued/keys in $XDG_CONFIG_HOME)",
+        help="key directory (default: $TORQUED_KEYS, or torqued/keys in $XDG_CONFIG_HOME)",
     )
 
     def action(name: str, about: str) -> argparse.ArgumentParser:
@@ -35,20 +35,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     new = action("new", "make a client's key and allow it")
     new.add_argument("name")
     new.add_argument("--rights", choices=rights, help=f"{RIGHTS_HELP} (default: read)")
-    new.add_argument("--renew", action="store_true", help="replace the key that it has")
+    new.add_argument("--renew", action="store_true", help="replace the existing key")
     new.add_argument(
         "--server-key",
         metavar="KEY",
-        help="public key of a daemon on another machine: there `keys allow` lets this one in",
+        help="public key of a daemon on another machine, where `keys allow` then admits this key",
     )
     allow = action("allow", "allow a public key made elsewhere, or change a client's rights")
     allow.add_argument("name")
-    allow.add_argument("--public", metavar="KEY", help="its public key, or a file with it")
+    allow.add_argument(
+        "--public", metavar="KEY", help="public key of the client, or a file with it"
+    )
     allow.add_argument("--rights", choices=rights, required=True, help=RIGHTS_HELP)
-    action("list", "who is allowed what")
-    action("revoke", "allow a client nothing any more").add_argument("name")
-    server = action("server", "print the daemon's public key; made where there is none")
-    server.add_argument("--renew", action="store_true", help="make another; clients need it then")
+    action("list", "list the clients and their rights")
+    action("revoke", "remove a client from the allow-list").add_argument("name")
+    server = action("server", "print the daemon's public key, creating it if necessary")
+    server.add_argument("--renew", action="store_true", help="make a new key; clients then need it")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -63,8 +65,8 @@ def new(keys: KeyFolder, args: argparse.Namespace) -> None:
         make_for_elsewhere(keys, args)
         return
     client = keys.new(args.name, args.rights, args.renew)
-    print(f"{client.name} may {client.rights}; its key: {keys.folder / client.name}.key")
-    print("Take the file to the client's machine over a safe way; it holds the secret half.")
+    print(f"{client.name} may {client.rights}; key file: {keys.folder / client.name}.key")
+    print("Copy the file to the client's machine over a secure channel; it holds the secret half.")
 
 
 def make_for_elsewhere(keys: KeyFolder, args: argparse.Namespace) -> None:
@@ -73,7 +75,7 @@ def make_for_elsewhere(keys: KeyFolder, args: argparse.Namespace) -> None:
     server = read_key(args.server_key, "public")["public"]
     public = keys.new_for(server, args.name).public
     rights = args.rights or "read"
-    print(f"its key: {keys.folder / args.name}.key; on the daemon's machine:")
+    print(f"key file: {keys.folder / args.name}.key; on the daemon's machine run:")
     print(f"  torqued keys allow {args.name} --rights {rights} --public '{public}'")
 
 
@@ -88,7 +90,7 @@ def allow(keys: KeyFolder, args: argparse.Namespace) -> None:
 def show(keys: KeyFolder, args: argparse.Namespace) -> None:
     clients = sorted(keys.allowed.read().values(), key=lambda client: client.name)
     if not clients:
-        print(f"nobody is on the allow-list {keys.allowed.path}")
+        print(f"the allow-list {keys.allowed.path} is empty")
     width = max([len(client.name) for client in clients], default=0)
     for client in clients:
         print(f"{client.name:<{width}}  {client.rights:<12}  {client.since}  {client.public}")
@@ -96,7 +98,7 @@ def show(keys: KeyFolder, args: argparse.Namespace) -> None:
 
 def revoke(keys: KeyFolder, args: argparse.Namespace) -> None:
     keys.revoke(args.name)
-    print(f"{args.name} is off the allow-list; running daemons follow at once")
+    print(f"{args.name} was removed from the allow-list; running daemons apply this at once")
 
 
 def server(keys: KeyFolder, args: argparse.Namespace) -> None:

@@ -76,7 +76,7 @@ COMMANDS: dict[str, Command] = {
     "bench": cast(Command, bench),
 }
 
-#: Optional dependency, by import name → the extras that bring it, the plainest first.
+#: Import name of an optional dependency → the extras that bring it, the smallest first.
 EXTRAS: dict[str, tuple[str, ...]] = {
     "numba": ("server",),
     "llvmlite": ("server",),
@@ -97,7 +97,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "distributed": ("cluster",),
     "pyarrow": ("cluster",),
 }
-#: Command → the extra that is meant for it, where there is one.
+#: Command → its own extra, if it has one.
 OWN_EXTRA = {
     **dict.fromkeys(("record", "replay", "plot", "identify"), "record"),
     **dict.fromkeys(("metrics", "foxglove"), "observe"),
@@ -107,7 +107,7 @@ OWN_EXTRA = {
 
 
 def extra_for(command: str, module: str) -> str | None:
-    """The extra to install for a module that a command misses; None: it is of no extra."""
+    """The extra to install for a missing module; None if no extra brings it."""
     extras = EXTRAS.get(module.partition(".")[0], ())
     own = OWN_EXTRA.get(command)
     return own if own in extras else next(iter(extras), None)
@@ -116,8 +116,8 @@ def extra_for(command: str, module: str) -> str | None:
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="torqued",
-        description="Dynamics of robots, fast enough for control loops.",
-        epilog="torqued COMMAND --help explains a command and gives an example.",
+        description="Robot dynamics and control as a realtime service.",
+        epilog="Run `torqued COMMAND --help` for options and an example.",
     )
     version = importlib.metadata.version("torqued")
     parser.add_argument("--version", action="version", version=f"torqued {version}")
@@ -153,13 +153,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader, such as `head`, has gone; the interpreter must not flush into its pipe.
+        # The reader, such as `head`, has closed its pipe; the interpreter must not flush into it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def with_keys(argv: Sequence[str]) -> list[str]:
-    """Arguments whose keys cannot be taken for options: one in 85 begins with "-"."""
+    """Join options and keys with "=": one key in 85 begins with "-"."""
     joined: list[str] = []
     for word in argv:
         if joined and joined[-1] in KEY_OPTIONS and len(word) == KEY_LENGTH:
@@ -170,7 +170,7 @@ def with_keys(argv: Sequence[str]) -> list[str]:
 
 
 def run(command: Command, args: argparse.Namespace) -> int:
-    """Run a command, with torqued's own errors and warnings told in one line each."""
+    """Run a command; print torqued's own errors and warnings in one line each."""
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _show_warning

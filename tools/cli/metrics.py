@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--listen",
         default="127.0.0.1:9464",
         metavar="HOST:PORT",
-        help="where (default: 127.0.0.1:9464, this machine alone)",
+        help="address to serve (default: 127.0.0.1:9464, this machine only)",
     )
 
 
@@ -36,11 +36,11 @@ def run(args: argparse.Namespace) -> int:
     endpoint = request_endpoint(name, args.folder)
 
     def stats() -> dict[str, object]:
-        # A client belongs to one thread, and each question comes in a thread of its own.
+        # A client belongs to one thread; each HTTP request runs in a new one.
         with Client(endpoint, timeout=2.0) as client:
             return client.stats().as_dict()
 
-    stats()  # fails with a clear message where there is no daemon
+    stats()  # fails with a clear message if there is no daemon
     following = Following(Reader(name, args.folder), args.seconds)
     metrics = Metrics(name, stats)
     registry = prometheus_client.CollectorRegistry()
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"--listen {args.listen}: {error.strerror}") from None
     following.stop_on_signals()
     print(f"metrics of {name}: http://{host}:{server.server_port}/metrics", flush=True)
-    for batch in following.batches(is_watched=lambda: False):  # by the second at the most
+    for batch in following.batches(is_watched=lambda: False):  # at most once a second
         metrics.add(batch)
     server.shutdown()
     server.server_close()

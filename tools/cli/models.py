@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-HELP = "list the robots that torqued knows by name"
+HELP = "list the robots that can be named"
 EXAMPLE = "  torqued models\n  torqued serve --robot icub"
 
 
@@ -16,7 +16,7 @@ def run(args: argparse.Namespace) -> int:
     from torqued.kernels.model import catalog
     from torqued.tools.cli.tables import table
 
-    rows = [["name", "or", "base", "joints", "what it is"]]
+    rows = [["name", "or", "base", "joints", "description"]]
     for kind, what in catalog.FAMILIES.items():
         base = catalog.load(f"{kind}4").model.base
         rows.append([f"{kind}N", "", base, "N", f"{what}: {kind}20"])
@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
         rows.append([robot.name, robot.short, robot.base, str(robot.joints), file])
     print("\n".join(table(rows, words=5)))
     if not robots:
-        print("\nReal robots come with: pip install example-robot-data")
+        print("\nFor real robots: pip install example-robot-data")
     else:
         others = len(catalog.urdf_files()) - len(robots)
-        print(f"\n{others} more files of example-robot-data cannot be loaded and are left out.")
+        print(f"\n{others} more files of example-robot-data cannot be loaded and are not listed.")
     return 0

@@ -1,4 +1,4 @@
-"""Options of the commands that read a daemon's ring, and what they mean."""
+"""Options of the commands that read a daemon's ring."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ def add_observing(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
         metavar="NAME",
-        help="name of the daemon (default: $TORQUED_NAME, or the only one that runs)",
+        help="daemon name (default: $TORQUED_NAME, or the only one running)",
     )
-    parser.add_argument("--folder", type=Path, help="of its sockets (default: as `serve` has it)")
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="how long (default: until Ctrl-C)"
+        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="duration in seconds (default: until Ctrl-C)",
     )
 
 
 def host_and_port(text: str) -> tuple[str, int]:
-    """From `HOST:PORT`; port 0 is any that is free."""
+    """From `HOST:PORT`; port 0 means any free port."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise InputError(f"--listen is {text!r}, expected HOST:PORT such as 127.0.0.1:9464")

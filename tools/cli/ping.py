@@ -1,4 +1,4 @@
-"""`torqued ping`: whether a daemon is there and ready."""
+"""`torqued ping`: check whether a daemon is running and ready."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from torqued.tools.cli.connection import add_connection, as_json, connect
 
-HELP = "ask a daemon whether it is ready"
+HELP = "check whether a daemon is ready"
 EXAMPLE = "  torqued ping --robot panda"
 
 
@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
-    """How far a daemon is."""
+    """Readiness of a daemon and the progress of its kernels."""
     done, total, name = kernels["done"], kernels["total"], kernels["kernel"]
     if ready and done == total:
         return "ready"

@@ -13,17 +13,23 @@ DEFAULT = "tau,error,storage,lateness"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a recording")
+    parser.add_argument("file", type=Path, help="recording to draw")
     parser.add_argument(
         "--what",
         default=DEFAULT,
         metavar="A,B,…",
         help="arrays by name, `error` (q - q_ref), `lateness`, `compute`, `age`, `status` "
-        f"(default: those there are of {DEFAULT})",
+        f"(default: those recorded of {DEFAULT})",
     )
-    parser.add_argument("--session", type=int, metavar="N", help="one of them (default: all)")
     parser.add_argument(
-        "--out", type=Path, default=Path("."), metavar="FOLDER", help="of the pictures"
+        "--session", type=int, metavar="N", help="session number (default: all sessions)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("."),
+        metavar="FOLDER",
+        help="output directory (default: current directory)",
     )
 
 

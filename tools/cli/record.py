@@ -1,4 +1,4 @@
-"""`torqued record`: every tick of a daemon's sessions into files, from a process of its own."""
+"""`torqued record`: write every tick of a daemon's sessions to files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torqued.tools.recording.recorder import Recorder
 
-HELP = "record every tick of a daemon's sessions, as MCAP"
+HELP = "record every tick of a daemon's sessions as MCAP"
 EXAMPLE = """  torqued record --robot panda --out recordings --rotate 10min
   torqued record --robot panda --save-last 60s"""
 
@@ -23,29 +23,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--robot",
         metavar="NAME",
-        help="name of the daemon (default: $TORQUED_NAME, or the only one that runs)",
-    )
-    parser.add_argument("--folder", type=Path, help="of its sockets (default: as `serve` has it)")
-    parser.add_argument(
-        "--sessions", nargs="+", default=[], metavar="S", help="numbers or laws (default: all)"
+        help="daemon name (default: $TORQUED_NAME, or the only one running)",
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("."), metavar="FOLDER", help="of the files (default: here)"
+        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
     )
     parser.add_argument(
-        "--rotate", type=limit, metavar="10min|1GB", help="begin another file so often"
+        "--sessions",
+        nargs="+",
+        default=[],
+        metavar="S",
+        help="session numbers or laws (default: all)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="how long (default: until Ctrl-C)"
+        "--out",
+        type=Path,
+        default=Path("."),
+        metavar="FOLDER",
+        help="output directory (default: current directory)",
     )
     parser.add_argument(
-        "--keep", type=duration, default=0.0, metavar="10min", help="delete files older than that"
+        "--rotate",
+        type=limit,
+        metavar="10min|1GB",
+        help="duration or size after which a new file begins",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="duration in seconds (default: until Ctrl-C)",
+    )
+    parser.add_argument(
+        "--keep",
+        type=duration,
+        default=0.0,
+        metavar="10min",
+        help="age after which files are deleted (default: never)",
     )
     parser.add_argument(
         "--save-last",
         type=duration,
         metavar="60s",
-        help="keep the last seconds of the daemon's flight recorder, and end",
+        help="save this last part of the daemon's flight recorder, then exit",
     )
     parser.add_argument("--lifeline", type=int, help=argparse.SUPPRESS)
 
@@ -54,7 +74,7 @@ def duration(text: str) -> float:
     """Seconds, from `60s`, `10min`, `1h` or a number."""
     match = re.fullmatch(r"(\d+(?:\.\d*)?)(s|min|h)?", text)
     if not match:
-        raise argparse.ArgumentTypeError(f"{text!r} is no time such as 60s, 10min or 1h")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 60s, 10min or 1h")
     return float(match[1]) * _UNITS[match[2] or "s"]
 
 
@@ -91,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def stop_on(recorder: Recorder, args: argparse.Namespace) -> None:
-    """End in order: on signals, after the time that was asked for, and with the daemon."""
+    """Stop cleanly: on signals, after `--seconds`, and with the daemon."""
     import socket
     import threading
 
@@ -112,7 +132,7 @@ def stop_on(recorder: Recorder, args: argparse.Namespace) -> None:
 
 
 def daemon_name(args: argparse.Namespace) -> str:
-    """The daemon that is meant, by its name."""
+    """Name of the daemon that the options mean."""
     import os
 
     from torqued.client import TorquedError
@@ -127,13 +147,13 @@ def daemon_name(args: argparse.Namespace) -> str:
         return names[0]
     if not names:
         raise TorquedError(
-            f"no daemon is running in {default_folder()}; `torqued serve --robot panda` starts one"
+            f"no daemon is running in {default_folder()}; run `torqued serve --robot panda`"
         )
-    raise TorquedError(f"which daemon? {describe_running()}; choose one with --robot")
+    raise TorquedError(f"several {describe_running()}; choose one with --robot")
 
 
 def save_last(args: argparse.Namespace, name: str) -> int:
-    """The last seconds of the flight recorder, as a file of their own."""
+    """Save the last seconds of the flight recorder to a file."""
     from torqued.client import Client, TorquedError
     from torqued.client.endpoints import request_endpoint
     from torqued.tools.recording.recorder import new_path
@@ -144,7 +164,7 @@ def save_last(args: argparse.Namespace, name: str) -> int:
     flights = [recorder for recorder in recorders if recorder["keep"] > 0.0]
     if not flights:
         raise TorquedError(
-            f"daemon {name!r} has no flight recorder: start it with `record = true` in its "
+            f"daemon {name!r} has no flight recorder: set `record = true` in its "
             "configuration, or run `torqued record --keep 10min`"
         )
     args.out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""`torqued reload`: have a daemon load its robot anew, without a restart."""
+"""`torqued reload`: make a daemon load its robot again, without a restart."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from torqued.tools.cli.connection import add_connection, as_json, connect
 
-HELP = "have a daemon load its robot's files anew; refused while sessions are open"
+HELP = "reload a daemon's robot files; refused while sessions are open"
 EXAMPLE = "  torqued reload --robot panda"
 
 
@@ -25,5 +25,5 @@ def run(args: argparse.Namespace) -> int:
     for warning in reply.warnings:
         print(f"warning: {warning}")
     if reply.restart:
-        print(f"changed, but only after a restart: {', '.join(reply.restart)}")
+        print(f"changed, but effective only after a restart: {', '.join(reply.restart)}")
     return 0

@@ -1,4 +1,4 @@
-"""`torqued replay`: a recording fed through the laws as they are now."""
+"""`torqued replay`: run a recording through the current laws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torqued.tools.recording.recording import Recording
     from torqued.tools.recording.replay import Replay
 
-HELP = "feed a recording through today's laws, and tell what differs"
+HELP = "run a recording through the current laws and report differences"
 EXAMPLE = """  torqued replay panda-20260102-030405.mcap
   torqued replay walk.mcap --solver"""
 
@@ -20,20 +20,24 @@ MAX_SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", type=Path, help="a recording")
-    parser.add_argument("--session", type=int, metavar="N", help="one of them (default: all)")
+    parser.add_argument("file", type=Path, help="recording to replay")
+    parser.add_argument(
+        "--session", type=int, metavar="N", help="session number (default: all sessions)"
+    )
     parser.add_argument(
         "--tolerance",
         type=float,
         default=1e-9,
         metavar="T",
-        help="|difference| up to T (1 + |recorded|) counts as none (default: 1e-9; 0: every bit)",
+        help="largest accepted |difference| / (1 + |recorded|) (default: 1e-9; 0: every bit)",
     )
     robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="in place of the robot that was recorded")
-    robot.add_argument("--config", metavar="FILE", type=Path, help="the same, by its configuration")
+    robot.add_argument("--robot", metavar="NAME", help="robot to use instead of the recorded one")
+    robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
     parser.add_argument(
-        "--solver", action="store_true", help="show which rows contradicted each other"
+        "--solver",
+        action="store_true",
+        help="show the rows of failed ticks that contradict each other",
     )
 
 
@@ -54,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         show(result)
         same = same and result.same
     if not recording.sessions:
-        print("no session was recorded")
+        print("the recording has no sessions")
     return 0 if same else 1
 
 
@@ -75,18 +79,18 @@ def show(result: Replay) -> None:
     info = result.session.info
     print(
         f"session {info.number}, {info.law}: {result.compared} ticks compared, "
-        f"{result.passed_over} passed over"
+        f"{result.passed_over} skipped"
     )
     for note in result.notes:
         print(f"  {note}")
     width = max(len(item.name) for item in result.differences)
     for item in result.differences:
         if not item.bits:
-            said = "the same to the last bit"
+            said = "identical to the last bit"
         else:
             said = f"largest difference {item.largest:.3g} {item.unit} in tick {item.at}"
             if item.name == "status":
-                said = f"other bits ({', '.join(status_names(int(item.largest)))})"
+                said = f"different bits ({', '.join(status_names(int(item.largest)))})"
             said += f", {item.bits} ticks differ"
             said += f", first beyond the tolerance: {item.first}" if item.first >= 0 else ""
         print(f"  {item.name:<{width}}  {said}")

@@ -27,63 +27,62 @@ EXAMPLE = """\
 
 
 PLAIN_TCP = """\
-torqued: warning: plain TCP on {listen}: whoever reaches this port can command the robot and stop
-  the daemon, and whoever sits on the way can read and change every state and torque.
+torqued: warning: plain TCP on {listen}: any program that reaches this port can command the robot
+  and stop the daemon; anyone on the network path can read and change every state and torque.
   `torqued keys new NAME` makes keys; then leave out --plain-tcp."""
 
-NOBODY = """\
-{listen}: TCP needs keys, and nobody is on the allow-list {path}.
+NO_KEYS = """\
+{listen}: TCP needs keys, and the allow-list {path} is empty.
   torqued keys new NAME --rights command    makes a key that may command torques
-  torqued keys new NAME                     makes one that may only read
-  --plain-tcp                               takes no keys: whoever reaches the port, commands"""
+  torqued keys new NAME                     makes a key that may only read
+  --plain-tcp                               serves without keys: any peer may command"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     robot = parser.add_mutually_exclusive_group(required=False)
-    robot.add_argument("--robot", metavar="NAME", help="a name that `torqued models` lists")
-    robot.add_argument("--urdf", metavar="FILE", help="a robot's URDF file")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="a TOML file, as in configs/")
+    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
+    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
     parser.add_argument(
         "--base",
         choices=("fixed", "floating"),
-        help="how a URDF's root link is held (default: floating for robots that `torqued models` "
-        "lists so; else fixed where that is plain to see)",
+        help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
+        "leaves no doubt)",
     )
-    parser.add_argument("--name", help="of the sockets (default: the robot's)")
+    parser.add_argument("--name", help="name of the daemon's sockets (default: robot name)")
     parser.add_argument(
         "--folder",
         type=Path,
-        help="of the sockets (default: torqued in $XDG_RUNTIME_DIR, or torqued-<user id> in /tmp)",
+        help="socket directory (default: torqued in $XDG_RUNTIME_DIR, or torqued-<uid> in /tmp)",
     )
     parser.add_argument(
         "--group",
-        help="whose members may use the local sockets too, by name or number "
-        "(default: this user alone)",
+        help="group, by name or number, that may also use the local sockets (default: none)",
     )
     parser.add_argument(
         "--listen",
         metavar="tcp://INTERFACE:PORT",
-        help="serve over TCP as well, to clients whose keys `torqued keys` has allowed",
+        help="TCP address to serve as well, for clients with an allowed key (see `torqued keys`)",
     )
     parser.add_argument(
         "--plain-tcp",
         action="store_true",
         default=None,
-        help="TCP without keys: whoever reaches the port can command the robot",
+        help="serve TCP without keys: any peer that reaches the port can command the robot",
     )
-    parser.add_argument("--rate", metavar="HZ", help="of the loop, 100 to 2000 (default: 1000)")
+    parser.add_argument("--rate", metavar="HZ", help="loop rate, 100 to 2000 (default: 1000)")
     parser.add_argument("--priority", metavar="P", help="SCHED_FIFO priority of the loop, 1 to 99")
     parser.add_argument(
         "--lock-memory", action="store_true", default=None, help="keep all memory in RAM"
     )
     parser.add_argument("--cpu", metavar="K", help="processor to pin the loop to")
     parser.add_argument(
-        "--spin", metavar="S", help="seconds to watch the clock before each tick (default: 0)"
+        "--spin", metavar="S", help="busy-wait before each tick, in seconds (default: 0)"
     )
     parser.add_argument(
         "--laws",
         metavar="NAMES",
-        help="laws to have ready from the start, such as passivity,impedance; others follow",
+        help="comma-separated laws to compile before the daemon is ready; others follow",
     )
 
 
@@ -106,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     given = options(args)
     config = load_config(args.config, given)
     set_up_log(config.log_level, config.log_format)
-    # What is printed for a person would be no JSON between lines that are.
+    # Plain text must not mix with JSON lines.
     as_json = config.log_format == "json"
     console = Console(highlight=False, soft_wrap=True, quiet=as_json)
     robot = config.robot.load()
@@ -130,27 +129,27 @@ def run(args: argparse.Namespace) -> int:
     daemon.stop_on_signals()
 
     def leave(number: int) -> int:
-        """While kernels are compiled there is nobody to wait for: only files to take away."""
+        """While kernels compile there are no clients: only files have to be removed."""
         daemon.observation.close()
         daemon.endpoints.remove()
-        tell(console, "stopped before it was ready")
+        announce(console, "stopped before it was ready")
         return 0
 
     try:
         summary = compile_with_progress(console, daemon.prepare, leave)
     except Stopped:
-        tell(console, "stopped before it was ready")
+        announce(console, "stopped before it was ready")
         return 0
     introduce(console, daemon, config, summary)
     notify("READY=1")
-    # What is there now stays until the end; to search it for garbage would hold up requests.
+    # These objects live until the end; collecting them would delay requests.
     gc.collect()
     gc.freeze()
     try:
         daemon.run()
     finally:
         notify("STOPPING=1")
-    tell(console, "stopped")
+    announce(console, "stopped")
     return 0
 
 
@@ -166,9 +165,9 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
     }
     source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
     if args.config and (source or args.base):
-        raise InputError("--config names the robot already: --robot, --urdf and --base go without")
+        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
     if not args.config and not source:
-        raise InputError("which robot? give one of --robot, --urdf and --config")
+        raise InputError("no robot given: use one of --robot, --urdf and --config")
     if source:
         given["robot"] = source | ({"base": args.base} if args.base else {})
     return given
@@ -188,7 +187,7 @@ def tcp_transport(config: Config) -> TcpTransport | None:
         return TcpTransport(config.listen, config.session_ports)
     folder = KeyFolder(config.keys or default_keys())
     if not folder.allowed.read():
-        raise KeysError(NOBODY.format(listen=config.listen, path=folder.allowed.path))
+        raise KeysError(NO_KEYS.format(listen=config.listen, path=folder.allowed.path))
     return CurveTransport(config.listen, config.session_ports, folder.server(), folder.allowed)
 
 
@@ -198,24 +197,24 @@ def flight_recorder(config: Config, endpoints: Endpoints) -> FlightRecorder | No
 
     if not config.record:
         return None
-    import mcap  # noqa: F401  (missed here, where the user sees it, and not in its process)
+    import mcap  # noqa: F401  (fails here, where the user sees it)
 
     out = (config.record_folder or default_folder(endpoints.name)).absolute()
     return FlightRecorder(endpoints.name, endpoints.folder, out, config.record_minutes)
 
 
 def introduce(console: Console, daemon: Daemon, config: Config, summary: CompileSummary) -> None:
-    """What a person wants to know of a daemon that has become ready."""
+    """Print the facts about a daemon that has become ready."""
     from torqued.server.loop.realtime import what_to_add
 
     granted = daemon.servo.wait_for_settings()
-    known = facts(daemon, config, summary) | (granted or {"realtime": "not asked for"})
+    known = facts(daemon, config, summary) | (granted or {"realtime": "not requested"})
     remedies = what_to_add(granted, config.priority, config.cpu)
     for name, what in known.items():
         console.print(f"{name:<10} {what}", markup=False)
     for remedy in remedies:
         console.print(f"{'to add':<10} {remedy}", markup=False)
-    tell(console, "ready; Ctrl-C or SIGTERM stops it", **known, to_add=list(remedies))
+    announce(console, "ready; Ctrl-C or SIGTERM stops it", **known, to_add=list(remedies))
 
 
 def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, str]:
@@ -229,12 +228,12 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     unsaid = file is not None and config.robot.base is None
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
-        + ("; --base floating if it moves freely" if unsaid else ""),
+        + ("; use --base floating if it moves freely" if unsaid else ""),
         "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
         "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
         "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),
         "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}"
-        + (f"; {left} more are on their way" if (left := daemon.background.left) else ""),
+        + (f"; {left} more follow in the background" if (left := daemon.background.left) else ""),
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
     }
@@ -245,8 +244,8 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     return lines
 
 
-def tell(console: Console, message: str, **fields: Any) -> None:
-    """Say where the daemon's life has got to: on the console, or in a log for programs."""
+def announce(console: Console, message: str, **fields: Any) -> None:
+    """Report a step of the daemon's life on the console, or in a JSON log."""
     import logging
 
     from torqued.server.logs import written_as

@@ -10,7 +10,7 @@ from torqued.tools.cli.connection import add_connection, as_json, connect
 from torqued.tools.cli.ping import progress
 from torqued.tools.cli.tables import table
 
-HELP = "print counters of a daemon and percentiles of its loop"
+HELP = "print a daemon's counters and the percentiles of its loop"
 EXAMPLE = "  torqued stats --robot panda\n  torqued stats --json"
 
 #: Columns of the table of sessions that count something.
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def alarms(stats: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Reports of recorders that have an alarm; older daemons know of none."""
+    """Reports of recorders that have an alarm; older daemons have none."""
     recorders = stats.get("observation", {}).get("recorders", [])
     return [recorder for recorder in recorders if recorder["alarm"]]
 
@@ -38,7 +38,7 @@ def alarms(stats: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def view(stats: Mapping[str, Any]) -> str:
     """Statistics as text, for `stats` and `top`."""
     servo, worker = stats["servo"], stats["worker"]
-    granted = ", ".join(stats["realtime"].values()) or "no realtime settings asked for"
+    granted = ", ".join(stats["realtime"].values()) or "no realtime settings requested"
     working = "".join(
         f"; {job['operation']}: {job['done']} of {job['total']}" for job in worker["jobs"]
     )

@@ -1,4 +1,4 @@
-"""`torqued stream`: ticks on a PUB socket, for PlotJuggler and programs of one's own."""
+"""`torqued stream`: ticks on a PUB socket, for PlotJuggler and other programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 from torqued.tools.cli.observing import add_observing
 
-HELP = "publish every tick as plain msgpack: for PlotJuggler's ZMQ Subscriber"
+HELP = "publish every tick as msgpack, for PlotJuggler's ZMQ Subscriber"
 EXAMPLE = (
     "  torqued stream --robot panda\n  torqued stream --endpoint tcp://127.0.0.1:9872 --rate 100"
 )
@@ -17,10 +17,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--endpoint",
         default="tcp://127.0.0.1:9872",
-        help="where (default: tcp://127.0.0.1:9872, this machine alone)",
+        help="endpoint to bind (default: tcp://127.0.0.1:9872, this machine only)",
     )
     parser.add_argument(
-        "--rate", type=float, default=1000.0, metavar="HZ", help="most of a session (default: 1000)"
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="HZ",
+        help="maximum rate per session (default: 1000)",
     )
 
 

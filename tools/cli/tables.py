@@ -1,4 +1,4 @@
-"""Columns of text, for commands that have to work without the server's packages."""
+"""Columns of text, for commands that work without the server's packages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def table(rows: Sequence[Sequence[str]], words: int = 0, indent: str = "") -> list[str]:
-    """Lines with all columns flush right, except for the first `words` of them."""
+    """Lines with right-aligned columns, except for the first `words`."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         indent

@@ -1,4 +1,4 @@
-"""`torqued top`: a live view of a daemon, from what it publishes."""
+"""`torqued top`: a live view of a daemon, from its telemetry."""
 
 from __future__ import annotations
 
@@ -11,26 +11,29 @@ from contextlib import contextmanager
 from torqued.tools.cli.connection import add_connection, connect
 from torqued.tools.cli.stats import view
 
-HELP = "watch a daemon: its loop and its sessions, live"
+HELP = "watch a daemon's loop and sessions live"
 EXAMPLE = "  torqued top --robot panda\n  torqued top --seconds 10"
 
-#: Silence of the daemon, in seconds, after which the view says so.
+#: Seconds without telemetry after which the view reports it.
 SILENCE = 1.0
 
-#: What terminals understand: another screen and back; from its corner on, nothing.
+#: Terminal codes: alternate screen and back; clear from the top left corner.
 OTHER_SCREEN, BACK, CLEAR = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1b[H\x1b[J"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
     parser.add_argument(
-        "--seconds", type=float, default=float("inf"), help="how long (default: until Ctrl-C)"
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="duration in seconds (default: until Ctrl-C)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     with connect(args) as client:
-        stats = client.stats().as_dict()  # fails with a clear message where there is no daemon
+        stats = client.stats().as_dict()  # fails with a clear message if there is no daemon
         deadline = time.monotonic() + args.seconds
         with client.telemetry() as telemetry, screen() as show:
             show(view(stats))
@@ -41,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
                         show(view(stats))
                     except TimeoutError:
                         if left > SILENCE:
-                            show(f"{view(stats)}\nno word from the daemon for {SILENCE:.0f} s")
+                            show(f"{view(stats)}\nno reply from the daemon for {SILENCE:.0f} s")
             except KeyboardInterrupt:
                 pass
     return 0
@@ -49,9 +52,9 @@ def run(args: argparse.Namespace) -> int:
 
 @contextmanager
 def screen() -> Iterator[Callable[[str], None]]:
-    """Where a text takes the place of the one before; the last one stays when it is over.
+    """Yields a function that replaces the text on screen; the last text stays at the end.
 
-    A file or a pipe gets the last text alone.
+    A file or a pipe gets only the last text.
     """
     last = ""
     terminal = sys.stdout.isatty()

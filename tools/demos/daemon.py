@@ -33,7 +33,7 @@ TOLERANT = "stale_ticks = 200\nhold = 0.1\n"
 
 
 class ProcessError(TorquedError):
-    """A process of the demo has ended too early, or was not ready in time."""
+    """A process of the demo ended early, or was not ready in time."""
 
 
 class Child:
@@ -61,7 +61,7 @@ class Child:
     def require_running(self) -> None:
         """`ProcessError` with the process's own words if it has failed."""
         if self.process.poll() not in (None, 0):
-            raise ProcessError(f"{self.module} has failed:\n{self.log.read_text().strip()}")
+            raise ProcessError(f"{self.module} failed:\n{self.log.read_text().strip()}")
 
     def wait(self, timeout: float) -> None:
         """Until it has done its work."""
@@ -72,7 +72,7 @@ class Child:
         self.require_running()
 
     def stop(self) -> None:
-        """SIGTERM, and by force where that does not help."""
+        """SIGTERM, then SIGKILL."""
         if self.process.poll() is None:
             self.process.terminate()
             try:

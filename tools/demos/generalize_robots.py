@@ -94,7 +94,9 @@ def chosen(names: str | None, quick: bool) -> list[Row]:
     for name in wanted:
         if name not in known:
             allowed = ", ".join(dict.fromkeys(row.name for row in ROWS))
-            raise InputError(f"--robots: {name!r} is not one of {allowed}", "robots", name)
+            raise InputError(
+                f"--robots: unknown robot {name!r} (choose from {allowed})", "robots", name
+            )
     return [row for row in ROWS if row.name in wanted]
 
 
@@ -105,7 +107,9 @@ def chosen_laws(names: str | None) -> tuple[str, ...]:
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     for name in wanted:
         if name not in LAWS:
-            raise InputError(f"--laws: {name!r} is not one of {', '.join(LAWS)}", "laws", name)
+            raise InputError(
+                f"--laws: unknown law {name!r} (choose from {', '.join(LAWS)})", "laws", name
+            )
     return tuple(law for law in LAWS if law in wanted)
 
 

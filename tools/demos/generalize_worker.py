@@ -1,6 +1,6 @@
 """One robot in a process of its own: `python -m torqued.tools.demos.generalize_worker …`.
 
-Each line that it prints is one run as JSON, so that whoever waits sees how far it is.
+Each line that it prints is one run as JSON, so that the parent sees the progress.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def each_run(rows: list[Row], laws: tuple[str, ...], quick: bool) -> Iterator[tu
             for run in runs_of(row, laws, quick, started):
                 ready.put((row, run))
             ready.put(row)
-        except BaseException as error:  # handed to the one who waits
+        except BaseException as error:  # raised in the waiting thread
             ready.put(error)
 
     with ThreadPoolExecutor(min(PROCESSES, os.cpu_count() or 1)) as pool:
@@ -75,7 +75,7 @@ def runs_of(
         for line in lines:
             yield {name: number_of(value) for name, value in json.loads(line).items()}
     if process.wait() != 0:
-        raise WorkerError(f"{row.label}: its process ended with {process.returncode}")
+        raise WorkerError(f"{row.label}: process exited with {process.returncode}")
 
 
 def number_of(value: Any) -> Any:

@@ -39,7 +39,7 @@ DIRECTIONS = (0, 45, 90, 135, 180)  # degrees from straight ahead to the left; t
 #: s: when it is pushed, for how long, and how long it is watched in all.
 START, LASTS, SECONDS = 0.1, 0.1, 2.6
 #: N s, between which the limit is sought, and in how many halvings: to 1 N s.
-LEAST, MOST, HALVINGS = 8.0, 72.0, 6
+MIN_IMPULSE, MAX_IMPULSE, HALVINGS = 8.0, 72.0, 6
 #: Runs side by side: the sessions of more would not fit into a tick.
 TOGETHER = 2
 #: Steps of all runs.
@@ -88,7 +88,7 @@ class Stander:
         }
 
     def loop(self, impulse: float, direction: float) -> Loop:
-        """Standing anew, with a push ahead: N s, degrees."""
+        """Standing again, with a push ahead: N s, degrees."""
         self.plant.reset(self.q, np.zeros(self.plant.robot.nv))
         angle = np.radians(direction)
         force = impulse / LASTS * np.array([np.cos(angle), np.sin(angle), 0.0])
@@ -165,7 +165,7 @@ def limits(
 ) -> list[Recovered]:
     """All directions side by side."""
     standers = [Stander(client, law) for _ in directions]
-    bounds = np.tile([LEAST, MOST], (len(directions), 1))
+    bounds = np.tile([MIN_IMPULSE, MAX_IMPULSE], (len(directions), 1))
     failures = np.zeros(len(directions), int)
     for _ in range(halvings):
         middle = bounds.mean(axis=1)

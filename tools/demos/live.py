@@ -190,12 +190,12 @@ def open_page(place: Demo, setup: Setup, listen: str, console: Console) -> None:
         arguments += ["--visuals", setup.name]
     child = place.start("torqued.tools.cli.main", *arguments, niceness=NICENESS)
     deadline = time.monotonic() + MAX_START
-    while "http" not in (told := child.log.read_text()):
+    while "http" not in (log := child.log.read_text()):
         child.require_running()
         if time.monotonic() > deadline:
-            raise ProcessError(f"no page within {MAX_START:g} s: {told}")
+            raise ProcessError(f"the page did not start within {MAX_START:g} s: {log}")
         time.sleep(0.05)
-    console.print(f"page: {told.split()[-1]}, while the robot moves", markup=False)
+    console.print(f"page: {log.split()[-1]} (while the robot moves)", markup=False)
 
 
 def wait_for(mark: Path, children: list[Child]) -> None:
@@ -205,7 +205,7 @@ def wait_for(mark: Path, children: list[Child]) -> None:
         for child in children:
             child.require_running()
         if time.monotonic() > deadline:
-            raise ProcessError(f"no {mark.name} within {MAX_START:g} s")
+            raise ProcessError(f"{mark.name} did not appear within {MAX_START:g} s")
         time.sleep(0.02)
 
 

@@ -26,7 +26,7 @@ from torqued.tools.demos.trajectories import References, Sines
 LAW = "passivity"
 #: A file that says that all is there, a page that was asked for too.
 START = "start"
-#: s without a state after which the robot counts as gone.
+#: Seconds without a state after which the robot counts as lost.
 SILENCE = 5.0
 #: s for the daemon to open a session, on a computer that has other work.
 MAX_OPEN = 30.0

@@ -2,7 +2,7 @@
 
 It moves on whether a torque comes or not, and holds the last one until then, like a real drive. On
 a computer that gives a process no time for long, the robot's clock stops: for what it is late more
-than `MAX_LAG`, and while its torque is older than `OLDEST_TORQUE`. How long is told in the end.
+than `MAX_LAG`, and while its torque is older than `OLDEST_TORQUE`. The report says how long.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def simulate(
             if fresh is None:
                 held += 1
             elif len(fresh) == 0:
-                raise RuntimeError("the controller has ended")
+                raise RuntimeError("the controller ended")
             else:
                 command = fresh
             now = plant.time

@@ -52,7 +52,7 @@ def with_locked(description: Description, names: Collection[str]) -> Description
     """Joints fixed where they are at q = 0."""
     missing = set(names) - {joint.name for joint in description.joints}
     if missing:
-        raise InputError(f"joints to lock: {', '.join(sorted(missing))} do not exist")
+        raise InputError(f"unknown joints to lock: {', '.join(sorted(missing))}")
     joints = tuple(
         replace(joint, type="fixed", mimic=None, limits=Limits()) if joint.name in names else joint
         for joint in description.joints

@@ -81,7 +81,7 @@ class Plant:
         self.robot = Robot.from_description(description, base)
         if self.robot.tree.follows:
             raise InputError(
-                f"robot {description.name!r} has mimic joints; the simulation needs them locked"
+                f"robot {description.name!r} has mimic joints; lock them for the simulation"
             )
         self.chart = self.robot.chart("mujoco")
         self.model = self._compile(specification(description, base, walls, touchers))
@@ -114,7 +114,7 @@ class Plant:
         if self.robot.model.base == "floating":
             there, own = there[1:], own[1:]
         if there != own:
-            raise InputError(f"MuJoCo has the joints {there}, the chart 'mujoco' {own}")
+            raise InputError(f"MuJoCo has joints {there}, but the chart 'mujoco' has {own}")
 
     def reset(self, q: Any, v: Any, time: float = 0.0) -> None:
         """Put the robot into a state, without warm starts of solvers."""
@@ -170,7 +170,7 @@ class Plant:
         """MuJoCo's number of a link."""
         number = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, body_name(link))
         if number < 0:
-            raise InputError(f"link {link!r} does not exist")
+            raise InputError(f"unknown link {link!r}")
         return int(number)
 
     def point(self, link: str, at: Any = (0.0, 0.0, 0.0)) -> Array:

@@ -1,7 +1,7 @@
 """Pushes found, and the pushed link named, from positions, velocities and torques alone.
 
 The arm moves slowly under `passivity` while its links are pushed one after the other; velocities
-are measured with noise. Beside it, arms that nobody touches run under the same observer: whatever
+are measured with noise. Beside it, untouched arms run under the same observer: whatever
 they report is a false alarm.
 """
 
@@ -37,7 +37,7 @@ LASTS, EVERY, PAUSE = 0.3, 0.6, 0.5
 #: m from the joint's axis: about the radius of the arm's shell.
 LEVER = 0.06
 WEAKEST, STRONGEST = 10.0, 40.0  # N
-#: Arms that nobody touches.
+#: Untouched arms.
 QUIET = 4
 
 SLOWLY = Sines(
@@ -164,7 +164,7 @@ def checks(felt: list[Felt], alarms: int) -> list[results.Check]:
             f"{sum(item.ended for item in felt)} of {len(felt)}",
             all(item.ended for item in felt),
         ),
-        results.at_most("false alarms of arms that nobody touched", alarms, 0),
+        results.at_most("false alarms of untouched arms", alarms, 0),
     ]
 
 
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace) -> int:
     results.print_rows(console, "Pushes", [row(item) for item in felt])
     untouched = np.abs(np.concatenate([log["external"] for log in logs[1:]])).max(axis=0)
     console.print(
-        f"{QUIET} arms that nobody touched, {QUIET * seconds:g} s together: {alarms} alarms; "
+        f"{QUIET} untouched arms, {QUIET * seconds:g} s in all: {alarms} alarms; "
         f"largest residual {np.array2string(untouched, precision=2)} N m"
     )
     results.write_json(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 #: s, of a run.
-LONGEST = 3600.0
+MAX_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ def at_least(claim: str, value: float, bound: float, unit: str = "") -> Check:
 def duration(given: float | None, usual: float, least: float) -> float:
     """s, what `--seconds` says or the usual time."""
     seconds = usual if given is None else given
-    if not least <= seconds <= LONGEST:
-        raise InputError(f"--seconds is {seconds:g}, expected {least:g} to {LONGEST:g}")
+    if not least <= seconds <= MAX_SECONDS:
+        raise InputError(f"--seconds is {seconds:g}, expected {least:g} to {MAX_SECONDS:g}")
     return seconds
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SECONDS = 1.6
 STIFFNESSES = (200.0, 500.0, 1000.0, 2500.0, 5000.0)  # N/m
 DELAYS = (0, 1, 2, 3, 5, 8)  # ms
-#: Loops that run side by side: a client may have eight sessions unless a daemon is told otherwise.
+#: Loops that run side by side: a client may have eight sessions by default.
 TOGETHER = 6
 FORCE = 10.0  # N, that the spring presses with in the end
 FRAME, RADIUS = "panda_hand_tcp", 0.02  # a ball at the hand's tip touches the wall, m

@@ -23,7 +23,7 @@ _BARRIER = threading.Lock()
 
 
 class ReaderError(TorquedError):
-    """A ring that is not there, or that cannot be read."""
+    """A ring that is missing or cannot be read."""
 
 
 class Cursor:
@@ -35,7 +35,7 @@ class Cursor:
         self._header: Any = np.frombuffer(self._map, HEADER, 1)
         head = self._header[0]
         if head["magic"] != MAGIC or head["version"] != VERSION:
-            found = f"version {head['version']}" if head["magic"] == MAGIC else "no ring"
+            found = f"version {head['version']}" if head["magic"] == MAGIC else "not a ring"
             raise ReaderError(f"{path} is {found}, expected a ring of version {VERSION}")
         self._data: Any = memoryview(self._map)[HEADER_BYTES:]
         self.capacity = int(head["capacity"])
@@ -105,7 +105,7 @@ def _mapped(path: Path, owner: int) -> mmap.mmap:
         finally:
             os.close(file)
     except (OSError, ValueError) as error:
-        raise ReaderError(f"ring {path} cannot be read: {error}") from None
+        raise ReaderError(f"cannot read ring {path}: {error}") from None
 
 
 def barrier() -> None:

@@ -60,7 +60,7 @@ def draw(
 def quantity(
     session: RecordedSession, recording: Recording, name: str, strict: bool
 ) -> tuple[Any, str, list[str]] | None:
-    """Values (ticks, curves), their unit and the curves' names; None: there is no such."""
+    """Values (ticks, curves), their unit and the curves' names; None if there are none."""
     ticks = session.ticks
     units = {part.field: part.unit for part in session.info.parts}
     if name in TIMES:
@@ -74,7 +74,9 @@ def quantity(
         values, unit = ticks["q"] - ticks["q_ref"], units["q"]
     elif strict:
         listed = ", ".join([*units, *TIMES, "status"])
-        raise RecordingError(f"session {session.info.number} has no {name!r}, there are: {listed}")
+        raise RecordingError(
+            f"session {session.info.number} has no {name!r} (choose from {listed})"
+        )
     else:
         return None
     tasks = task_names(session.info) if name == "error" else ()

@@ -54,7 +54,7 @@ DENSITY, PULL = 1000.0, 1e-9
 
 @dataclass(frozen=True)
 class Identified:
-    """What a motion tells."""
+    """Result of an identification."""
 
     frame: str
     p: Array  # (10,) in the frame's axes, at its origin
@@ -65,7 +65,7 @@ class Identified:
     viscous_error: Array
     coulomb: Array
     coulomb_error: Array
-    unclear: list[str]  # what could not be told apart, in words
+    unclear: list[str]  # what the motion does not distinguish
     residual: Array  # (nv,) N m, RMS
     torque: Array  # (nv,) N m, RMS of what was to be explained
     constrained: bool  # whether the plain estimate was no possible body
@@ -76,7 +76,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
     """The payload at a frame and all joints' friction."""
     if robot.model.base != "fixed":
         raise InputError(
-            f"{robot.name!r} has a floating base: what its contacts carry was not recorded", "robot"
+            f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
         )
     W, y, hop = equations(samples, robot, frame)
     n = robot.nv
@@ -115,7 +115,9 @@ def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array,
     frames = {item.name: item for item in robot.model.frames}
     place = frames[known_name("frame", "frame", frame, frames)]
     if place.body < 0:
-        raise InputError(f"frame {frame!r} does not move: nothing can be learned there", "frame")
+        raise InputError(
+            f"frame {frame!r} does not move: its payload cannot be identified", "frame"
+        )
     T = moved(place.rotation, place.position)
     columns = slice(10 * place.body, 10 * place.body + 10)
     n, count = robot.nv, len(samples.time)
@@ -194,8 +196,8 @@ def possible_body(A: Array, b: Array, x: Array) -> Array:
     A_p = A[:10, :10] - cross @ A[rubs, :10]
     b_p = b[:10] - cross @ b[rubs]
     values, vectors = np.linalg.eigh(0.5 * (A_p + A_p.T) * TYPICAL[:, None] * TYPICAL)
-    told = values > FLAT**2 * values.max()  # the rest is rounding
-    root, vectors = np.sqrt(values[told]), vectors[:, told]
+    kept = values > FLAT**2 * values.max()  # the rest is rounding
+    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
     S = root[:, None] * vectors.T / TYPICAL
     target = (vectors.T @ (TYPICAL * b_p)) / root
     prior = unfactor(pseudo_inertia(ball(max(float(x[0]), 0.05))))
@@ -283,4 +285,4 @@ def in_words(vector: Array, names: list[str]) -> str:
     if len(parts) == 1:
         return f"{parts[0][2]} by itself"
     said = " ".join(f"{'+' if x > 0 else '-'} {size:.1f} {name}" for size, x, name in parts)
-    return f"{said.removeprefix('+ ')} together, in large units of each"
+    return f"{said.removeprefix('+ ')} together, each in large units"

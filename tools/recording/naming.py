@@ -44,7 +44,7 @@ def without_common_prefix(names: Sequence[str]) -> list[str]:
 
 def task_names(session: SessionInfo) -> list[str]:
     """Of a whole-body law: each has an error of two numbers."""
-    # Not at the top: those who publish numbers alone go without the kernels.
+    # Imported here: publishing plain numbers does not need the kernels.
     from torqued.kernels.control.wholebody.parsing import unique_names
 
     tasks = session.raw.get("options", {}).get("tasks") or ()

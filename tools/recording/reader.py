@@ -10,7 +10,7 @@
         time.sleep(0.01)
 
 A reader takes nothing from the daemon: neither a lock nor a system call of its loop. One that is
-slow, stopped or killed loses ticks, and is told how many; nobody waits for it.
+slow, stopped or killed loses ticks, and gets their number; the loop never waits for it.
 
 There is the loop's ring and one for each session whose states are answered on arrival. All ticks of
 a session are in one of them, in order.
@@ -71,7 +71,7 @@ class Batch:
 
 
 class Reader:
-    """Reads the ring of one daemon; follows it when the daemon is started anew.
+    """Reads the ring of one daemon; follows it when the daemon restarts.
 
     name, folder    of the daemon, as `torqued serve --name --folder` has them
     backlog         whether to begin with the oldest tick that is there, not with the next
@@ -86,7 +86,7 @@ class Reader:
         self.sessions: dict[int, SessionInfo] = {}
         self.robot: dict[str, Any] = {}
         self.directory: dict[str, Any] = {}
-        #: How often the daemon was started anew since.
+        #: Restarts of the daemon so far.
         self.restarts = 0
         #: Ticks that were lost since the beginning, by session; and records of all kinds.
         self.lost: dict[int, int] = {}
@@ -97,8 +97,8 @@ class Reader:
         self._rings: dict[str, Cursor] = {}  # the loop's first, by what the directory calls them
         if not self._look():
             raise ReaderError(
-                f"no daemon {name!r} can be observed in {self.folder}: there is no "
-                f"{self._path.name}; is it running, with a ring_size above 0?"
+                f"cannot observe daemon {name!r} in {self.folder}: no {self._path.name}; "
+                "is the daemon running, with a ring_size above 0?"
             )
         self._older = set(self.sessions)
         for ring in self._rings.values():
@@ -164,7 +164,7 @@ class Reader:
         except FileNotFoundError:
             return False
         except (OSError, ValueError) as error:
-            raise ReaderError(f"{self._path} cannot be read: {error}") from None
+            raise ReaderError(f"cannot read {self._path}: {error}") from None
         if directory.get("version") != 1:
             raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 1")
         if not self._rings or directory["epoch"] != self.directory.get("epoch"):

@@ -1,6 +1,6 @@
 """The recorder: a process that reads the ring and writes files, for as long as the daemon runs.
 
-Nobody waits for it. Where its disk is full it stops, tells the daemon, and the loop goes on.
+The loop never waits for it. If the disk is full it stops and reports that to the daemon.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torqued.client import Client
 from torqued.client.endpoints import is_alive, request_endpoint
 from torqued.common.errors import TorquedError
 from torqued.tools.recording.reader import Batch, Reader, Values
+from torqued.tools.recording.reader_scheduling import ReaderPriority
 from torqued.tools.recording.recording_file import RecordingFile
 from torqued.tools.recording.records import SessionInfo
-from torqued.tools.recording.standing import Standing
 
 #: s between looks at the ring, between reports to the daemon, and for its answer.
 PAUSE, REPORT, ANSWER = 0.1, 1.0, 0.2
@@ -27,7 +27,7 @@ SILENCE = 1.0
 
 
 class RecorderError(TorquedError):
-    """A recording that could not go on."""
+    """A recording that failed."""
 
 
 @dataclass
@@ -66,18 +66,18 @@ class Recorder:
         self._reported = self._heard = time.monotonic()
 
     def stop(self) -> None:
-        """End after what has come so far; from a signal's handler, too."""
+        """Stop after the records written so far; safe in a signal handler."""
         self._stopped = True
 
     def run(self) -> None:
-        """Raises `RecorderError` where the disk is full, after the daemon was told."""
+        """Raises `RecorderError` if the disk is full, after reporting it to the daemon."""
         try:
             self.choice.out.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open()
-            standing = Standing(self.reader.processor)
+            priority = ReaderPriority(self.reader.processor)
             while not self._over():
                 started = time.monotonic()
-                standing.look(self.reader.backlog)
+                priority.update(self.reader.backlog)
                 self._take(self.reader.poll())
                 self._report()
                 time.sleep(max(0.0, PAUSE - (time.monotonic() - started)))
@@ -131,7 +131,7 @@ class Recorder:
         return self._about != (self.reader.directory["epoch"], self.reader.robot)
 
     def _open(self) -> None:
-        """Begin another file, with what still holds of the one before."""
+        """Begin a new file with the gains and payloads in effect."""
         if self._file:
             self._file.finish()
             self._ended[self._file.path] = time.monotonic()
@@ -160,7 +160,7 @@ class Recorder:
                 self.files.remove(path)
 
     def _report(self, now: bool = False, ended: bool = False) -> None:
-        """Tell the daemon, which has it in `stats`; where it does not answer, go on."""
+        """Report to the daemon for its `stats`; ignore a missing reply."""
         if not now and time.monotonic() - self._reported < REPORT:
             return
         self._reported = time.monotonic()
@@ -174,12 +174,12 @@ class Recorder:
             "keep": self.choice.keep_seconds,
             "alarm": self.alarm,
         }
-        with contextlib.suppress(TorquedError):  # it may be gone; the recording goes on
+        with contextlib.suppress(TorquedError):  # the daemon may have ended; the recording goes on
             self._client.recorder(fields)
 
 
 def new_path(folder: Path, name: str) -> Path:
-    """A name that nothing has yet, by the time of day."""
+    """A new file name from the time of day."""
     now = time.time()
     day = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
     stem = f"{name}-{day}-{int(now * 1000) % 1000:03d}"

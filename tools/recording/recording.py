@@ -32,7 +32,7 @@ from torqued.tools.recording.records import Records, SessionInfo, session_info
 
 
 class RecordingError(TorquedError):
-    """A file that is no recording, or of another version."""
+    """A file that is not a recording, or has another version."""
 
 
 @dataclass
@@ -79,13 +79,13 @@ class Recording:
         return found
 
     def session(self, number: int | None = None) -> RecordedSession:
-        """One session: that of a number, or the only one."""
+        """The session with this number, or the only one."""
         if number is None and len(self.sessions) == 1:
             return next(iter(self.sessions.values()))
         if number not in self.sessions:
             listed = ", ".join(f"{n} ({s.info.law})" for n, s in self.sessions.items()) or "none"
-            asked = "which session?" if number is None else f"there is no session {number};"
-            raise RecordingError(f"{self.path}: {asked} recorded are: {listed}")
+            problem = "choose a session" if number is None else f"unknown session {number}"
+            raise RecordingError(f"{self.path}: {problem} (recorded: {listed})")
         return self.sessions[number]
 
 
@@ -95,7 +95,7 @@ def records_of(path: Path) -> Iterator[Any]:
         with path.open("rb") as file:
             yield from StreamReader(file, validate_crcs=True).records
     except (McapError, CRCValidationError, EOFError):
-        return  # the rest was not written whole
+        return  # the rest is incomplete
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from None
 
@@ -103,7 +103,7 @@ def records_of(path: Path) -> Iterator[Any]:
 def read_recording(path: Path) -> Recording:
     """A file as arrays."""
     if not path.is_file():
-        raise RecordingError(f"{path}: there is no such file")
+        raise RecordingError(f"{path}: no such file")
     directory: dict[str, Any] | None = None
     text = ""
     schemas: dict[int, Schema] = {}
@@ -126,15 +126,15 @@ def read_recording(path: Path) -> Recording:
         elif isinstance(record, Message):
             messages.setdefault(channels[record.channel_id].topic, []).append(record.data)
     if directory is None:
-        raise RecordingError(f"{path} is no recording of torqued")
+        raise RecordingError(f"{path} is not a torqued recording")
     sessions = {}
     for topic, channel in about.items():
         if "session" in channel.metadata:
             try:
                 session = _session(topic, channel, messages)
-            except ValueError as error:  # of numpy: they are not as long as they should be
+            except ValueError as error:  # from numpy: wrong length
                 raise RecordingError(
-                    f"{path}: messages of {topic} have another layout than this version's: {error}"
+                    f"{path}: messages of {topic} do not have this version's layout: {error}"
                 ) from None
             sessions[session.info.number] = session
     return Recording(path, directory, text, sessions, _loop(messages), _lost(messages))

@@ -79,14 +79,12 @@ class Replay:
 def replay(
     session: RecordedSession, robot: Robot, period: float, tolerance: float, solver: bool = False
 ) -> Replay:
-    """Feed a session through its law. `solver`: say why a solver did not succeed."""
+    """Run a session through its law. `solver`: report why a solver failed."""
     result = Replay(session)
     if not session.from_start:
-        result.notes.append(
-            "it was not recorded from its start: what its law had learned by then is missing"
-        )
+        result.notes.append("not recorded from its start: the law's memory of that time is missing")
     if not session.has_all:
-        result.notes.append("ticks are missing: the law goes on from the torque after each gap")
+        result.notes.append("ticks are missing: the law continues from the torque after each gap")
     _Replayer(session, robot, period, tolerance, solver, result).run()
     return result
 
@@ -169,8 +167,8 @@ class Changes:
         while self._next is not None and self._next.index <= index:
             if self._next.values.size != out.size:
                 raise RecordingError(
-                    f"{self._next.values.size} numbers were recorded where this robot and law "
-                    f"have {out.size}: it is another robot, or another law"
+                    f"{self._next.values.size} numbers were recorded, but this robot and law have "
+                    f"{out.size}: the robot or the law differs"
                 )
             out[:] = self._next.values
             self._next = next(self._values, None)
@@ -190,8 +188,8 @@ def controller_of(session: RecordedSession, robot: Robot, period: float) -> Cont
     now += list(controller.outputs.items())
     if recorded != [(name, tuple(shape)) for name, shape in now]:
         raise RecordingError(
-            f"session {info.number}: law {info.law!r} has other references or outputs than were "
-            f"recorded: {[name for name, _ in now]}, not {[name for name, _ in recorded]}"
+            f"session {info.number}: references and outputs of law {info.law!r} differ: now "
+            f"{[name for name, _ in now]}, recorded {[name for name, _ in recorded]}"
         )
     return controller
 

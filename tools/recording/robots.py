@@ -21,7 +21,7 @@ SOURCES = ("model", "urdf", "screws")
 
 
 class NoRobotError(TorquedError):
-    """What was recorded or published does not tell which robot it is of."""
+    """A recording or daemon without a robot that can be loaded."""
 
 
 def recorded_robot(recording: Recording) -> Robot:
@@ -39,7 +39,7 @@ def described_robot(described: Mapping[str, Any], text: str, where: str) -> Robo
     fields: dict[str, Any] = dict(described["source"].get("robot", {}))
     if not fields:
         problem = described["source"].get("problem", "it was not loaded from a file")
-        raise NoRobotError(f"{where} does not have its robot: {problem}; name it")
+        raise NoRobotError(f"{where} has no robot description: {problem}; use --robot")
     with tempfile.TemporaryDirectory(prefix="torqued-robot-") as folder:
         if text:
             kind = "screws" if "screws" in fields else "urdf"
@@ -48,5 +48,5 @@ def described_robot(described: Mapping[str, Any], text: str, where: str) -> Robo
             fields = {key: value for key, value in fields.items() if key not in SOURCES}
             fields |= {kind: path, "base": described["base"]}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ModelWarning)  # whoever served it has seen them
+            warnings.simplefilter("ignore", ModelWarning)  # the daemon has shown them
             return RobotConfig.model_validate(fields).load()

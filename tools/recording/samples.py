@@ -18,10 +18,9 @@ from torqued.tools.recording.recording import RecordedSession, RecordingError
 
 Array = NDArray[np.float64]
 
-#: s between two states at the most: across a gap nothing is known.
+#: Maximum seconds between two states of a sample; more is a gap.
 MAX_STEP = 0.05
-#: Least number of samples.
-FEWEST = 100
+MIN_SAMPLES = 100
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,13 @@ def samples_of(session: RecordedSession, robot: Robot) -> Samples:
     ticks = session.ticks
     if "tau" not in (ticks.dtype.names or ()):
         raise RecordingError(
-            f"session {session.info.number}: {session.info.law!r} has no torques to learn from"
+            f"session {session.info.number}: law {session.info.law!r} has no torques"
         )
     ticks = ticks[(ticks["sequence"] >= 0) & (ticks["status"] & LAST == 0)]
     first = np.flatnonzero(np.diff(ticks["sequence"], prepend=-1))  # of each state
-    if len(first) < FEWEST + 1:
+    if len(first) < MIN_SAMPLES + 1:
         raise RecordingError(
-            f"session {session.info.number}: {len(first)} states, expected {FEWEST} and more"
+            f"session {session.info.number}: {len(first)} states, expected at least {MIN_SAMPLES}"
         )
     # Several ticks may have gone by with one state: their mean torque acted.
     torque = np.add.reduceat(ticks["tau"], first) / np.diff(first, append=len(ticks))[:, None]
@@ -60,10 +59,10 @@ def samples_of(session: RecordedSession, robot: Robot) -> Samples:
         robot.integrate(position, velocity, 0.5 * dt)
         for position, velocity, dt in zip(q[:-1][good], middle, step, strict=True)
     ]
-    if len(step) < FEWEST:
+    if len(step) < MIN_SAMPLES:
         raise RecordingError(
-            f"session {session.info.number}: {len(step)} stretches without a gap, expected "
-            f"{FEWEST} and more"
+            f"session {session.info.number}: {len(step)} intervals without a gap, expected at "
+            f"least {MIN_SAMPLES}"
         )
     return Samples(
         at[:-1][good] + 0.5 * step,

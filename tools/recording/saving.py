@@ -42,7 +42,7 @@ def save(newest: Path, seconds: float, path: Path) -> Saved:
         key=lambda file: written[file],
     )
     if not recent:
-        raise TorquedError(f"nothing was recorded in {newest.parent} in the last {seconds:g} s")
+        raise TorquedError(f"{newest.parent} has no records of the last {seconds:g} s")
     with path.open("xb") as out:
         writer: Any = Writer(out, CHUNK_BYTES, CompressionType.LZ4)
         writer.start(library="torqued")

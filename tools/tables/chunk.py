@@ -69,7 +69,7 @@ def flat(results: Mapping[str, Any], before: str = "") -> dict[str, Array]:
 
 
 def do_chunk(folder: Path, k: int) -> int:
-    """For a worker that sees the files: everything; tells the chunk's number."""
+    """For a worker that sees the files: everything; returns the chunk's number."""
     plan, model, table = begun_in(folder)
     place = Folder(folder)
     if not place.chunk(k).exists():

@@ -41,13 +41,13 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
     try:
         client = Client(scheduler, timeout=MAX_SEARCH)
     except (OSError, ValueError) as error:
-        raise InputError(f"--scheduler {scheduler}: not found: {error}") from None
+        raise InputError(f"cannot reach --scheduler {scheduler}: {error}") from None
     with client:
         yield client
 
 
 def on_cluster(
-    client: Any, plan: Plan, model: bytes, folder: Folder, told: Callable[[int], None]
+    client: Any, plan: Plan, model: bytes, folder: Folder, report: Callable[[int], None]
 ) -> None:
     """Chunks that are missing, each on one of the client's workers."""
     from distributed import as_completed
@@ -73,7 +73,7 @@ def on_cluster(
             folder.keep(*result)
         task.release()
         done += 1
-        told(done)
+        report(done)
         following = next(waiting, None)
         if following is not None:
             under_way.add(submit(following))

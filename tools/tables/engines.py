@@ -9,11 +9,13 @@ from torqued.server.requests.vectorized import use_threads
 from torqued.tools.tables.chunk import compute, table_of
 from torqued.tools.tables.plan import Folder, Plan
 
-#: Told how many chunks are done.
-Told = Callable[[int], None]
+#: Report how many chunks are done.
+Report = Callable[[int], None]
 
 
-def in_threads(plan: Plan, robot: Robot, folder: Folder, threads: int | None, told: Told) -> None:
+def in_threads(
+    plan: Plan, robot: Robot, folder: Folder, threads: int | None, report: Report
+) -> None:
     """Chunks that are missing, each on all threads."""
     table = table_of(plan)
     use_threads(robot, threads)
@@ -22,4 +24,4 @@ def in_threads(plan: Plan, robot: Robot, folder: Folder, threads: int | None, to
     for k in missing:
         folder.keep(k, compute(plan, robot, k, table.rows(*plan.part(k))))
         done += 1
-        told(done)
+        report(done)

@@ -4,8 +4,8 @@
                                  chunk-00000000.npz    results of one chunk each, whole or absent
                → result.npz                            all of them, when none is missing
 
-A chunk's file appears under its name when it is complete, and not before: whoever is killed, and
-however often a chunk is computed, it is there once.
+A chunk's file appears under its name only when it is complete. A killed process leaves no partial
+chunk, and a chunk that is computed twice exists once.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Plan:
 
 
 def stamp(path: Path) -> dict[str, int]:
-    """What tells a file from another under its name."""
+    """Size and time of a file, to notice that it has changed."""
     info = path.stat()
     return {"table_size": info.st_size, "table_changed": info.st_mtime_ns}
 
@@ -81,8 +81,8 @@ class Folder:
             for key, value in now.items():
                 if before.get(key) != value:
                     raise InputError(
-                        f"{self.path}: begun with {key} {before.get(key)!r}, now it is {value!r}; "
-                        "remove the folder to begin anew, or name another --out"
+                        f"{self.path}: started with {key} {before.get(key)!r}, now {value!r}; "
+                        "remove the directory to start again, or choose another --out"
                     )
         else:
             self.path.mkdir(parents=True, exist_ok=True)

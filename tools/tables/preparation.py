@@ -19,11 +19,11 @@ from torqued.tools.tables.chunk import in_table
 from torqued.tools.tables.plan import Folder, Plan, digest, stamp
 from torqued.tools.tables.reading import Table, open_table
 
-#: Bytes of results that a chunk is made for, and the fewest and the most states that it has.
+#: Bytes of results per chunk, and its minimum and maximum number of states.
 #: Chunks begin at multiples of 64, so that states are computed together with the same neighbours
 #: however many there are.
 CHUNK_BYTES = 32 * 1024 * 1024
-FEWEST, MOST, STEP = 64, 1_048_576, 64
+MIN_STATES, MAX_STATES, STEP = 64, 1_048_576, 64
 
 
 def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder, int]:
@@ -34,8 +34,8 @@ def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder
     required = tuple(name for name in operation.required if name in STACKED)
     missing = [name for name in operation.required if name not in STACKED and name not in fields]
     if missing:
-        how = "give --of" if missing[0] == "of" else "which has no option"
-        raise InputError(f"--operation {operation.name}: needs {missing[0]!r}, {how}")
+        how = "use --of" if missing[0] == "of" else "which has no option"
+        raise InputError(f"--operation {operation.name} requires {missing[0]!r}, {how}")
     table = open_table(args.file, widths, required)
     chunk = args.chunk or chunk_for(robot, operation, fields, table)
     model = pack(robot.model)
@@ -48,7 +48,7 @@ def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder
         widths=widths,
         required=list(required),
         count=table.count,
-        chunk=whole_number("--chunk", chunk, 1, MOST),
+        chunk=whole_number("--chunk", chunk, 1, MAX_STATES),
     )
     folder = Folder.of(args.out)
     return plan, model, folder, folder.begin(plan, model)
@@ -66,7 +66,7 @@ def common_fields(args: argparse.Namespace, operation: Operation) -> dict[str, A
     fields = {key: value for key, value in given.items() if value is not None}
     for key in fields:
         if key not in (*operation.required, *operation.optional):
-            raise InputError(f"--{key}: {operation.name} does not take it")
+            raise InputError(f"{operation.name} does not accept --{key}")
     return fields
 
 
@@ -93,4 +93,4 @@ def chunk_for(robot: Robot, operation: Operation, fields: dict[str, Any], table:
             named.state = 0
         raise in_table(named, 0) from None
     states = CHUNK_BYTES // max(1, size_of(result))
-    return min(max(states // STEP * STEP, FEWEST), MOST)
+    return min(max(states // STEP * STEP, MIN_STATES), MAX_STATES)

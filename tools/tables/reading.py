@@ -35,19 +35,19 @@ def open_table(path: Path, widths: Mapping[str, int], required: tuple[str, ...])
     the operation cannot do without."""
     kinds: dict[str, Any] = {".npz": ZipTable, ".npy": PlainTable, ".parquet": ParquetTable}
     if path.suffix not in kinds:
-        raise InputError(f"{path}: unknown kind of file, expected {', '.join(kinds)}")
+        raise InputError(f"{path}: unknown file type, expected {', '.join(kinds)}")
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     try:
         table: Table = kinds[path.suffix](path, widths)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path}: cannot be read: {error}") from None
+        raise InputError(f"cannot read {path}: {error}") from None
     for name in required:
         if name not in table.fields:
             found = ", ".join(table.fields) or "none"
-            raise InputError(f"{path}: no {name!r} in it, which the operation needs; found {found}")
+            raise InputError(f"{path} has no {name!r}, which the operation requires; found {found}")
     if table.count == 0:
-        raise InputError(f"{path}: no states in it")
+        raise InputError(f"{path} has no states")
     return table
 
 

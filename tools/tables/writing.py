@@ -21,49 +21,49 @@ from torqued.common.errors import InputError
 from torqued.kernels.model.description import Array
 from torqued.tools.tables.plan import Folder, Plan
 
-#: Told how many chunks are written.
-Told = Callable[[int], None]
+#: Report how many chunks are written.
+Report = Callable[[int], None]
 
 
 def check_place(out: Path) -> None:
     """Find out before the work what would spoil its end."""
     if out.suffix not in WRITERS:
-        raise InputError(f"--out {out}: unknown kind of file, expected {', '.join(WRITERS)}")
+        raise InputError(f"--out {out}: unknown file type, expected {', '.join(WRITERS)}")
     if out.suffix == ".parquet":
-        import pyarrow.parquet  # noqa: F401  (whether it is there)
+        import pyarrow.parquet  # noqa: F401  (fails here if it is missing)
     if out.exists():
-        raise InputError(f"--out {out}: exists already; remove it, or name another file")
+        raise InputError(f"--out {out} exists already")
     if not out.absolute().parent.is_dir():
-        raise InputError(f"--out {out}: in a folder that does not exist")
+        raise InputError(f"--out {out}: the directory does not exist")
 
 
-def write(out: Path, folder: Folder, plan: Plan, told: Told) -> None:
+def write(out: Path, folder: Folder, plan: Plan, report: Report) -> None:
     """The file appears when it is complete."""
     draft = out.with_name(f"{out.name}.{secrets.token_hex(4)}.draft")
     try:
-        WRITERS[out.suffix](draft, folder, plan, told)
+        WRITERS[out.suffix](draft, folder, plan, report)
         os.replace(draft, out)
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
 
 
-def _zip(draft: Path, folder: Folder, plan: Plan, told: Told) -> None:
+def _zip(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
     with zipfile.ZipFile(draft, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name in folder.read(0):
             with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                _array(file, name, folder, plan, told)
+                _array(file, name, folder, plan, report)
 
 
-def _plain(draft: Path, folder: Folder, plan: Plan, told: Told) -> None:
+def _plain(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
     names = list(folder.read(0))
     if len(names) != 1:
-        raise InputError(f"--out: a .npy holds one result, these are {', '.join(names)}: use .npz")
+        raise InputError(f"--out: .npy holds one result, not {', '.join(names)}: use .npz")
     with draft.open("wb") as file:
-        _array(file, names[0], folder, plan, told)
+        _array(file, names[0], folder, plan, report)
 
 
-def _array(file: Any, name: str, folder: Folder, plan: Plan, told: Told) -> None:
+def _array(file: Any, name: str, folder: Folder, plan: Plan, report: Report) -> None:
     """One result of all chunks in numpy's format."""
     first = folder.read(0)[name]
     head = {
@@ -76,10 +76,10 @@ def _array(file: Any, name: str, folder: Folder, plan: Plan, told: Told) -> None
         part: Array = folder.read(k)[name]
         _whole(part, name, plan, k)
         file.write(part.tobytes())
-        told(k + 1)
+        report(k + 1)
 
 
-def _parquet(draft: Path, folder: Folder, plan: Plan, told: Told) -> None:
+def _parquet(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
     import pyarrow
     import pyarrow.parquet
 
@@ -97,7 +97,7 @@ def _parquet(draft: Path, folder: Folder, plan: Plan, told: Told) -> None:
             table = pyarrow.table(columns)
             writer = writer or pyarrow.parquet.ParquetWriter(draft, table.schema)
             writer.write_table(table, row_group_size=plan.chunk)
-            told(k + 1)
+            report(k + 1)
     finally:
         if writer is not None:
             writer.close()
@@ -110,7 +110,7 @@ def _whole(part: Array, name: str, plan: Plan, k: int) -> None:
         raise InputError(f"chunk {k}: {len(part)} states of {name}, expected {last - first}")
 
 
-WRITERS: dict[str, Callable[[Path, Folder, Plan, Told], None]] = {
+WRITERS: dict[str, Callable[[Path, Folder, Plan, Report], None]] = {
     ".npz": _zip,
     ".npy": _plain,
     ".parquet": _parquet,

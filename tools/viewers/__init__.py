@@ -1,1 +1,1 @@
-"""Where labs look: readers of a daemon's ring and of its counters, each a process of its own."""
+"""Viewers: readers of a daemon's ring and counters, each a separate process."""

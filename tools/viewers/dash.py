@@ -70,7 +70,7 @@ class Dash:
 
 
 def follow(dash: Dash, following: Following) -> None:
-    """Show what comes out of the ring, until told to stop."""
+    """Show the ring's records until the end."""
     plots_due = loop_due = 0.0
     reader: Reader = following.reader
     for batch in following.batches(PICTURE):

@@ -1,4 +1,4 @@
-"""What all viewers share: the ring polled at a pace, time of day, and an end in order."""
+"""What all viewers share: polling the ring, time of day, and a clean end."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from torqued.tools.recording.reader import Batch, Reader
-from torqued.tools.recording.standing import Standing
+from torqued.tools.recording.reader_scheduling import ReaderPriority
 
 #: Seconds between two polls of the ring: a fifth of what the smallest ring holds.
 POLL_INTERVAL = 0.02
-#: Seconds between two polls without a viewer, and the share of a ring from which on that would be
-#: too long: each poll may fall on a tick.
-IDLE_INTERVAL, FILLING = 0.2, 0.05
+#: Seconds between two polls without a subscriber, as each may delay a tick; and the share of the
+#: ring above which that is too long.
+IDLE_INTERVAL, MAX_IDLE_BACKLOG = 0.2, 0.05
 
 
 class Stopping:
-    """Work until a stop, by a signal or after so many seconds."""
+    """Work that ends by a signal or after so many seconds."""
 
     def __init__(self, seconds: float = float("inf")) -> None:
         self._end = time.monotonic() + seconds
@@ -37,34 +37,34 @@ class Stopping:
         return not self._stopping.is_set() and time.monotonic() < self._end
 
     def pause(self, seconds: float) -> None:
-        """So long, or until a stop."""
+        """Sleep so long, or until `stop`."""
         self._stopping.wait(seconds)
 
     def looks(self, pause: float) -> Iterator[None]:
-        """One after the other, with a pause between them."""
+        """Yields until the end, with a pause after each."""
         while self.goes_on:
             yield
             self.pause(pause)
 
 
 class Following(Stopping):
-    """Polls a ring until a stop, in a process that yields to the loop."""
+    """Polls a ring until it ends, with a priority that yields to the loop."""
 
     def __init__(self, reader: Reader, seconds: float = float("inf")) -> None:
         super().__init__(seconds)
         self.reader = reader
-        self._standing = Standing(reader.processor)
+        self._priority = ReaderPriority(reader.processor)
 
     def batches(
         self, pause: float = POLL_INTERVAL, is_watched: Callable[[], bool] = lambda: True
     ) -> Iterator[Batch]:
-        """What comes, poll by poll; also where nothing came."""
+        """One batch per poll, possibly empty."""
         while self.goes_on:
             backlog = self.reader.backlog
-            self._standing.look(backlog)
+            self._priority.update(backlog)
             yield self.reader.poll()
-            idle = backlog < FILLING and not is_watched()
-            self.pause(max(pause, IDLE_INTERVAL) if idle else pause)
+            is_idle = backlog < MAX_IDLE_BACKLOG and not is_watched()
+            self.pause(max(pause, IDLE_INTERVAL) if is_idle else pause)
 
 
 def since_1970() -> int:

@@ -36,7 +36,7 @@ WORLD = "world"
 
 
 class Foxglove:
-    """Sends the newest tick of each session, look by look, to whoever is connected."""
+    """Sends the newest tick of each session, poll by poll, to all connected clients."""
 
     def __init__(self, reader: Reader, robot: Robot, host: str, port: int) -> None:
         self.reader, self.robot = reader, robot
@@ -66,7 +66,7 @@ class Foxglove:
             session, tick = self.reader.sessions[number], ticks[-1]
             time = int(tick["time"]) + offset
             stamp = Timestamp(time // 10**9, time % 10**9)
-            self._tell(session, ticks["status"], stamp, time)
+            self._log_status(session, ticks["status"], stamp, time)
             if not has_state(tick):
                 continue
             self._transforms.log(
@@ -77,7 +77,7 @@ class Foxglove:
 
     def _frames(self, q: Any, stamp: Timestamp) -> Any:
         if not self._transforms.has_sinks():
-            return  # nobody has asked for them
+            return  # no subscriber
         for name, (position, turn) in frame_poses(self.robot, q).items():
             x, y, z = position.tolist()
             yield FrameTransform(
@@ -122,7 +122,7 @@ class Foxglove:
             numbers[part.field] = tick[part.field].tolist()
         self._numbers[session.number].log(numbers, log_time=time)
 
-    def _tell(self, session: SessionInfo, statuses: Any, stamp: Timestamp, time: int) -> None:
+    def _log_status(self, session: SessionInfo, statuses: Any, stamp: Timestamp, time: int) -> None:
         """A line for each change of status."""
         for status in statuses.tolist():
             before = self._status.get(session.number)

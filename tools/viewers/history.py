@@ -72,7 +72,7 @@ class Track:
 
     @property
     def _has_joint_errors(self) -> bool:
-        """Where positions are no quaternions, whose difference is no error."""
+        """Whether positions are not quaternions, whose difference is not an error."""
         shapes = {part.field: part.shape for part in self.info.parts}
         return shapes.get("q_ref") == shapes["q"] == shapes["v"]
 
@@ -108,13 +108,13 @@ class History:
             if number not in self.tracks:
                 info = sessions[number]
                 self.tracks[number] = Track(info, self._limits(info))
-                self._tell(rows[0], info, f"opened by {info.client}")
+                self._log(rows[0], info, f"opened by {info.client}")
             self.tracks[number].info = sessions[number]
             self._watch(self.tracks[number], rows)
             self.tracks[number].add(rows)
         for number in [n for n in self.tracks if self._is_over(sessions, n)]:
             track = self.tracks.pop(number)
-            self._tell(track.newest, track.info, "closed")
+            self._log(track.newest, track.info, "closed")
         if len(loop):
             self.lateness.extend((1e-3 * (loop["time"] - loop["deadline"])).tolist())
             self.compute.extend((1e-3 * loop["compute"]).tolist())
@@ -140,10 +140,10 @@ class History:
             came = int(statuses[k]) & ~track.status & ~NOT_TOLD
             if came:
                 words = " ".join(status_names(came)).lower().replace("_", " ")
-                self._tell(rows[k], track.info, words)
+                self._log(rows[k], track.info, words)
             track.status = int(statuses[k])
 
-    def _tell(self, tick: Any, info: SessionInfo, words: str) -> None:
+    def _log(self, tick: Any, info: SessionInfo, words: str) -> None:
         """A line of the log; what comes again soon is counted in the line that it has."""
         now, times = int(tick["time"]), 1
         for event in [e for e in self.events if e.session == info.number][-REPEATS:]:

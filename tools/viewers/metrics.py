@@ -1,4 +1,4 @@
-"""A daemon's counters for Prometheus, told by `stats` and by its ring.
+"""A daemon's counters for Prometheus, from `stats` and from its ring.
 
 Names and units follow Prometheus's own advice: seconds, totals, one prefix. Labels are few and
 bounded: robot, session and law of those that are open, operation and outcome.
@@ -30,7 +30,7 @@ SESSION_COUNTERS = {
     "states": "states that came",
     "bad_states": "states that were refused",
     "outputs": "torques that were sent",
-    "dropped": "torques that nobody took",
+    "dropped": "torques not received by the client",
     "stale": "ticks whose state was too old",
     "clamped": "ticks whose torque was cut",
     "overruns": "ticks left out since the session took too long",
@@ -61,7 +61,7 @@ class Times:
 class Metrics:
     """What Prometheus asks for. `add` and `collect` may come from different threads.
 
-    stats    asks the daemon; what it raises is told as torqued_up 0
+    stats    asks the daemon; an error becomes torqued_up 0
     """
 
     def __init__(self, robot: str, stats: Callable[[], Mapping[str, Any]]) -> None:
@@ -112,7 +112,7 @@ class Metrics:
             for outcome, count in outcomes.items():
                 requests.add_metric((self.robot, operation, outcome), count)
         yield requests
-        yield self._total("unsent", "replies that nobody took", stats["unsent"])
+        yield self._total("unsent", "replies not received by a client", stats["unsent"])
         yield self._gauge("worker_queued", "jobs that wait for the worker", worker["queued"])
         yield self._total("worker_done", "jobs that the worker has done", worker["done"])
         yield self._total("worker_failed", "jobs that ended in an error", worker["failed"])

@@ -47,7 +47,7 @@ OVER = "#c0392b"
 
 
 class Panels:
-    """Made once; `show` fills them anew: sessions and log to the left, plots to the right."""
+    """Made once; `show` updates them: sessions and log to the left, plots to the right."""
 
     def __init__(self, server: viser.ViserServer, robot: Mapping[str, Any]) -> None:
         self.server, self.robot = server, robot

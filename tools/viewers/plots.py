@@ -15,7 +15,7 @@ from torqued.tools.viewers.history import SPAN
 Array = NDArray[np.float64]
 #: Numbers over one axis, by name.
 Columns = dict[str, Array]
-#: Instead of curves where there is no session, or its law gives none.
+#: Shown instead of curves if there is no session, or its law has none.
 NOTHING = "nothing to draw"
 EMPTY: tuple[Array, Columns] = (np.array([-1.0, 0.0]), {NOTHING: np.zeros(2)})
 
@@ -32,8 +32,8 @@ HEIGHT = 170
 class Plot:
     """Curves over one axis.
 
-    A browser draws new numbers quickly, but builds the whole plot anew when its curves are others:
-    they are told apart, and of many curves those that move most stay for a while.
+    A browser draws new numbers quickly, but rebuilds the whole plot when its curves change:
+    they are compared, and of many curves those that move most stay for a while.
     """
 
     def __init__(

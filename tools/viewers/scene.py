@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 #: Length of an arrow that stands for the robot's whole weight, m per m of its height.
 WEIGHT = 0.5
 #: Length of the least force that is drawn, m per m of the robot's height: 1/500 of its weight.
-LEAST = 1e-3
+MIN_LENGTH = 1e-3
 FORCE_COLOR, REFERENCE_COLOR = (230, 60, 50), (40, 130, 230)
 
 
@@ -89,7 +89,7 @@ class Scene:
             self._hide("/forces")
             return
         arrows = forces * WEIGHT * self._size / self._weight
-        carries = np.linalg.norm(arrows, axis=1) > LEAST * self._size
+        carries = np.linalg.norm(arrows, axis=1) > MIN_LENGTH * self._size
         starts = np.array(points)[carries]
         self._arrows("/forces", starts, starts + arrows[carries], FORCE_COLOR)
 

@@ -117,7 +117,7 @@ def package_folders() -> list[Path]:
 
 
 def _paint(mesh: trimesh.Trimesh, material: Any, colors: Mapping[str, Any]) -> None:
-    """The URDF's colour, or grey, for a mesh that has none of its own."""
+    """The URDF's colour, or grey, for a mesh without a colour."""
     if mesh.visual.kind is not None:
         return
     color = getattr(material, "color", None) or colors.get(getattr(material, "name", ""))

@@ -37,7 +37,7 @@ class Stream:
         self._due: dict[int, int] = {}  # by session: ns before which no tick is sent
         self._topics: set[bytes] = set()  # beginnings that somebody has asked for
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._socket = self._context.socket(zmq.XPUB)  # a PUB that tells what is asked for
+        self._socket = self._context.socket(zmq.XPUB)  # a PUB that reports subscriptions
         self._socket.sndhwm = QUEUE
         self._socket.linger = LINGER  # before `bind`: listeners keep what they begin with
         self._socket.bind(endpoint)

@@ -177,7 +177,7 @@ def bounds(fields: Fields, carries: Carrier) -> tuple[Array, Array]:
     if fields.get("load_upper") is not None:
         upper = numbers("load_upper", fields["load_upper"], (PARAMETERS,))
     if (lower > 0.0).any() or (upper < 0.0).any():
-        raise InputError("load_lower … load_upper: zero, no load, must be allowed", "load_lower")
+        raise InputError("load_lower … load_upper must include zero (no load)", "load_lower")
     return lower, upper
 
 
@@ -185,7 +185,7 @@ def checked_frame(robot: Robot, fields: Fields) -> str:
     """The frame that carries the load."""
     name = fields.get("frame")
     if not isinstance(name, str):
-        raise InputError("frame: the frame that carries the load is missing", "frame", name)
+        raise InputError("frame is missing: name the frame that carries the load", "frame", name)
     if robot.frame_table.records([name])[0].body < 0:
         raise InputError(f"frame: {name!r} does not move", "frame", name)
     return name

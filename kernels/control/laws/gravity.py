@@ -76,7 +76,9 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     default = 0.0 if has_own or "damping_rate" in given else default_rate(robot)
     rate = numbers("gains.damping_rate", given.get("damping_rate", default), ())
     if rate < 0.0:
-        raise InputError(f"gains.damping_rate is {rate}, expected no negative number", "gains")
+        raise InputError(
+            f"gains.damping_rate is {rate}, expected zero or a positive number", "gains"
+        )
     damping = matrix(given, "damping", 0.0, robot.nv, definite=False)
     return {"damping": damping, "damping_rate": rate}
 

@@ -175,10 +175,10 @@ def several(given: Fields, name: str, default: Any, size: int, positive: bool = 
 def checked_frame(robot: Robot, fields: Fields) -> str:
     name = fields.get("frame")
     if not isinstance(name, str):
-        raise InputError("frame: the frame that is to be moved is missing", "frame", name)
+        raise InputError("frame is missing: name the frame to control", "frame", name)
     robot.frame_table.records([name], fields.get("point"))
     if robot.frame_table.is_fixed(name):
-        message = f"frame: {name!r} does not move, it is fixed in the world"
+        message = f"frame: {name!r} does not move: it is fixed in the world"
         raise InputError(message, "frame", name, "a frame of a moving link")
     return name
 
@@ -200,7 +200,7 @@ def chosen_axes(fields: Fields, name: str, mobility: FrameMobility) -> str:
         turn, shift, both = mobility.directions
         listed = ", ".join(map(repr, possible)) or "none"
         raise InputError(
-            f"axes: {axes!r} needs {AXES[axes][1]} directions and frame {name!r} moves in {count} "
+            f"axes: {axes!r} requires {AXES[axes][1]} directions, frame {name!r} moves in {count} "
             f"of them (position {shift} of 3, orientation {turn} of 3, together {both} of 6); "
             f"possible: {listed}",
             "axes",

@@ -38,7 +38,7 @@ MAX_FRAMES = 256
 
 def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     if given:
-        raise InputError("gains: a stream takes none", "gains")
+        raise InputError("gains: stream sessions have no gains", "gains")
     return {}
 
 

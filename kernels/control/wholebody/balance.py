@@ -72,15 +72,15 @@ class Balance(ContactController):
         """
         if robot.model.base != "floating":
             raise InputError(
-                f"robot {robot.name!r} has a {robot.model.base} base, balancing is for floating "
-                "ones",
+                f"robot {robot.name!r} has a {robot.model.base} base, but balancing requires a "
+                "floating one",
                 "robot",
             )
         self.robot = robot
         self.contact_names, contact, offset, _ = parse_contacts(robot, contacts, 0)
         if not len(contact):
             raise InputError(
-                "contacts: none is given, and balancing is done by the forces of contacts",
+                "contacts is missing: balancing requires at least one contact",
                 "contacts",
                 None,
                 "a list of one or more",
@@ -142,7 +142,7 @@ class Balance(ContactController):
             record = self._tasks[k]
             choice(f"tasks[{k}].kind", task["kind"], TASK_KINDS)
             if "weight" in task:
-                message = "balancing has no weights of tasks, but stiffness and damping"
+                message = "tasks of 'balance' have stiffness and damping, no weight"
                 raise InputError(f"tasks[{k}].weight: {message}", f"tasks[{k}].weight")
             frame = task["frame"]
             record["contact"] = -1
@@ -151,7 +151,7 @@ class Balance(ContactController):
             J = robot.frame_jacobian(robot.neutral(), frame, point=task.get("point"))
             moved = np.abs(J).max(axis=0) > 0.0
             if not moved[6:].any():
-                message = f"frame {frame!r} is moved by no joint, it is fixed to the base"
+                message = f"frame {frame!r} does not move: it is fixed to the base"
                 raise InputError(f"tasks[{k}].frame: {message}", f"tasks[{k}].frame", frame)
             self._limbs[k, 6:] = moved[6:]
             weights = limb_inertia(robot, frame, task.get("point"))

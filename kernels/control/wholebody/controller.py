@@ -126,7 +126,7 @@ class ContactController:
             given = numbers(f"gains.{name}", value, (), (size,))
             if (given < 0.0).any():
                 field = f"gains.{name}"
-                raise InputError(f"{field} is {given.min()}, expected no negative number", field)
+                raise InputError(f"{field} is {given.min()}, expected no negative numbers", field)
             gains[part] = given
         for name in self.POSITIVE:
             if not gains[self.gain_names[name]].all():
@@ -155,7 +155,7 @@ class ContactController:
         if name in ("active", "max_force"):
             return np.full(shape, 1.0 if name == "active" else UNBOUNDED)
         if name.rsplit(".", 1)[-1] in ("position", "orientation"):
-            raise InputError(f"references.{name}: missing", f"references.{name}", None, "present")
+            raise InputError(f"references.{name} is missing", f"references.{name}", None, "present")
         return np.zeros(shape)
 
     def torque(self, q: Any, v: Any, references: Mapping[str, Any] | None = None) -> dict[str, Any]:

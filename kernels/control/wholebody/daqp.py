@@ -137,7 +137,7 @@ class LeastDistance:
         workspace = ctypes.c_void_p(self._workspace.ctypes.data)
         flag = _library.setup_daqp(ctypes.c_void_p(self.problem.ctypes.data), workspace, None)
         if flag < 0:
-            raise SolverError(f"DAQP could not be set up for {n} variables: exit flag {flag}")
+            raise SolverError(f"cannot set up DAQP for {n} variables: exit flag {flag}")
         self._free = weakref.finalize(self, _free_workspace, self._workspace)
 
     def solve(self, n: int, m: int) -> int:
@@ -156,7 +156,7 @@ class LeastDistance:
         _library.allocate_daqp_settings(ctypes.c_void_p(self._workspace.ctypes.data))
         places = self._workspace[self._workspace != 0]
         if len(places) != 1:
-            raise SolverError(f"DAQP {_version()}: its workspace is not as expected")
+            raise SolverError(f"DAQP {_version()}: unexpected workspace layout")
         buffer = (ctypes.c_char * SETTINGS.itemsize).from_address(int(places[0]))
         return np.frombuffer(memoryview(buffer), SETTINGS)
 
@@ -209,7 +209,7 @@ def require_daqp() -> None:
     version = _version()
     if tuple(map(int, version.split(".")[:2])) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
-        raise SolverError(f"DAQP {version} is too old, {oldest} or newer is needed")
+        raise SolverError(f"DAQP {version} is too old: install {oldest} or newer")
     solver = LeastDistance(3, 4, 100)
     # u₀ + u₁ = 2 and u₂ ≥ 1 hold with equality, −5 ≤ u₀ ≤ 0.25 at its upper end, u₁ ≤ 9 not.
     rows = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
@@ -221,6 +221,6 @@ def require_daqp() -> None:
         u, dual = np.round(solver.u, 9).tolist(), np.round(solver.dual, 9).tolist()
         if (flag, u, dual) != (OPTIMAL, [0.25, 1.75, 1.0], [-1.75, -0.5, 1.5, 0.0]):
             raise SolverError(
-                f"DAQP {version} does not solve a known problem (exit flag {flag}, it found {u} "
+                f"DAQP {version} fails a known problem (exit flag {flag}, found {u} "
                 f"with multipliers {dual}): this version is not supported"
             )

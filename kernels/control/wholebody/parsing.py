@@ -109,7 +109,7 @@ def unique_names(kind: str, items: Sequence[Map], default: str) -> list[str]:
             name = word if not same else f"{word}#{same + 1}"
         if not isinstance(name, str) or not name or name in names:
             where = f"{kind}[{k}].name"
-            raise InputError(f"{where} is {shown(name)}, expected a text that no other has", where)
+            raise InputError(f"{where} is {shown(name)}, expected a unique text", where)
         names.append(name)
     return names
 
@@ -135,7 +135,9 @@ def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]
         record["kind"], record["row"], record["rows"] = KINDS[kind], row, ROWS[KINDS[kind]]
         if "frame" in _FIELDS[kind]:
             if "frame" not in task:
-                raise InputError(f"{name}.frame: missing", f"{name}.frame", None, "a frame's name")
+                raise InputError(
+                    f"{name}.frame is missing", f"{name}.frame", None, "a frame's name"
+                )
             where = f"{name}.frame"
             record["frame"] = frame_fields(robot, where, task["frame"], task.get("point"))
         rows = ROWS[KINDS[kind]]
@@ -203,7 +205,7 @@ def parse_contacts(
         name = f"contacts[{k}]"
         require_fields(name, contact, _CONTACT_FIELDS)
         if "frame" not in contact:
-            raise InputError(f"{name}.frame: missing", f"{name}.frame", None, "a frame's name")
+            raise InputError(f"{name}.frame is missing", f"{name}.frame", None, "a frame's name")
         record = records[k]
         record["frame"] = frame_fields(robot, f"{name}.frame", contact["frame"])
         points = contact_points(name, contact)
@@ -233,7 +235,7 @@ def parse_contacts(
 def contact_points(name: str, contact: Map) -> Array:
     """Points in the frame: listed, the corners of a rectangle, or the frame's origin."""
     if "points" in contact and "half_size" in contact:
-        raise InputError(f"{name}: has points and half_size, expected one of them", name)
+        raise InputError(f"{name} has points and half_size, expected one of them", name)
     if "half_size" in contact:
         x, y = nonnegative(f"{name}.half_size", contact["half_size"], (2,))
         return np.array([(i * x, j * y, 0.0) for i in (1, -1) for j in (1, -1)])
@@ -262,7 +264,7 @@ def parse_limits(robot: Robot, limits: Any) -> dict[str, Array]:
         x = numbers(f"limits.{word}", value, (), (n,))
         if (x < 0.0).any():
             field = f"limits.{word}"
-            raise InputError(f"{field} is {x.min()}, expected no negative number", field)
+            raise InputError(f"{field} is {x.min()}, expected no negative numbers", field)
         return np.broadcast_to(x, (n,)).copy()
 
     lower, upper, coordinate = joint_positions(robot)

@@ -90,7 +90,7 @@ def test_faults_are_named(robot):
     q = robot.neutral()
     with pytest.raises(InputError, match=r"coordinates 'custom': A: shape \(3, 3\), expected"):
         robot.in_coordinates(Custom(np.eye(3))).mass_matrix(q)
-    with pytest.raises(InputError, match=r"A is a function, so A_rate"):
+    with pytest.raises(InputError, match=r"A is a function, which requires A_rate"):
         robot.in_coordinates(Custom(lambda q: np.eye(robot.nv))).mass_matrix(q)
     bad = Custom(lambda q: np.eye(2), lambda q, v: np.eye(2), name="mine")
     with pytest.raises(InputError, match=r"coordinates 'mine': A: shape \(2, 2\)"):

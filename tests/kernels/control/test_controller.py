@@ -34,9 +34,9 @@ def test_every_law_is_made_by_its_name_and_no_other(robot):
 
 def test_options_are_those_of_the_law_and_the_common_ones(robot):
     tip = robot.frame_names[-1]
-    with pytest.raises(InputError, match="law 'pd' takes no 'frame', allowed: gains"):
+    with pytest.raises(InputError, match="law 'pd' does not accept 'frame', allowed: gains"):
         Controller(robot, "pd", frame=tip)
-    with pytest.raises(InputError, match="law 'stream' takes no 'effort_limit'"):
+    with pytest.raises(InputError, match="law 'stream' does not accept 'effort_limit'"):
         Controller(robot, "stream", want=["M"], effort_limit=1.0)
     assert set(COMMON) <= set(OPTIONS)
 

@@ -160,5 +160,5 @@ def test_without_robot_data_the_answer_says_how_to_get_it(without_robot_data):
 
 @pytest.mark.parametrize("path", ["nowhere.urdf", "some/folder/robot", "/"])
 def test_missing_file_is_named(path):
-    with pytest.raises(InputError, match=f"robot '{path}': there is no such file"):
+    with pytest.raises(InputError, match=f"robot '{path}': no such file"):
         catalog.find_urdf(path)

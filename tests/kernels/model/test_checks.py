@@ -67,7 +67,7 @@ TREE_FAULTS = {
     ),
     "two roots": (
         three(joint("one", "a", "b")),
-        "robot: has 2 roots, but one is allowed: 'a', 'c'",
+        "robot: has 2 roots, expected one: 'a', 'c'",
     ),
     "loop": (
         three(joint("one", "a", "b"), joint("two", "b", "c"), joint("three", "c", "a")),
@@ -132,7 +132,7 @@ MIMIC_FAULTS = {
     "itself": (pair({}, {"mimic": Mimic("two")}), "joint 'two': mimics itself"),
     "circle": (
         pair({"mimic": Mimic("two")}, {"mimic": Mimic("one")}),
-        "joint 'one': mimics in a circle: 'one' → 'two' → 'one'",
+        "joint 'one': mimic joints form a loop: 'one' → 'two' → 'one'",
     ),
     "of fixed": (
         pair({"type": "fixed"}, {"mimic": Mimic("one")}),

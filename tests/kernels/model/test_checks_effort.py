@@ -11,7 +11,7 @@ from torqued.kernels.model.urdf_file import read_file
 
 
 def told(description):
-    return [warning for warning in check(description) if "it limits nothing" in warning]
+    return [warning for warning in check(description) if "it has no effect" in warning]
 
 
 @pytest.mark.parametrize(("name", "joints"), [("solo12", 12), ("finger_edu", 3), ("baxter", 1)])

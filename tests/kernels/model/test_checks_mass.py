@@ -67,7 +67,7 @@ def test_negative_eigenvalue_is_harmless_where_fixed_links_make_up_for_it():
         joint("elbow", "base", "hand"),
         joint("glue", "hand", "antenna", "fixed"),
     )
-    expected = "inertia has the negative eigenvalue -1e-08; the links that it is fixed to make up"
+    expected = "inertia has the negative eigenvalue -1e-08; the links fixed to it compensate"
     assert warning(description).startswith(f"link 'antenna': {expected}")
 
 

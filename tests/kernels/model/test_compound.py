@@ -69,7 +69,7 @@ def test_urdf_has_them():
 @pytest.mark.parametrize(
     ("kind", "motions", "message"),
     [
-        ("universal", (), "universal without its second axis"),
+        ("universal", (), "universal without a second axis"),
         ("universal", (("revolute", Z),), "axes that are not at right angles"),
         ("generic", (("revolute", Z),), "generic with 1 motions, allowed: 2 to 6"),
         ("generic", (("revolute", Z),) * 7, "generic with 7 motions"),

@@ -91,7 +91,7 @@ def test_copies_keep_what_they_were():
         (lambda r: r.set_joint_frame(ARM.joints[1].name, 2 * np.eye(4)), "pose: .*not a rotation"),
         (
             lambda r: r.set_joint_frame(ARM.joints[1].name, np.eye(4), ARM.links[4].name),
-            "relative_to: frame .* is not on the body",
+            "relative_to: frame .* is not on the joint's parent body",
         ),
     ],
 )
@@ -105,5 +105,5 @@ def test_wrong_changes_are_refused_and_leave_all_as_it_was(change, message):
 
 def test_joint_of_a_floating_base_has_no_other_place():
     robot = Robot.from_description(ARM, "floating")
-    with pytest.raises(InputError, match="joint 'root_joint' is the floating base's"):
+    with pytest.raises(InputError, match="joint 'root_joint' is the floating base"):
         robot.set_joint_frame("root_joint", np.eye(4))

@@ -182,13 +182,17 @@ def test_configuration_names_a_file_by_screws(tmp_path):
         ("com = [0.5, 0, 0.2]", "com = [1]", "'com' is [1], expected 3 finite numbers"),
         ("mass = 2.0", "weight = 2.0", "link 'upper': key 'weight' is unknown, allowed: com"),
         ('type = "continuous"', 'type = "ball"', "joint 'shoulder': type 'ball' is unknown"),
-        ("axis = [0, 1, 0]", "", "joint 'shoulder': 'axis' is missing, a continuous joint needs"),
+        (
+            "axis = [0, 1, 0]",
+            "",
+            "joint 'shoulder': 'axis' is missing: a continuous joint requires",
+        ),
         ("axis = [0, 1, 0]", "axis = [0, 0, 0]", "joint 'shoulder': 'axis' is zero"),
         ("axis = [0, 1, 0]", "axis = [0, 2, 0]", "axis [0.0, 2.0, 0.0] has length 2, not 1"),
         ("point = [0, 3, 0.2]", "", "joint 'shoulder': 'point' is missing"),
         ('child = "upper"', 'child = "upper"\nmimic = 3', "'mimic' is 3, expected a table"),
         ('parent = "base"', 'parent = "bse"', "bse"),
-        ("mass = 2.0", "rotation = [2, 0, 0, 0, 1, 0, 0, 0, 1]", "'rotation' is no rotation"),
+        ("mass = 2.0", "rotation = [2, 0, 0, 0, 1, 0, 0, 0, 1]", "'rotation' is not a rotation"),
         ('name = "two"', "name = 2", "key 'name' is 2, expected a text"),
         ('name = "two"', 'title = "two"', "the file: key 'title' is unknown, allowed: joint, li"),
         ('name = "base"', "", "link number 1: 'name' is missing"),
@@ -213,7 +217,7 @@ def test_all_faults_come_in_one_report():
 def test_no_text_is_refused():
     with pytest.raises(InputError, match="text: 3, expected a text"):
         read_screws(3)
-    with pytest.raises(ModelError, match=r"there is no \[\[link\]\]"):
+    with pytest.raises(ModelError, match=r"\[\[link\]\] is missing"):
         read_screws("")
 
 

@@ -86,19 +86,19 @@ def test_public_key_from_elsewhere_is_allowed_and_revoked(keys):
     assert names(keys) == {"laptop": "command"}
     with pytest.raises(KeysError, match="allowed already, as 'laptop'"):
         keys.allow("again", public, "read")
-    with pytest.raises(KeysError, match="give its public key"):
+    with pytest.raises(KeysError, match="its public key is required"):
         keys.allow("unknown", None, "read")
     keys.revoke("laptop")
     assert names(keys) == {}
-    with pytest.raises(KeysError, match="there are: nobody"):
+    with pytest.raises(KeysError, match="allowed: none"):
         keys.revoke("laptop")
 
 
 @pytest.mark.parametrize("name", ["server", "a/b", "..", "", "a b", "x" * 65, "x" * 300])
 def test_names_that_could_meet_other_files_are_refused(keys, name):
-    with pytest.raises(KeysError, match="cannot name a key"):
+    with pytest.raises(KeysError, match="invalid key name"):
         keys.new(name, "read")
-    with pytest.raises(KeysError, match="cannot name a key"):
+    with pytest.raises(KeysError, match="invalid key name"):
         keys.allow(name, KeyPair.new().public, "read")
 
 
@@ -106,7 +106,7 @@ def test_name_that_is_too_long_is_shown_in_part_and_nothing_is_made(tmp_path, ca
     arguments = ["keys", "new", "x" * 300, "--keys", str(tmp_path / "keys")]
     assert main(arguments) != 0
     message = capsys.readouterr().err
-    assert "(300 long) cannot name a key, allowed: 1 to 64 letters" in message
+    assert "(300 long): allowed are 1 to 64 letters" in message
     assert "Traceback" not in message and "x" * 30 not in message
     assert not (tmp_path / "keys").exists()
 
@@ -117,7 +117,7 @@ def test_key_that_cannot_be_written_is_named(keys, monkeypatch):
 
     keys.server()
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(KeysError, match=r"arm\.key cannot be written: No space left"):
+    with pytest.raises(KeysError, match=r"cannot write key file .*arm\.key: No space left"):
         keys.new("arm", "read")
 
 
@@ -128,9 +128,9 @@ def entry(public="b" * 40, rights='"read"', since="2026-01-01"):
 @pytest.mark.parametrize(
     "text, words",
     [
-        ("[oops", "cannot be read"),
+        ("[oops", "cannot read"),
         ("", "is empty"),
-        ("arm = 1\n", "needs public, rights and since"),
+        ("arm = 1\n", "requires public, rights and since"),
         (entry(rights='"all"'), "rights 'all', allowed: read, command, administrate"),
         (entry(public="short"), "public key"),
         (entry(since='"now"'), "no date"),
@@ -148,11 +148,11 @@ def test_allow_list_that_makes_no_sense_is_refused(tmp_path, text, words):
 def test_allow_list_that_others_may_write_is_refused(keys):
     keys.new("arm", "read")
     keys.allowed.path.chmod(0o620)
-    with pytest.raises(KeysError, match=r"allowed\.toml has mode 0620 .*others could allow"):
+    with pytest.raises(KeysError, match=r"allowed\.toml has mode 0620 .*other users could add"):
         keys.allowed.read()
     keys.allowed.path.chmod(0o600)
     keys.folder.chmod(0o770)
-    with pytest.raises(KeysError, match=r"keys has mode 0770 .*others could allow"):
+    with pytest.raises(KeysError, match=r"keys has mode 0770 .*other users could add"):
         keys.allowed.read()
 
 
@@ -178,7 +178,7 @@ def test_command_makes_lists_and_revokes(keys, capsys):
         code = main(["keys", *words, *folder])
         return code, capsys.readouterr()
 
-    assert "nobody is on the allow-list" in run("list")[1].out
+    assert "is empty" in run("list")[1].out
     assert str(keys.folder / "arm.key") in run("new", "arm", "--rights", "command")[1].out
     assert run("server")[1].out.strip() == keys.server().public
     public = KeyPair.new().public

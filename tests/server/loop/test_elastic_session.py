@@ -73,15 +73,15 @@ def test_requests_take_motors_beside_q_and_v(client, arm):
         "control", q=[Q, Q], v=[REST, REST], law="elastic", springs=SPRINGS, **stacked
     )
     assert np.array_equal(both.tau[0], one.tau) and not np.allclose(both.tau[1], one.tau)
-    with pytest.raises(errors.FieldError, match="motor_v: missing, law 'elastic' needs it"):
+    with pytest.raises(errors.FieldError, match="motor_v is missing, law 'elastic' needs it"):
         client.control("elastic", Q, REST, springs=SPRINGS, motor_q=x[2])
-    with pytest.raises(errors.FieldError, match="springs: missing"):
+    with pytest.raises(errors.FieldError, match="springs is missing"):
         client.control("elastic", Q, REST, **motors)
     with pytest.raises(errors.FieldError, match="motor_q: law 'pd' measures no motors"):
         client.control("pd", Q, REST, motor_q=x[2])
     with pytest.raises(errors.FieldError, match=r"references.motor_q: measured"):
         client.control("elastic", Q, REST, springs=SPRINGS, references=motors)
-    with pytest.raises(errors.FieldError, match="springs: missing"):
+    with pytest.raises(errors.FieldError, match="springs is missing"):
         client.simulate(Q, REST, 0.01, 1e-3, law="elastic")
 
 

@@ -149,7 +149,7 @@ def test_daemon_without_a_ring_says_so_and_serves(another):
         assert session.step(np.zeros(4), np.zeros(4)).status == 0
         assert client.stats().observation == {
             "size": 0,
-            "why_not": "not wanted: ring_size is 0",
+            "why_not": "disabled: ring_size is 0",
             "recorders": [],
         }
     assert not [name for name in daemon.files() if "directory" in name]

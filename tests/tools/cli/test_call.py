@@ -80,8 +80,8 @@ def test_matrices_are_tables_without_minus_before_zero():
 
 
 def test_large_matrices_are_cut_and_cubes_show_their_first_part():
-    assert "M: 30 × 30, its first 12 rows and columns" in shown({"M": np.zeros((30, 30))})
-    assert "Gamma: 2 × 2 × 2; its first part:" in shown({"Gamma": np.zeros((2, 2, 2))})
+    assert "M: 30 × 30, first 12 rows and columns" in shown({"M": np.zeros((30, 30))})
+    assert "Gamma: 2 × 2 × 2; first part:" in shown({"Gamma": np.zeros((2, 2, 2))})
 
 
 def test_maps_lists_and_words_are_lines():

@@ -67,15 +67,17 @@ def test_cache_that_keeps_nothing_is_told_before_the_work(
     monkeypatch.setattr(jit, "CACHE_PROBLEM", problem)
     monkeypatch.setattr(jit, "ENTRIES", dict.fromkeys(["rnea", "crba", "aba"]))
     monkeypatch.setattr(command.os, "access", lambda path, mode: False)
-    command.warn_where_nothing_is_kept()
+    command.warn_if_not_cached()
     said = capsys.readouterr().err
-    assert said.startswith(f"torqued: warning: {problem or 'cache folder / is not writable'}: 2 ")
+    assert said.startswith(
+        f"torqued: warning: {problem or 'cache directory / is not writable'}: 2 "
+    )
 
 
 def test_cache_that_lacks_nothing_need_not_be_writable(three_kernels, monkeypatch, capsys):
     monkeypatch.setattr(jit, "CACHE_FOLDER", None)
     monkeypatch.setattr(jit, "ENTRIES", {"crba": None})
-    command.warn_where_nothing_is_kept()
+    command.warn_if_not_cached()
     assert not capsys.readouterr().err
 
 
@@ -135,7 +137,7 @@ def test_interruption_while_compiling_ends_all_at_once_without_a_traceback(compi
     os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal
     out, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, out) == (130, "")
-    assert err == "interrupted; kernels that are ready stay in the cache\n"
+    assert err == "interrupted; finished kernels stay in the cache\n"
     eventually(lambda: has_ended(helper))  # sees that the pipe to it has closed
 
 

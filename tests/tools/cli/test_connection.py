@@ -49,7 +49,7 @@ def test_without_options_none_or_several_are_no_answer(endpoint_of, listening, t
     with pytest.raises(TorquedError, match=f"no daemon is running in {tmp_path}"):
         endpoint_of()
     listening("left", "right")
-    with pytest.raises(TorquedError, match=f"which daemon\\? daemons in {tmp_path}: left, right"):
+    with pytest.raises(TorquedError, match=f"several daemons in {tmp_path}: left, right"):
         endpoint_of()
 
 

@@ -24,6 +24,6 @@ def test_it_prints_without_a_file(capsys):
 
 def test_what_cannot_be_written_or_read_is_told_in_one_line(capsys, tmp_path):
     assert main(["convert", "chain2", "--out", str(tmp_path / "no" / "file.toml")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot write --out" in capsys.readouterr().err
     assert main(["convert", "pandda"]) == 2
     assert "'pandda' is not known" in capsys.readouterr().err

@@ -56,7 +56,7 @@ def test_help_lists_every_experiment_with_what_it_shows(capsys):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_a_module(name):
-    assert (ROOT / "server" / "demos" / f"{name}.py").is_file()
+    assert (ROOT / "tools" / "demos" / f"{name}.py").is_file()
 
 
 def test_page_beside_the_demo_has_an_address_unless_one_is_given(chosen):

@@ -267,7 +267,7 @@ def test_report_that_makes_no_sense_is_refused(client, report):
 def test_what_is_no_recording_is_refused(tmp_path, content):
     path = tmp_path / "x.mcap"
     path.write_bytes(content)
-    with pytest.raises(RecordingError, match="no recording"):
+    with pytest.raises(RecordingError, match="not a torqued recording"):
         read_recording(path)
     with pytest.raises(RecordingError, match="no such file"):
         read_recording(tmp_path / "y.mcap")

@@ -146,7 +146,7 @@ def test_other_run_in_the_same_place_is_refused(tmp_path, table, capsys):
     other = words(table, out)
     other[other.index(str(CHUNK))] = "128"
     assert main(other) == 2
-    assert "begun with chunk 64, now it is 128" in capsys.readouterr().err
+    assert "started with chunk 64, now 128" in capsys.readouterr().err
 
 
 def test_derivatives_of_a_table(tmp_path, table, robot, states):
@@ -173,19 +173,19 @@ def test_wrong_state_is_named_by_its_row(tmp_path, states, capsys):
     "change, message",
     [
         ({"file": "nowhere.npz"}, "no such file"),
-        ({"file": "states.csv"}, "unknown kind of file"),
-        ({"out": "tau.csv"}, "unknown kind of file"),
-        ({"out": "nowhere/tau.npy"}, "in a folder that does not exist"),
+        ({"file": "states.csv"}, "unknown file type"),
+        ({"out": "tau.csv"}, "unknown file type"),
+        ({"out": "nowhere/tau.npy"}, "the directory does not exist"),
         ({"operation": "dance"}, "dance"),
-        ({"operation": "control"}, "needs 'law', which has no option"),
-        ({"operation": "derivatives"}, "needs 'of', give --of"),
+        ({"operation": "control"}, "requires 'law', which has no option"),
+        ({"operation": "derivatives"}, "requires 'of', use --of"),
         ({"operation": "derivatives", "of": "everything"}, "everything"),
-        ({"of": "inverse_dynamics"}, "--of: inverse_dynamics does not take it"),
-        ({"operation": "forward_dynamics"}, "no 'tau' in it"),
-        ({"want": "M"}, "--want: inverse_dynamics does not take it"),
-        ({"scheduler": "tcp://nobody:1"}, "--scheduler: only with --engine dask"),
+        ({"of": "inverse_dynamics"}, "inverse_dynamics does not accept --of"),
+        ({"operation": "forward_dynamics"}, "has no 'tau'"),
+        ({"want": "M"}, "inverse_dynamics does not accept --want"),
+        ({"scheduler": "tcp://nobody:1"}, "--scheduler requires --engine dask"),
         ({"chunk": "-5"}, "--chunk"),
-        ({"robot": None}, "which robot?"),
+        ({"robot": None}, "no robot given"),
     ],
 )
 def test_junk_is_refused_with_its_name(change, message, tmp_path, table, capsys):
@@ -209,7 +209,7 @@ def test_files_of_junk_are_refused(content, suffix, tmp_path, capsys):
     path = tmp_path / f"states{suffix}"
     path.write_bytes(content)
     assert main(words(path, tmp_path / "tau.npy")) == 2
-    assert f"{path}: cannot be read" in capsys.readouterr().err
+    assert f"cannot read {path}" in capsys.readouterr().err
 
 
 def test_existing_result_is_not_overwritten(tmp_path, table, capsys):

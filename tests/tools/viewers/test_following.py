@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from torqued.tools.viewers import following as module
-from torqued.tools.viewers.following import FILLING, IDLE_INTERVAL, POLL_INTERVAL, Following
+from torqued.tools.viewers.following import (
+    IDLE_INTERVAL,
+    MAX_IDLE_BACKLOG,
+    POLL_INTERVAL,
+    Following,
+)
 
 
 class Ring:
@@ -24,18 +29,18 @@ class Ring:
         return self.backlogs.pop(0)
 
 
-class Standing:
+class ReaderPriority:
     def __init__(self, processor: int | None) -> None:
-        self.looked: list[float] = []
+        self.backlogs: list[float] = []
 
-    def look(self, backlog: float) -> None:
-        self.looked.append(backlog)
+    def update(self, backlog: float) -> None:
+        self.backlogs.append(backlog)
 
 
 @pytest.fixture
 def paused(monkeypatch):
-    """The pauses between so many looks."""
-    monkeypatch.setattr(module, "Standing", Standing)
+    """The pauses between polls."""
+    monkeypatch.setattr(module, "ReaderPriority", ReaderPriority)
 
     def pauses(*backlogs: float, **options) -> list[float]:
         following = Following(Ring(*backlogs))
@@ -48,7 +53,7 @@ def paused(monkeypatch):
 
         following.pause = pause
         assert list(following.batches(**options)) == list(backlogs)
-        assert following._standing.looked == list(backlogs)
+        assert following._priority.backlogs == list(backlogs)
         return found
 
     return pauses
@@ -60,8 +65,8 @@ def test_who_is_watched_keeps_its_pace(paused):
 
 
 def test_who_is_not_looks_seldom_but_where_a_ring_fills(paused):
-    half = FILLING / 2
-    assert paused(half, FILLING, half, is_watched=lambda: False) == [
+    half = MAX_IDLE_BACKLOG / 2
+    assert paused(half, MAX_IDLE_BACKLOG, half, is_watched=lambda: False) == [
         IDLE_INTERVAL,
         POLL_INTERVAL,
         IDLE_INTERVAL,
@@ -73,5 +78,5 @@ def test_who_looks_seldom_anyway_does_not_look_more_often(paused):
 
 
 def test_a_ring_that_just_is_not_filling_loses_nothing_in_a_calm_pause():
-    """At FILLING in one look, what comes during a calm pause is about half of the ring."""
-    assert FILLING * IDLE_INTERVAL / POLL_INTERVAL < 0.6
+    """At MAX_IDLE_BACKLOG per poll, an idle pause fills about half of the ring."""
+    assert MAX_IDLE_BACKLOG * IDLE_INTERVAL / POLL_INTERVAL < 0.6

@@ -17,7 +17,7 @@ from eventually import eventually
 from viewing import ROBOT, Driver, Viewer
 from websockets.sync.client import connect
 
-from torqued.tools.recording.standing import NICENESS
+from torqued.tools.recording.reader_scheduling import NICENESS
 
 pytestmark = pytest.mark.slow
 

@@ -228,10 +228,10 @@ GOOD = {"stiffness": 300.0, "motor_inertia": 0.1}
 @pytest.mark.parametrize(
     ("springs", "message"),
     [
-        (None, r"^springs: missing, expected a map with stiffness"),
+        (None, r"^springs is missing, expected a map with stiffness"),
         (3.0, r"^springs: 3.0, expected a map"),
-        ({}, r"^springs.stiffness: missing"),
-        ({"stiffness": 300.0}, r"^springs.motor_inertia: missing"),
+        ({}, r"^springs.stiffness is missing"),
+        ({"stiffness": 300.0}, r"^springs.motor_inertia is missing"),
         (GOOD | {"stiffness": -1.0}, r"^springs.stiffness has -1.0, expected positive"),
         (GOOD | {"motor_inertia": 0.0}, r"^springs.motor_inertia has 0.0, expected positive"),
         (GOOD | {"damping": -0.1}, r"^springs.damping has -0.1, expected zero or positive"),
@@ -248,7 +248,7 @@ def test_states_without_motors_are_refused():
     robot = ROBOTS["chain"]
     law = Controller(robot, "elastic", springs=GOOD)
     zero = np.zeros(robot.nv)
-    with pytest.raises(InputError, match=r"^motor_q: missing, law 'elastic' needs it"):
+    with pytest.raises(InputError, match=r"^motor_q is missing, law 'elastic' needs it"):
         law.torque(zero, zero)
     with pytest.raises(InputError, match=r"^motor_v"):
         law.torque(zero, zero, motor_q=zero, motor_v=[1.0])

@@ -206,11 +206,11 @@ def test_gains_that_make_no_sense_are_refused(law, gains, words):
     ("law", "options", "words"),
     [
         ("pid", {}, "law: 'pid' is unknown"),
-        ("pd", {"frame": "link_6"}, "takes no 'frame'"),
+        ("pd", {"frame": "link_6"}, "does not accept 'frame'"),
         ("impedance", {}, "frame"),
         ("impedance", {"frame": "toe"}, "'toe' is unknown"),
         ("impedance", {"frame": "link_6", "axes": "both"}, "axes"),
-        ("adaptive", {"frame": "link_6", "load_upper": -np.ones(10)}, "must be allowed"),
+        ("adaptive", {"frame": "link_6", "load_upper": -np.ones(10)}, "must include zero"),
         ("pd", {"effort_limit": [-1.0] * 6}, "zero or a positive"),
         ("pd", {"observer": {"gain": 0.0}}, "positive"),
         ("pd", {"observer": {"speed": 1.0}}, "'speed' is unknown"),

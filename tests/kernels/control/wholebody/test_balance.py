@@ -115,12 +115,12 @@ def test_posture_dissipates():
 
 
 def test_robots_with_a_fixed_base_are_refused():
-    with pytest.raises(InputError, match="balancing is for floating"):
+    with pytest.raises(InputError, match="balancing requires a floating"):
         Balance(Robot.family("chain", 3), [])
 
 
 def test_balancing_without_contacts_is_refused():
-    with pytest.raises(InputError, match="contacts: none is given") as caught:
+    with pytest.raises(InputError, match="contacts is missing") as caught:
         Balance(biped(0), [])
     assert caught.value.field == "contacts"
 

@@ -29,7 +29,7 @@ def refused(field, match, tasks=STANDING, contacts=FEET, **options):
         ({"kind": "com", "damping": np.nan}, "tasks[0].damping", "expected a finite number"),
         ({"kind": "com", "axes": [1, 1]}, "tasks[0].axes", "shape"),
         ({"kind": "posture", "joints": ["knee"]}, "tasks[0].joints", "'knee' is unknown"),
-        ({"kind": "com", "name": ""}, "tasks[0].name", "expected a text that no other has"),
+        ({"kind": "com", "name": ""}, "tasks[0].name", "expected a unique text"),
     ],
 )
 def test_tasks_that_make_no_sense_are_refused(task, field, match):
@@ -77,7 +77,7 @@ def test_references_are_named_and_checked():
     control = WholeBody(ROBOT, STANDING, FEET)
     q, v = ROBOT.neutral(), np.zeros(ROBOT.nv)
     references = control.hold(q)
-    with pytest.raises(InputError, match=r"references\.com\.position: missing"):
+    with pytest.raises(InputError, match=r"references\.com\.position is missing"):
         control.torque(q, v, {k: x for k, x in references.items() if k != "com.position"})
     with pytest.raises(InputError, match=r"'com\.place' is unknown"):
         control.torque(q, v, references | {"com.place": np.zeros(3)})

@@ -1,8 +1,8 @@
-"""How processes that read the ring yield to the loop, and to whatever else runs here.
+"""Scheduling of the processes that read the ring: they yield to the loop.
 
-A process that is niced may still keep a processor until its slice is over when the loop wakes up
-there (server/loop/timer_slack.py says where not). One of SCHED_IDLE gives it up at once, but gets
-next to nothing where others are busy. So readers are idle while that costs them nothing.
+A niced process may keep its processor until its slice is over when the loop wakes up there.
+A SCHED_IDLE process gives it up at once, but starves on a busy machine. So readers are idle
+while the ring holds enough for that to be safe.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from pathlib import Path
 
 #: Number of the capability, capabilities(7).
 CAP_SYS_NICE = 23
-#: How much a reading process yields to others where it cannot be idle; 19 is the most.
+#: Niceness of a reader that cannot be idle; the maximum is 19.
 NICENESS = 5
-#: s that a ring has to hold of what comes for its reader to be idle.
+#: Seconds of records that a ring has to hold for its reader to be idle.
 SAFE = 4.0
-#: s for which a reader waited for a processor from which on it is held up, and s that it is not
-#: idle then.
-HELD_UP, WIDE_AWAKE = 0.5, 30.0
+#: Seconds of waiting for a processor that count as starved, and how long the reader is not idle
+#: after that.
+STARVED, NOT_IDLE = 0.5, 30.0
 
 
-class Standing:
-    """Of a process that reads a ring, with all of its threads: idle for as long as it can be held
-    up safely, otherwise niced. `look` belongs to the thread that reads.
+class ReaderPriority:
+    """Priority of all threads of a reading process: idle while that is safe, otherwise niced.
 
-    processor    the loop's, where it has one: it is left to the loop, if there are others
+    Only the reading thread calls `update`.
+
+    processor    the loop's, if it is pinned: the reader uses the others, if there are any
     """
 
     def __init__(self, processor: int | None = None) -> None:
@@ -41,20 +42,20 @@ class Standing:
             of_all_threads(lambda thread: os.sched_setaffinity(thread, others))
         self.is_idle = False
         self._may_return = may_return(self.niceness)
-        self._looked: float | None = None
+        self._updated: float | None = None
         self._waited = self._awake_until = 0.0
 
-    def look(self, backlog: float) -> None:
-        """To be called before each poll; `backlog` is the part of the ring that it will take."""
+    def update(self, backlog: float) -> None:
+        """Call before each poll; `backlog` is the share of the ring that it will read."""
         now, in_all = time.monotonic(), waited()
-        before, self._looked = self._looked, now
-        # A reader that was stopped, or that slept, has not been kept from a processor.
-        held_up, self._waited = in_all - self._waited, in_all
+        before, self._updated = self._updated, now
+        # Time in which the reader was stopped or slept does not count as waiting.
+        starved, self._waited = in_all - self._waited, in_all
         if before is None:
-            return  # what came before was its start
+            return  # the time before was startup
         passed = now - before
-        if held_up > HELD_UP:
-            self._awake_until = now + WIDE_AWAKE
+        if starved > STARVED:
+            self._awake_until = now + NOT_IDLE
         safe = backlog * SAFE < passed and now > self._awake_until
         if self._may_return and safe != self.is_idle:
             policy = os.SCHED_IDLE if safe else os.SCHED_OTHER
@@ -64,15 +65,15 @@ class Standing:
 
 
 def of_all_threads(change: Callable[[int], object]) -> None:
-    """Of this process; those that they start have the same."""
+    """Apply to all threads of this process; threads started later inherit it."""
     for path in Path("/proc/self/task").iterdir():
         with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
             change(int(path.name))
 
 
 def waited() -> float:
-    """s for which the calling thread could have run and had no processor; without the kernel's
-    account of that, s that have passed."""
+    """Seconds that the calling thread was runnable without a processor; elapsed time if the kernel
+    does not count that."""
     try:
         return 1e-9 * int(Path("/proc/thread-self/schedstat").read_text().split()[1])
     except FileNotFoundError:

@@ -8,8 +8,14 @@ import time
 import pytest
 from eventually import eventually
 
-from torqued.tools.recording import standing
-from torqued.tools.recording.standing import HELD_UP, NICENESS, WIDE_AWAKE, Standing, waited
+from torqued.tools.recording import reader_scheduling
+from torqued.tools.recording.reader_scheduling import (
+    NICENESS,
+    NOT_IDLE,
+    STARVED,
+    ReaderPriority,
+    waited,
+)
 
 
 @pytest.fixture
@@ -37,15 +43,15 @@ def system(monkeypatch):
     monkeypatch.setattr(
         os, "sched_setaffinity", lambda thread, those: found.processors.update({thread: those})
     )
-    monkeypatch.setattr(standing, "waited", lambda: found.waited)
-    monkeypatch.setattr(standing, "may_return", lambda _: True)
-    monkeypatch.setattr(standing.time, "monotonic", lambda: found.now)
+    monkeypatch.setattr(reader_scheduling, "waited", lambda: found.waited)
+    monkeypatch.setattr(reader_scheduling, "may_return", lambda _: True)
+    monkeypatch.setattr(reader_scheduling.time, "monotonic", lambda: found.now)
     return found
 
 
-def looked(system, reader, backlog=0.001, seconds=0.1, waited=0.0):
+def updated(system, reader, backlog=0.001, seconds=0.1, waited=0.0):
     system.pass_time(seconds, waited)
-    reader.look(backlog)
+    reader.update(backlog)
     return reader.is_idle
 
 
@@ -54,14 +60,14 @@ def test_reader_is_idle_with_all_of_its_threads_while_the_ring_holds_seconds(sys
     other = threading.Thread(target=done.wait)
     other.start()
     try:
-        reader = Standing()
-        assert not looked(system, reader)  # the first look tells nothing
-        assert looked(system, reader)
+        reader = ReaderPriority()
+        assert not updated(system, reader)  # the first update only starts the clock
+        assert updated(system, reader)
         threads = {threading.get_native_id(), other.native_id}
         assert {system.policies[thread] for thread in threads} == {os.SCHED_IDLE}
         assert {system.niceness[thread] for thread in threads} == {NICENESS}
         # A quarter of the ring in a tenth of a second: it holds less than half a second.
-        assert not looked(system, reader, backlog=0.25)
+        assert not updated(system, reader, backlog=0.25)
         assert {system.policies[thread] for thread in threads} == {os.SCHED_OTHER}
     finally:
         done.set()
@@ -69,37 +75,37 @@ def test_reader_is_idle_with_all_of_its_threads_while_the_ring_holds_seconds(sys
 
 
 def test_reader_that_was_kept_from_a_processor_is_not_idle_for_a_while(system):
-    reader = Standing()
-    looked(system, reader)
-    assert looked(system, reader)
-    assert not looked(system, reader, seconds=1.0, waited=1.1 * HELD_UP)
-    assert not looked(system, reader, seconds=0.9 * WIDE_AWAKE)
-    assert looked(system, reader, seconds=0.2 * WIDE_AWAKE)
+    reader = ReaderPriority()
+    updated(system, reader)
+    assert updated(system, reader)
+    assert not updated(system, reader, seconds=1.0, waited=1.1 * STARVED)
+    assert not updated(system, reader, seconds=0.9 * NOT_IDLE)
+    assert updated(system, reader, seconds=0.2 * NOT_IDLE)
 
 
 def test_reader_that_slept_or_was_stopped_was_not_held_up(system):
-    reader = Standing()
-    looked(system, reader)
-    assert looked(system, reader, seconds=10.0)
+    reader = ReaderPriority()
+    updated(system, reader)
+    assert updated(system, reader, seconds=10.0)
 
 
 def test_reader_that_could_not_come_back_is_niced_only(system, monkeypatch):
-    monkeypatch.setattr(standing, "may_return", lambda _: False)
-    reader = Standing()
-    looked(system, reader)
-    assert not looked(system, reader)
+    monkeypatch.setattr(reader_scheduling, "may_return", lambda _: False)
+    reader = ReaderPriority()
+    updated(system, reader)
+    assert not updated(system, reader)
     assert system.policies == {} and set(system.niceness.values()) == {NICENESS}
 
 
 def test_processor_of_the_loop_is_left_to_it(system):
-    Standing(processor=1)
+    ReaderPriority(processor=1)
     assert system.processors[threading.get_native_id()] == {0, 2}
 
 
 def test_only_processor_is_shared(system, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1})
-    Standing(processor=1)
-    Standing(processor=None)
+    ReaderPriority(processor=1)
+    ReaderPriority(processor=None)
     assert system.processors == {}
 
 
