@@ -182,7 +182,7 @@ def through_daemon(folder: Path, states: int) -> Iterator[dict[str, Block]]:
             client.batch("dynamics", q=q, v=v, want=WANT)
             return states
 
-        out = {key: np.empty_like(array) for key, array in here.items()}
+        out = {key: np.empty_like(array) for key, array in here.as_dict().items()}
 
         def local() -> int:
             batch.dynamics(q, v, WANT, out=out)
