@@ -1,8 +1,7 @@
 """`torqued bench batch`: many states at once, beside Pinocchio called state by state.
 
 M, Ṁ and C, RNEA, ABA and their derivatives on one core with results written; M, Ṁ and C on two
-cores; a batch of one state beside the single call; and a batch through a daemon beside the same
-batch in this process.
+cores; and a batch through a daemon beside the same batch in this process.
 All take turns, a block each, and results are compared before anything is timed.
 """
 
@@ -36,8 +35,7 @@ CEILINGS = {
     "coriolis": 0.22,
     "rnea": 0.15,
     "aba": 0.18,
-    "two_cores": 0.6,
-    "one_state": 1.3,
+    "two_cores": 0.65,
     "daemon": 1.5,
 }
 
@@ -54,7 +52,6 @@ def run(args: argparse.Namespace) -> int:
         bare_arithmetic,
         in_turns_on_cores,
         mujoco_rollout,
-        of_one_state,
         of_robot,
         through_daemon,
     )
@@ -74,7 +71,6 @@ def run(args: argparse.Namespace) -> int:
     # at once, it takes more blocks to meet both alone.
     in_process[("two_cores",)] = Comparison(in_turns_on_cores(states), 4 * BLOCKS)
     in_process[("two_cores_bare",)] = Comparison(bare_arithmetic(), 4 * BLOCKS)
-    in_process[("one_state",)] = Comparison(of_one_state(), 4 * BLOCKS)
     with progress(console, rounds * (len(in_process) + 1)) as report:
         for _ in range(rounds):  # what disturbs the machine for seconds spoils no figure
             for names, comparison in in_process.items():

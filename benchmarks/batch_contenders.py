@@ -163,29 +163,6 @@ def bare_arithmetic() -> dict[str, Block]:
     return {"two": two, "one": one}
 
 
-#: Calls of a block of single states.
-CALLS = 500
-
-
-def of_one_state() -> dict[str, Block]:
-    """g of one state as a batch, and by the single call: the shortest there is, which shows most
-    of what a batch adds."""
-    robot, q, _ = chain(1)
-    batch, row = robot.batch(), q[0]
-
-    def alone() -> int:
-        for _ in range(CALLS):
-            robot.gravity(row)
-        return CALLS
-
-    def as_batch() -> int:
-        for _ in range(CALLS):
-            batch.gravity(q)
-        return CALLS
-
-    return {"batch": as_batch, "single": alone}
-
-
 @contextlib.contextmanager
 def through_daemon(folder: Path, states: int) -> Iterator[dict[str, Block]]:
     """M, C and g through a daemon's worker, and in this process.

@@ -58,7 +58,8 @@ class BatchMemory:
         self._file = os.memfd_create("torqued-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         self.close = weakref.finalize(self, _close, self._file, connection)
-        self._size, self._map = 0, None
+        self._size = 0
+        self._map: Any = None  # an mmap of all of it, from the first batch on
         self._taken: list[Region] = []
         self._forks = _forks
         try:
@@ -143,7 +144,7 @@ class BatchMemory:
 
     def _grow(self, size: int) -> None:
         """Have so many bytes; raises OSError where they are too many."""
-        if size <= self._size:
+        if size <= self._size and self._map is not None:
             return
         if size > MAX_BYTES:
             raise OSError(f"{size} bytes, at most {MAX_BYTES} are allowed")

@@ -21,7 +21,7 @@ def test_figures_are_written_and_drawn(tmp_path):
     assert main([*command, "--plot", str(tmp_path)]) == 0
     figures = json.loads(path.read_text())
     rows = [figures[name][kernel] for name in ("chain20", "talos") for kernel in KERNELS]
-    for row in [*rows, *(figures[name] for name in ("two_cores", "one_state", "daemon"))]:
+    for row in [*rows, *(figures[name] for name in ("two_cores", "daemon"))]:
         assert row["us"] > 0.0
         assert row["ratio"] == pytest.approx(row["us"] / row["beside_us"])
     assert "machine" in figures
