@@ -94,7 +94,7 @@ class MemoryPages:
         self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
         self._lasting: dict[int, socket.socket] = {}  # those that pages last as long as
         #: Takes a connection and the memory that a client has handed over by it, for its batches.
-        self.take_memory: Callable[[socket.socket, int], None] | None = None
+        self.take_memory: Callable[[socket.socket, int], None] = _refuse
         kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._listening = socket.socket(socket.AF_UNIX, kind)
         try:
@@ -146,7 +146,7 @@ class MemoryPages:
         try:
             flags = socket.MSG_CMSG_CLOEXEC
             secret, files, *_ = socket.recv_fds(connection, MAX_SECRET, 1, flags)
-            if files and self.take_memory is not None:
+            if files:
                 self._events.remove(descriptor)
                 self.take_memory(self._connections.pop(descriptor), files[0])
                 return
@@ -181,7 +181,7 @@ class MemoryPages:
         self._connections.pop(descriptor).close()
 
     def close(self) -> None:
-        """Hand out nothing more."""
+        """Hand out nothing more, and take nothing."""
         for descriptor in list(self._connections):
             self._drop(descriptor)
         for descriptor, connection in self._lasting.items():
@@ -191,3 +191,8 @@ class MemoryPages:
         self._events.remove(self._listening.fileno())
         self._listening.close()
         remove_socket(Path(self.endpoint.removeprefix("ipc://")))
+
+
+def _refuse(connection: socket.socket, descriptor: int) -> None:
+    os.close(descriptor)
+    connection.close()
