@@ -58,7 +58,8 @@ class BatchMemory:
         self._file = os.memfd_create("torqued-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
         self.close = weakref.finalize(self, _close, self._file, connection)
-        self._size, self._map = 0, None
+        self._size = 0
+        self._map: Any = None  # an mmap of all of it, from the first batch on
         self._taken: list[Region] = []
         self._forks = _forks
         try:
@@ -75,14 +76,21 @@ class BatchMemory:
 
     def perform(self, fields: Fields, ask: Callable[[Fields], Fields]) -> Fields:
         """The fields of the reply to a batch, which `ask` gets."""
+        results = 0
         try:
-            return self._perform(fields, ask, 0)
+            return self._perform(fields, ask, results)
         except MessageError as error:
             if error.field != "memory":
                 raise
-            return self._perform(fields, ask, error.value)  # bytes that its results take
+            results = int(error.value)
+        except FieldError as error:
+            if error.field != "memory":
+                raise
+            self.close()  # the daemon does not have it, as after a restart
+        return self._perform(fields, ask, results) if results else ask(fields)
 
     def _perform(self, fields: Fields, ask: Callable[[Fields], Fields], results: int) -> Fields:
+        """The same, with room for so many bytes of results at least."""
         arrays = {k: x for k, x in fields.items() if k in STACKED and isinstance(x, np.ndarray)}
         states = sum(lines_of(x.nbytes) for x in arrays.values())
         try:
@@ -98,12 +106,6 @@ class BatchMemory:
         rest = {key: value for key, value in fields.items() if key not in arrays}
         try:
             reply = ask({**rest, "memory": memory})
-        except FieldError as error:
-            self._taken.remove(region)
-            if error.field != "memory":
-                raise
-            self.close()  # the daemon does not have it, as after a restart
-            return ask(fields)
         except RequestError:
             self._taken.remove(region)
             raise
@@ -143,7 +145,7 @@ class BatchMemory:
 
     def _grow(self, size: int) -> None:
         """Have so many bytes; raises OSError where they are too many."""
-        if size <= self._size:
+        if size <= self._size and self._map is not None:
             return
         if size > MAX_BYTES:
             raise OSError(f"{size} bytes, at most {MAX_BYTES} are allowed")

@@ -86,7 +86,7 @@ class MemoryPages:
         self._pages: dict[bytes, Page] = {}  # by secret
         self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
         #: Takes a connection and the memory that a client has handed over by it, for its batches.
-        self.take_memory: Callable[[socket.socket, int], None] | None = None
+        self.take_memory: Callable[[socket.socket, int], None] = _refuse
         kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._listening = socket.socket(socket.AF_UNIX, kind)
         try:
@@ -128,7 +128,7 @@ class MemoryPages:
         try:
             flags = socket.MSG_CMSG_CLOEXEC
             secret, files, *_ = socket.recv_fds(connection, MAX_SECRET, 1, flags)
-            if files and self.take_memory is not None:
+            if files:
                 self._events.remove(descriptor)
                 self.take_memory(self._connections.pop(descriptor), files[0])
                 return
@@ -146,9 +146,14 @@ class MemoryPages:
         self._connections.pop(descriptor).close()
 
     def close(self) -> None:
-        """Hand out nothing more."""
+        """Hand out nothing more, and take nothing."""
         for descriptor in list(self._connections):
             self._drop(descriptor)
         self._events.remove(self._listening.fileno())
         self._listening.close()
         remove_socket(Path(self.endpoint.removeprefix("ipc://")))
+
+
+def _refuse(connection: socket.socket, descriptor: int) -> None:
+    os.close(descriptor)
+    connection.close()

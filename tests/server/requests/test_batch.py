@@ -279,6 +279,23 @@ def test_faults_common_to_all_states_name_the_field_and_no_state(robot, name, ch
     assert (error.field, error.state) == (field, None)
 
 
+@pytest.mark.parametrize("name", ["dynamics", "inverse_dynamics", "integrate", "contact_dynamics"])
+def test_wrong_shape_is_told_in_terms_of_the_batch(robot, name):
+    error = refused(robot, name, **(fields_of(robot, name) | {"q": np.zeros((COUNT, 2))}))
+    assert str(error) == f"q: shape ({COUNT}, 2), expected ({COUNT}, {robot.nq})"
+    assert (error.value, error.expected) == ([COUNT, 2], f"shape ({COUNT}, {robot.nq})")
+
+
+def test_wrong_shape_of_numbers_and_wrenches_is_told_likewise(robot):
+    fields = fields_of(robot, "integrate") | {"dt": np.zeros((COUNT, 3))}
+    assert str(refused(robot, "integrate", **fields)) == (
+        f"dt: shape ({COUNT}, 3), expected ({COUNT},)"
+    )
+    frame, fields = robot.frame_names[-1], fields_of(robot, "inverse_dynamics")
+    error = refused(robot, "inverse_dynamics", f_ext={frame: np.zeros((COUNT, 5))}, **fields)
+    assert str(error).endswith(f"shape ({COUNT}, 5), expected ({COUNT}, 6)")
+
+
 def test_fields_of_other_operations_are_refused(robot):
     fields = fields_of(robot, "solve_mass")
     assert refused(robot, "solve_mass", **fields, dt=[1.0]).code == "unknown_field"

@@ -197,6 +197,17 @@ def test_new_worker_has_the_memory_of_those_before_it(daemon, robot, states):
             eventually(lambda deaths=worker["deaths"]: client.stats().worker["deaths"] > deaths)
 
 
+def test_memory_is_handed_over_again_after_a_restart(make, states):
+    q, _ = states
+    daemon = make("--robot", "chain20")
+    with Client(daemon.endpoint, timeout=PATIENCE) as client:
+        expected = gravity(client, q)
+        daemon.stop()
+        daemon.start()
+        for _ in range(3):
+            assert np.array_equal(gravity(client, q), expected)
+
+
 def test_batch_without_a_reply_gives_its_memory_up(daemon, robot, states):
     """The worker may still write there."""
     q, _ = states
