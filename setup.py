@@ -1,8 +1,8 @@
 """Builds take nothing that an earlier one left in the sources, and leave nothing there.
 
 The client's compiled part is optional: without a C compiler the package is built without it, and
-sessions in shared memory say what to install (client/compiled.py). An editable installation has it
-beside its sources.
+sessions in shared memory say what to install (client/memory/compiled.py). An editable installation
+has it beside its sources.
 
 setuptools copies modules to `build/` beside the sources and packages whatever lies in that folder,
 modules that have been moved or deleted since the last build too. Here the folder is a new one in

@@ -14,7 +14,7 @@ from pathlib import Path
 from torqued.benchmarks import echo
 from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
-from torqued.client.results import Result
+from torqued.client.requests.results import Result
 from torqued.common.errors import TorquedError
 
 #: The robot that requests are about.

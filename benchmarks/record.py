@@ -31,7 +31,7 @@ from torqued.server.loop.records import MAX_SESSIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from torqued.client.session import Session
+    from torqued.client.sessions.session import Session
 
 #: 38 joints. The law's records have references and all parts of its torque.
 ROBOT, LAW = "tree38", "pd_plus"

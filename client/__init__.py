@@ -24,16 +24,16 @@ from torqued.client.errors import (
     TimeoutError,
     VersionError,
 )
-from torqued.client.results import Result
+from torqued.client.requests.results import Result
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
-    from torqued.client.arm import Arm
     from torqued.client.async_client import AsyncClient
-    from torqued.client.async_session import AsyncSession
-    from torqued.client.session import Session
-    from torqued.client.session_frames import Output
-    from torqued.client.telemetry import Telemetry
+    from torqued.client.sessions.arm import Arm
+    from torqued.client.sessions.async_session import AsyncSession
+    from torqued.client.sessions.session import Session
+    from torqued.client.sessions.session_frames import Output
+    from torqued.client.sessions.telemetry import Telemetry
 
 __all__ = [
     "AccessError",
@@ -60,12 +60,12 @@ __all__ = [
 
 #: What is imported when it is asked for: asyncio alone takes as long as all the rest.
 _LATER = {
-    "Arm": "arm",
+    "Arm": "sessions.arm",
     "AsyncClient": "async_client",
-    "AsyncSession": "async_session",
-    "Output": "session_frames",
-    "Session": "session",
-    "Telemetry": "telemetry",
+    "AsyncSession": "sessions.async_session",
+    "Output": "sessions.session_frames",
+    "Session": "sessions.session",
+    "Telemetry": "sessions.telemetry",
 }
 
 

@@ -21,14 +21,14 @@ from typing import Any
 import zmq.asyncio
 
 from torqued.client import codec
-from torqued.client.async_session import AsyncSession
-from torqued.client.async_telemetry import AsyncTelemetry
 from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
-from torqued.client.operations import LONG
-from torqued.client.request_parts import Request
-from torqued.client.results import Result
+from torqued.client.requests.operations import LONG
+from torqued.client.requests.request_parts import Request
+from torqued.client.requests.results import Result
+from torqued.client.sessions.async_session import AsyncSession
+from torqued.client.sessions.async_telemetry import AsyncTelemetry
 from torqued.common.errors import TorquedError
 
 

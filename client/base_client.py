@@ -16,9 +16,9 @@ from torqued.client.addresses import endpoint_for
 from torqued.client.discovery import describe_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
-from torqued.client.methods import Methods
-from torqued.client.operations import CONTROL, LONG, ONCE
-from torqued.client.request_parts import names
+from torqued.client.requests.methods import Methods
+from torqued.client.requests.operations import CONTROL, LONG, ONCE
+from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
 #: s after a reply in which the daemon is taken to be there.

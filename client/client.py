@@ -25,16 +25,16 @@ from torqued.client.base_client import BaseClient, fields_for, no_reply
 from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.operations import LONG
-from torqued.client.request_parts import Request
-from torqued.client.results import Result
+from torqued.client.requests.operations import LONG
+from torqued.client.requests.request_parts import Request
+from torqued.client.requests.results import Result
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
-    from torqued.client.arm import Arm
-    from torqued.client.batch_memory import BatchMemory
-    from torqued.client.session import Session
-    from torqued.client.telemetry import Telemetry
+    from torqued.client.memory.batch_memory import BatchMemory
+    from torqued.client.sessions.arm import Arm
+    from torqued.client.sessions.session import Session
+    from torqued.client.sessions.telemetry import Telemetry
 
 
 class Client(BaseClient, ContextManager):
@@ -105,7 +105,7 @@ class Client(BaseClient, ContextManager):
             self._batch_memory = None
         if not self.endpoint.startswith("ipc://") or not hasattr(os, "memfd_create"):
             return None
-        from torqued.client.batch_memory import BatchMemory  # most controllers never need it
+        from torqued.client.memory.batch_memory import BatchMemory  # most controllers never need it
 
         with contextlib.suppress(OSError, TorquedError):
             self._batch_memory = BatchMemory(self.endpoint, self.timeout)
@@ -189,7 +189,7 @@ class Client(BaseClient, ContextManager):
 
     def telemetry(self) -> Telemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""
-        from torqued.client.telemetry import Telemetry
+        from torqued.client.sessions.telemetry import Telemetry
 
         self._require_open()
         return Telemetry(self._context, self.telemetry_endpoint, self._keys)
@@ -202,7 +202,7 @@ class Client(BaseClient, ContextManager):
         `session` is its number where several give torques. Nobody else commands it meanwhile,
         unless with `take_over`; silent for `lease` s, the robot holds.
         """
-        from torqued.client.arm import Arm, only_torque_session
+        from torqued.client.sessions.arm import Arm, only_torque_session
 
         if session is None:
             session = only_torque_session(self.sessions())
@@ -228,7 +228,7 @@ class Client(BaseClient, ContextManager):
         `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
         connection that works.
         """
-        from torqued.client.session import Session
+        from torqued.client.sessions.session import Session
 
         self.hello()
         opened = self.call("open", law=law, **fields)

@@ -9,9 +9,9 @@ import pytest
 from daemons import DaemonProcess
 from hypothesis import settings
 
-from torqued.client.async_session import AsyncSession
-from torqued.client.operations import LONG
-from torqued.client.session import Session
+from torqued.client.requests.operations import LONG
+from torqued.client.sessions.async_session import AsyncSession
+from torqued.client.sessions.session import Session
 
 # What tests wait for does happen; how soon is the machine's business, which may be busy. The
 # worker yields to whatever else runs there.

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torqued.client.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD, STATE_HEAD
-from torqued.client.page_layout import LOCK_BYTES, OUTPUTS, SLOTS, STATES, PageLayout
+from torqued.client.memory.page_layout import LOCK_BYTES, OUTPUTS, SLOTS, STATES, PageLayout
+from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD, STATE_HEAD
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control.controller import Controller, pack
 from torqued.kernels.control.payload import ask_for

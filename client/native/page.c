@@ -5,7 +5,7 @@
 
 #include "page.h"
 
-/* Changes with every signature below; client/compiled.py has the same number. */
+/* Changes with every signature below; client/memory/compiled.py has the same number. */
 enum { VERSION = 4 };
 
 typedef struct {

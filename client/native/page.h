@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes from the beginning of the page, and the bytes of a lock: client/page_layout.py. */
+/* Bytes from the beginning of the page, and the bytes of a lock: client/memory/page_layout.py. */
 enum { STATES = 64, DAEMON_SLEEPS = 68, OUTPUTS = 128, CLIENT_SLEEPS = 132, LOCK_BYTES = 8 };
 enum { SECOND = 1000000000 }; /* ns */
 /* Attempts to read an output, where the daemon overtakes each of them. */

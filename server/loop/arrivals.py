@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.client import futex
-from torqued.client.page_layout import STATES
+from torqued.client.memory import futex
+from torqued.client.memory.page_layout import STATES
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import LoopWorkspace

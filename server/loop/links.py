@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torqued.client.page_layout import PageLayout
+from torqued.client.memory.page_layout import PageLayout
 from torqued.server.access.rights import Caller
 from torqued.server.loop.session import Session
 from torqued.server.transport.memory_pages import Page

@@ -1,4 +1,4 @@
-"""Frames of a session through shared memory; client/page_layout.py says where they are. Compiled.
+"""Frames of a session through shared memory, laid out by client/memory/page_layout.py. Compiled.
 
 The other side may write anything at any time. So nothing that is read here leads anywhere but into
 this session's own buffer, and a frame is looked at only once it has been copied there.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import carray
 
-from torqued.client.page_layout import (
+from torqued.client.memory.page_layout import (
     CLIENT_SLEEPS,
     COUNT_MASK,
     DAEMON_SLEEPS,

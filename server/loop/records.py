@@ -67,7 +67,7 @@ SESSION = np.dtype(
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),
         ("last_sent", "i8"),  # 1: the last frame of the session has been handed to ZeroMQ
-        # shared memory in place of a socket; client/page_layout.py
+        # shared memory in place of a socket; client/memory/page_layout.py
         ("page", "u8"),  # address of the page, 0: the session has a socket
         ("page_states", "i8"),  # byte where the slots of states begin
         ("page_state_slot", "i8"),  # bytes of one of them

@@ -14,7 +14,7 @@ import zmq
 from numpy.typing import NDArray
 
 from torqued.client import errors
-from torqued.client.frames import OUTPUT_HEAD, STATE_HEAD
+from torqued.client.sessions.frames import OUTPUT_HEAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of

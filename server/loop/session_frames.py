@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.client.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
+from torqued.client.sessions.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.units import unit_of
 from torqued.server.loop.session import Session

@@ -1,4 +1,4 @@
-"""The output frame of a session: filled by the table of client/frames.py, and sent. Compiled."""
+"""The output frame of a session: filled by the table of client/sessions/frames.py, sent. Compiled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numba import carray
 
-from torqued.client.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
+from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
 from torqued.common.status import FALLBACK, LAST
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy

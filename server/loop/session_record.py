@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from torqued.client.frames import PAYLOAD
+from torqued.client.sessions.frames import PAYLOAD
 from torqued.kernels.control.fallback import KINDS
 from torqued.server.loop.links import fill_link
 from torqued.server.loop.session import Session

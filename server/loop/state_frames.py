@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import carray
 
-from torqued.client.frames import PAYLOAD, STATE_HEAD
+from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD
 from torqued.common.status import INVALID, NONFINITE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_STATES

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from torqued.client.batch_memory import MAX_BYTES, lines_of
+from torqued.client.memory.batch_memory import MAX_BYTES, lines_of
 from torqued.common import errors
 from torqued.common.errors import InputError
 from torqued.common.stacked import STACKED

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torqued.client.page_layout import PageLayout
+from torqued.client.memory.page_layout import PageLayout
 from torqued.common import errors
 from torqued.server.transport.endpoints import EndpointError, Endpoints, remove_socket
 from torqued.server.transport.event_loop import EventLoop

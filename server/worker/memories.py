@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from torqued.client.batch_memory import MAX_BYTES
+from torqued.client.memory.batch_memory import MAX_BYTES
 from torqued.common import errors
 from torqued.common.errors import InputError
 from torqued.server.requests.replies import as_request_error, refusal, success

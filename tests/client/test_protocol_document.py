@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from golden import FRAMES, MESSAGES
 
-from torqued.client import codec, errors, frames
-from torqued.client.page_layout import (
+from torqued.client import codec, errors
+from torqued.client.memory.page_layout import (
     CLIENT_SLEEPS,
     DAEMON_SLEEPS,
     MAGIC,
@@ -15,6 +15,7 @@ from torqued.client.page_layout import (
     PAGE_FIELDS,
     STATES,
 )
+from torqued.client.sessions import frames
 from torqued.common.stacked import STACKED
 from torqued.common.status import STATUS
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD

@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 
 from torqued.client import Client
-from torqued.client.session import Session
+from torqued.client.sessions.session import Session
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from torqued.client import Client
-from torqued.client.session import Session
+from torqued.client.sessions.session import Session
 from torqued.common.errors import OperationError
 from torqued.common.status import FALLBACK
 from torqued.tools.demos.live_wire import bus, newest, put

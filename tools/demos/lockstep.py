@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from torqued.client import Output
-from torqued.client.session import Session
+from torqued.client.sessions.session import Session
 from torqued.kernels.model.description import Array
 from torqued.tools.demos.plant import Plant
 

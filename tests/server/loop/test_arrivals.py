@@ -12,9 +12,9 @@ from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import errors
-from torqued.client.memory_transport import receive_fd
-from torqued.client.page_layout import STATES
-from torqued.client.session_frames import OLDEST_OUTPUT
+from torqued.client.memory.memory_transport import receive_fd
+from torqued.client.memory.page_layout import STATES
+from torqued.client.sessions.session_frames import OLDEST_OUTPUT
 from torqued.common.errors import InputError, TorquedError
 from torqued.common.status import FALLBACK, STALE, STOPPED
 from torqued.server.loop.link_options import checked_spin

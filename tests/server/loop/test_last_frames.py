@@ -10,7 +10,7 @@ import zmq
 from eventually import eventually
 from in_thread import InThread
 
-from torqued.client.frames import PAYLOAD
+from torqued.client.sessions.frames import PAYLOAD
 from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.loop import last_frames, servo

@@ -13,7 +13,7 @@ from eventually import eventually
 
 from torqued.client import TimeoutError, codec
 from torqued.client.codec import MAX_MESSAGE
-from torqued.client.frames import PAYLOAD
+from torqued.client.sessions.frames import PAYLOAD
 from torqued.common.status import FALLBACK, LAST
 
 pytestmark = pytest.mark.slow

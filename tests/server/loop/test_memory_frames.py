@@ -8,8 +8,8 @@ import pytest
 from eventually import eventually
 from numba import njit
 
-from torqued.client.compiled import page_type
-from torqued.client.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
+from torqued.client.memory.compiled import page_type
+from torqued.client.memory.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
 from torqued.kernels.primitives.system_calls import FOREVER, wake_sleeper
 from torqued.server.loop.memory_frames import (

@@ -19,10 +19,10 @@ from standstill import standing_still
 
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
-from torqued.client.frames import PAYLOAD, STATE_HEAD
-from torqued.client.memory_transport import receive_fd
-from torqued.client.page_layout import LOCK_BYTES, STATES, PageLayout
-from torqued.client.session import Session
+from torqued.client.memory.memory_transport import receive_fd
+from torqued.client.memory.page_layout import LOCK_BYTES, STATES, PageLayout
+from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD
+from torqued.client.sessions.session import Session
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID, LAST, STALE, WALL
 from torqued.server.loop.records import MAX_SESSIONS

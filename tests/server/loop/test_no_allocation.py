@@ -12,7 +12,7 @@ import zmq
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from torqued.client.session import Session
+from torqued.client.sessions.session import Session
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.compilation import jit

@@ -9,7 +9,7 @@ from daemons import DaemonProcess
 from eventually import eventually
 
 from torqued.client import Session, errors
-from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
+from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
 from torqued.kernels import Robot
 from torqued.server.loop.records import MAX_SESSIONS

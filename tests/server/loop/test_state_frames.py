@@ -10,7 +10,7 @@ import zmq
 from daemons import DaemonProcess
 from standstill import standing_still
 
-from torqued.client.frames import PAYLOAD, STATE_HEAD, prefix
+from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames
 

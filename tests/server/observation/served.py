@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import zmq
 
-from torqued.client.session import Session
+from torqued.client.sessions.session import Session
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety

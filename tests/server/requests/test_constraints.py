@@ -9,7 +9,8 @@ import pytest
 from in_process import InProcess
 from mechanisms import four_bar, stewart
 
-from torqued.client import codec, operations
+from torqued.client import codec
+from torqued.client.requests import operations
 from torqued.common import errors
 from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.server.requests.limits import LIMITS, MAX_INLINE

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from torqued.client import codec, operations
+from torqued.client import codec
+from torqued.client.requests import operations
 from torqued.common import errors
 from torqued.kernels import Robot, Target
 from torqued.server.requests.limits import MAX_INLINE

@@ -15,9 +15,10 @@ from agreement import assert_agree
 from eventually import PATIENCE, eventually
 from standstill import standing_still
 
-from torqued.client import Client, TimeoutError, batch_memory, codec, errors
-from torqued.client.batch_memory import BatchMemory
+from torqued.client import Client, TimeoutError, codec, errors
 from torqued.client.endpoints import memory_endpoint
+from torqued.client.memory import batch_memory
+from torqued.client.memory.batch_memory import BatchMemory
 from torqued.server.worker.memories import MAX_MEMORIES
 
 pytestmark = pytest.mark.slow

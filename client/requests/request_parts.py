@@ -7,7 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from torqued.client.results import Array
+from torqued.client.requests.results import Array
 from torqued.common.errors import RequestError, error
 
 T = TypeVar("T")

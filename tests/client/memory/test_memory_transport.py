@@ -10,9 +10,9 @@ from eventually import PATIENCE, eventually
 from golden import FRAMES
 from test_protocol_document import marked, rows
 
-from torqued.client import futex
-from torqued.client.memory_transport import page_of, receive_fd
-from torqued.client.page_layout import OUTPUTS, STATES, PageLayout
+from torqued.client.memory import futex
+from torqued.client.memory.memory_transport import page_of, receive_fd
+from torqued.client.memory.page_layout import OUTPUTS, STATES, PageLayout
 from torqued.common.errors import TorquedError
 
 STATE_BYTES, OUTPUT_BYTES = 48, 96

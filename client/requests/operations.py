@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from torqued.client import results
-from torqued.client.constrained_operations import (
+from torqued.client.requests import results
+from torqued.client.requests.constrained_operations import (
     assemble,
     constrained_inverse_dynamics,
     constraint_terms,
     contact_dynamics,
     impact,
 )
-from torqued.client.request_parts import (
+from torqued.client.requests.request_parts import (
     Request,
     arrays,
     arrays_of,
@@ -31,7 +31,7 @@ from torqued.client.request_parts import (
     put,
     target_of,
 )
-from torqued.client.results import Array, Result
+from torqued.client.requests.results import Array, Result
 from torqued.common.stacked import STACKED
 
 #: Operations that change the daemon's state or keep it at work for long: sent once, never again

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torqued.client import results
-from torqued.client.request_parts import Request, arrays, as_array, constraints_of, numbers, put
+from torqued.client.requests import results
+from torqued.client.requests.request_parts import (
+    Request,
+    arrays,
+    as_array,
+    constraints_of,
+    numbers,
+    put,
+)
 
 
 def contact_dynamics(

@@ -10,8 +10,8 @@ import functools
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
 
-from torqued.client import constrained_operations, operations
-from torqued.client.request_parts import Request
+from torqued.client.requests import constrained_operations, operations
+from torqued.client.requests.request_parts import Request
 
 if TYPE_CHECKING:
     from torqued.client.async_client import AsyncClient

@@ -10,11 +10,11 @@ from typing import Any
 
 import zmq
 
-from torqued.client.base_session import BaseSession, no_output
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import NO_STATE, Output
+from torqued.client.sessions.base_session import BaseSession, no_output
+from torqued.client.sessions.session_frames import NO_STATE, Output
 from torqued.common.errors import TorquedError
 
 __all__ = ["Output", "Session"]

@@ -14,10 +14,10 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torqued.client.compiled import page_type
 from torqued.client.endpoints import check_local
 from torqued.client.errors import TimeoutError
-from torqued.client.page_layout import MAGIC, PageLayout
+from torqued.client.memory.compiled import page_type
+from torqued.client.memory.page_layout import MAGIC, PageLayout
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:

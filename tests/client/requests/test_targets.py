@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torqued.client.targets import targets
+from torqued.client.requests.targets import targets
 
 JOINTS = {"q_ref": (2,), "v_ref": (2,)}
 FRAME = {"position": (3,), "orientation": (4,), "posture": (2,)}

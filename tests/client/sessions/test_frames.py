@@ -4,7 +4,7 @@ import msgpack
 import pytest
 from golden import FRAMES
 
-from torqued.client import frames
+from torqued.client.sessions import frames
 
 
 @pytest.mark.parametrize("name", FRAMES)

@@ -36,7 +36,9 @@ def transport_for(
     """
     endpoint, owner = reachable(opened["endpoint"], request), opened["owner"].encode()
     if opened.get("transport") == "memory":
-        from torqued.client.memory_transport import memory_transport  # only such sessions need it
+        from torqued.client.memory.memory_transport import (
+            memory_transport,  # only such sessions need it
+        )
 
         return memory_transport(endpoint, owner, opened)
     return SocketTransport(context, endpoint, owner, keys, opened.get("server_key"), at_once)

@@ -7,9 +7,9 @@ from typing import Any, Generic, TypeVar
 
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import NO_STATE, Output, SessionFrames
-from torqued.client.targets import targets
-from torqued.client.transports import transport_for
+from torqued.client.requests.targets import targets
+from torqued.client.sessions.session_frames import NO_STATE, Output, SessionFrames
+from torqued.client.sessions.transports import transport_for
 
 #: Results of orders: None and s in `Session`, coroutines of them in `AsyncSession`.
 Done = TypeVar("Done")

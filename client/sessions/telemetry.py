@@ -10,7 +10,7 @@ from torqued.client import codec
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
-from torqued.client.results import Stats
+from torqued.client.requests.results import Stats
 from torqued.common.errors import TorquedError
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from in_thread import InThread
 
-from torqued.client import AsyncClient, Client, errors, operations, results
-from torqued.client.methods import Method, Methods
+from torqued.client import AsyncClient, Client, errors
+from torqued.client.requests import operations, results
+from torqued.client.requests.methods import Method, Methods
 from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from daemons import DaemonProcess
 
-from torqued.client.freshness import Freshness
+from torqued.client.sessions.freshness import Freshness
 
 PATIENCE = 60.0
 

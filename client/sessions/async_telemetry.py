@@ -7,11 +7,11 @@ import builtins
 
 import zmq.asyncio
 
-from torqued.client.async_session import at_once
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.keys import Keys
-from torqued.client.results import Stats
-from torqued.client.telemetry import nothing_published, require_open, stats_in, subscribed
+from torqued.client.requests.results import Stats
+from torqued.client.sessions.async_session import at_once
+from torqued.client.sessions.telemetry import nothing_published, require_open, stats_in, subscribed
 
 
 class AsyncTelemetry(AsyncContextManager):

@@ -19,12 +19,12 @@ from typing import Any, TypeVar, cast
 import zmq
 import zmq.asyncio
 
-from torqued.client.base_session import BaseSession, no_output
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
 from torqued.client.keys import Keys
-from torqued.client.session_frames import NO_STATE, Output
-from torqued.client.transports import SocketTransport
+from torqued.client.sessions.base_session import BaseSession, no_output
+from torqued.client.sessions.session_frames import NO_STATE, Output
+from torqued.client.sessions.transports import SocketTransport
 
 T = TypeVar("T")
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import OperationError, TimeoutError, TorquedError
-from torqued.client.results import SessionState
-from torqued.client.targets import targets
+from torqued.client.requests.results import SessionState
+from torqued.client.requests.targets import targets
 
 Array = NDArray[np.float64]
 

@@ -6,8 +6,8 @@ import sysconfig
 
 import pytest
 
-from torqued.client import compiled
-from torqued.client.compiled import page_type
+from torqued.client.memory import compiled
+from torqued.client.memory.compiled import page_type
 from torqued.common.errors import TorquedError
 
 COMPILER = (sysconfig.get_config_var("CC") or "cc").split()[0]

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.client.errors import MessageError
-from torqued.client.frames import (
+from torqued.client.sessions.frames import (
     OUTPUT_FIELDS,
     OUTPUT_HEAD,
     PAYLOAD,
     STATE_HEAD,
     prefix,
 )
-from torqued.client.freshness import Freshness
+from torqued.client.sessions.freshness import Freshness
 from torqued.common.status import LAST, status_names
 
 Array = NDArray[np.float64]

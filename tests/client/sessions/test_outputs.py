@@ -6,8 +6,8 @@ import pickle
 import numpy as np
 import pytest
 
-from torqued.client.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
-from torqued.client.session_frames import Output, kind_of_output
+from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
+from torqued.client.sessions.session_frames import Output, kind_of_output
 from torqued.common.status import LAST
 
 HEAD = (7, 5, 6, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)

@@ -1,0 +1,1 @@
+"""Memory shared with a daemon: pages of sessions, states and results of batches."""

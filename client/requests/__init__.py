@@ -1,0 +1,1 @@
+"""Requests: one function per operation, and what its reply becomes."""

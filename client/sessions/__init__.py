@@ -1,0 +1,1 @@
+"""Sessions with the daemon's loop: frames, transports, telemetry."""
