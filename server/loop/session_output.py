@@ -1,4 +1,4 @@
-"""The output frame of a session: filled by the table of client/sessions/frames.py, sent. Compiled."""
+"""The output frame of a session, filled by the table of client/sessions/frames.py. Compiled."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
+DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
 TABLE = {
     name: operation.required + operation.optional
     for name, operation in OPERATIONS.items()
