@@ -110,11 +110,8 @@ class States:
                 raise InputError(message, key, len(stack), f"{self.count} states")
 
     def fields(self, k: int) -> dict[str, Any]:
-        """The fields of one state, as a request for it alone would have them.
-
-        Numbers of a state are copied: in a client's memory they may change while they are used.
-        """
-        own = {key: stack[k].copy() for key, stack in self.stacks.items()}
+        """The fields of one state, as a request for it alone would have them."""
+        own = {key: stack[k] for key, stack in self.stacks.items()}
         if self.wrenches:
             own["f_ext"] = {frame: stack[k] for frame, stack in self.wrenches.items()}
         if self.references:

@@ -1,8 +1,8 @@
 """Memory of clients as the worker has it: states of batches are read there, results written.
 
 The daemon has looked at each file (worker/memories.py): it cannot shrink. So whatever its client
-does to it meanwhile changes numbers and nothing else. Kernels copy a chunk of states before they
-look at it; operations that go state by state get a copy of each (batch.py).
+does to it meanwhile changes numbers and nothing else. States are copied before anything looks at
+them, so that what is computed with is what was checked.
 """
 
 from __future__ import annotations
@@ -139,12 +139,12 @@ def names_in(fields: Fields) -> tuple[str, ...]:
 
 
 def _states(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> Array:
-    """The array at its place; numpy refuses what goes beyond the end."""
+    """A copy of the array at its place; numpy refuses what goes beyond the end."""
     offset, shape = place.get("offset"), place.get("shape")
     try:
         if type(offset) is not int or offset < 0 or offset % 8 or not isinstance(shape, list):
             raise ValueError(f"offset {offset!r}, shape {shape!r}")
-        array: Array = np.ndarray(shape, np.float64, memory, offset)
+        array: Array = np.ndarray(shape, np.float64, memory, offset).copy()
     except (TypeError, ValueError) as error:
         raise _wrong(f"{name}: {error}", "an offset and a shape within the memory") from None
     return array

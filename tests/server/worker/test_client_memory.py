@@ -278,9 +278,12 @@ def test_results_without_room_are_refused_with_their_size(daemon, states, by_han
         assert (caught.value.field, caught.value.value) == ("memory", size)
 
 
-def test_results_in_place_of_states_are_refused(daemon, by_hand):
-    with living_worker(daemon) as client, pytest.raises(errors.FieldError, match="shares its"):
-        by_hand.ask(client, results=[0, 10**6])
+def test_results_may_take_the_place_of_their_states(daemon, robot, states, by_hand):
+    with living_worker(daemon) as client:
+        place = by_hand.ask(client, results=[0, 10**6])["memory"]["g"]
+        found = np.ndarray(place["shape"], buffer=by_hand.map, offset=place["offset"])
+        assert place["offset"] == 0
+        assert_agree(found, [robot.gravity(q) for q in states[0]], ROUNDING)
 
 
 @pytest.mark.parametrize(
