@@ -6,13 +6,14 @@ after it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from torqued.common import results
+from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import (
     MAX_FRAMES_REMEMBERED,
@@ -21,7 +22,7 @@ from torqued.kernels.dynamics.evaluation_plan import (
 )
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import QUANTITIES
-from torqued.kernels.input_checks import choice, names_of, numbers
+from torqued.kernels.input_checks import choice, map_or_none, names_of, numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite, result_array
 from torqued.kernels.robot.core import RobotCore
@@ -215,18 +216,24 @@ class Dynamics(RobotCore):
         want: Sequence[str] = ("M", "C", "g"),
         frames: Sequence[str] = (),
         representation: str = "hybrid",
+        *,
+        out: Mapping[str, Array] | None = None,
     ) -> results.Dynamics:
         """Any of the quantities of dynamics/quantities.py: M, Mdot, C, Gamma, g, bias, energy,
         com, momentum, and per frame J, Jdot_v, pose.
 
         One walk over the tree for all of them. Results by name, `r.M`; those per frame are maps by
-        frame, `r.J["hand"]`. Without v the robot is at rest.
+        frame, `r.J["hand"]`. Without v the robot is at rest. `out` maps names to arrays that take
+        the results; those of frames are (frames, …).
         """
         tree, plan = self.near, self.plan(want, frames, representation)
         q, v = tree.q(q), tree.v("v", v)
-        out = plan.allocate()
-        COMPILED.evaluate(tree.handle, q, v, plan.flags, plan.frames, plan.representation, out)
-        return results.Dynamics(self.results_of(plan, out))
+        arrays = plan.allocate()
+        COMPILED.evaluate(tree.handle, q, v, plan.flags, plan.frames, plan.representation, arrays)
+        found = self.results_of(plan, arrays)
+        if out is not None:
+            put_into(map_or_none("out", out), found, (q, v))
+        return results.Dynamics(found)
 
     @cached_property
     def _plans(self) -> dict[object, EvaluationPlan]:
@@ -271,3 +278,18 @@ class Dynamics(RobotCore):
             name: projected(quantity.projection, of_frame)
             for name, of_frame in zip(plan.frame_names, value, strict=True)
         }
+
+
+def put_into(out: Mapping[str, Array], found: dict[str, Any], arguments: Sequence[Array]) -> None:
+    """Results by name into arrays of the caller's, those of frames by frame."""
+    taken = list(arguments)
+    for name, array in out.items():
+        if name not in found:
+            wanted = f"some of {', '.join(found)}"
+            raise InputError(f"out: {name!r} is not wanted, expected {wanted}", "out", name, wanted)
+        value = found[name]
+        whole = np.array(list(value.values())) if isinstance(value, dict) else value
+        own = result_array(f"out[{name!r}]", array, whole.shape, taken)
+        own[...] = whole
+        found[name] = dict(zip(value, own, strict=True)) if isinstance(value, dict) else own
+        taken.append(own)

@@ -22,7 +22,7 @@ WITH_OUT = sorted(
     for name, method in inspect.getmembers(Robot, inspect.isfunction)
     if "out" in inspect.signature(method).parameters
     and not name.startswith("_")
-    and name != "results_of"
+    and name not in ("dynamics", "results_of")
 )
 WITH_V = sorted(
     name
@@ -59,6 +59,25 @@ def test_result_goes_into_the_callers_array(robot, name):
     assert np.array_equal(out, expected)
     with pytest.raises(InputError, match=r"out: .*expected a writeable float64 array"):
         method(**given, out=np.zeros(1 + expected.size))
+
+
+def test_results_go_into_the_callers_arrays(robot):
+    q, v = robot.random_state(np.random.default_rng(0))
+    frames, want = robot.frame_names[-2:], ("M", "Gamma", "J", "g")
+    expected = robot.dynamics(q, v, want, frames)
+    out = {
+        "Gamma": np.full_like(expected.Gamma, np.nan),
+        "J": np.full((2, 6, robot.nv), np.nan),
+    }
+    found = robot.dynamics(q, v, want, frames, out=out)
+    assert found.Gamma is out["Gamma"]
+    for name in want:
+        np.testing.assert_equal(found[name], expected[name])
+    np.testing.assert_equal(dict(zip(frames, out["J"], strict=True)), expected.J)
+    with pytest.raises(InputError, match="out: 'C' is not wanted, expected some of M"):
+        robot.dynamics(q, v, ("M",), out={"C": np.zeros((robot.nv, robot.nv))})
+    with pytest.raises(InputError, match=r"^out\['M'\]: .*expected a writeable float64 array"):
+        robot.dynamics(q, v, ("M",), out={"M": np.zeros(3)})
 
 
 def test_result_does_not_go_where_arguments_are():
