@@ -159,7 +159,7 @@ def velocity(sizes, data):
 
 @kernel
 def row(sizes, data, k):
-    """One of eight scratch vectors (nv,)."""
+    """One of ten scratch vectors (nv,)."""
     return data.rows[k]
 
 
