@@ -55,7 +55,7 @@ class InputError(TorquedError, ValueError):
     """An argument with a wrong shape, a non-finite number or an unknown name.
 
     `field` names the argument, `value` is what was wrong with it, `expected` what is allowed,
-    each where it can be told apart from the message.
+    where that can be stated apart from the message.
     """
 
     def __init__(

@@ -47,7 +47,7 @@ def numbers(name: str, value: Any, *shapes: tuple[int, ...]) -> Array:
         and value.flags.c_contiguous
         and all_finite(value)
     ):
-        return value  # as most are
+        return value  # the common case
     array = _converted(name, value, shapes)
     if array.shape != shapes[0] and not any(_matches(array.shape, shape) for shape in shapes):
         wanted = f"shape {_spell(shapes)}"

@@ -1,4 +1,4 @@
-"""What users say about constraints that are no contacts, and what they get back."""
+"""Constraints other than contacts, as users state them, and the results."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class LoopForce:
 
 @dataclass(frozen=True)
 class ConstraintTerms:
-    """A set of constraints by itself: m rows, in the order in which they were given."""
+    """A set of constraints: m rows, in the given order."""
 
     G: Array  # (m, nv) Jacobian
     position: Array  # (m,) errors, rad and m; zero where a contact has no target

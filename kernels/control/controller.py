@@ -1,4 +1,4 @@
-"""`Controller`: any law in this process, and what sessions with the loop are made of.
+"""`Controller`: any law in this process, and the basis of sessions with the loop.
 
 controller = Controller(robot, "passivity", gains={"bandwidth": 15.0})
 tau = controller.torque(q, v, q_ref=q_ref, v_ref=v_ref).tau
@@ -52,7 +52,7 @@ COMMON = ("gains", "effort_limit", "rate_limit", "observer", "payload", "frictio
 GUARDS = ("reference_limits", "walls", "low_pass")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
-#: What a session takes beside that: how long a torque is held and fades when there is no other.
+#: Further options of a session: how long a torque is held and fades without a new one.
 SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping", "delay")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))

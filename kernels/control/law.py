@@ -1,4 +1,4 @@
-"""What a law tells Python about itself, and how compiled laws reach state, tree and results.
+"""The description of a law in Python, and how compiled laws reach state, tree and results.
 
 A law's results are its torque, and what its passivity can be checked by:
 
@@ -42,7 +42,7 @@ Shape = tuple[int, ...]
 Gains = dict[str, Array]
 
 #: What the loop calls through its address: takes a workspace's handle and the address of a
-#: controller's record, returns status bits. Each is compiled by itself, and the loop without them.
+#: controller's record, returns status bits. Each is compiled separately, and the loop without them.
 law = entry(WORK, types.uint64)
 
 
@@ -61,7 +61,7 @@ class Prepared:
     iterations: int = 0  # most of a solver, where there is one
     iteration_time: float = 0.0  # ns that one takes, estimated
     law_memory: int = 0  # address of memory that the law alone uses
-    owner: Any = None  # who keeps that memory alive
+    owner: Any = None  # keeps that memory alive
     axes: str = ""  # of a frame that are controlled: all, position, orientation; "": no frame is
     #: Which references belong together; those are held until they are given. None: those of joints.
     motions: tuple[Motion, ...] | None = None
@@ -159,7 +159,7 @@ def velocity(sizes, data):
 
 @kernel
 def row(sizes, data, k):
-    """One of eight scratch vectors (nv,)."""
+    """One of ten scratch vectors (nv,)."""
     return data.rows[k]
 
 

@@ -29,7 +29,7 @@ from torqued.kernels.control.poses import Poses, coupled_groups, poses_of
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: s from a state to its torque, where nobody says: two periods of a loop of 1 kHz.
+#: Default seconds from a state to its torque: two periods of a 1 kHz loop.
 DEFAULT_DELAY = 0.002
 #: s, the longest that is checked: the size of the problem grows with it.
 MAX_DELAY = 0.05
@@ -92,7 +92,7 @@ def require_stable(
     delay: float = DEFAULT_DELAY,
 ) -> tuple[Gains, Stability | None]:
     """The gains as they are to be used: those that a user gave as they are, or refused; those
-    that nobody gave reduced where they have to be."""
+    that were not given are reduced where necessary."""
     found = check_gains(robot, law, gains, fields, period, delay)
     if found is None or found.stable:
         return gains, found

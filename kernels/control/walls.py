@@ -56,7 +56,7 @@ RATE, SPRING_RATE, NEAR_RATE = 150.0, 60.0, 20.0
 RETURN_SPEED = 0.1
 #: A wall is looked at where its bound of acceleration is below so many times the usual one.
 AHEAD = 4.0
-#: How often all walls are gone through at the most, as each changes what the others have to hold,
+#: Maximum passes over all walls, as each changes what the others have to hold,
 #: and rad/s² or m/s² that a last round may still change.
 SWEEPS, SETTLED = 40, 1e-3
 #: m/s², by which frames count on being braked before a plane; J, that their way back may take.

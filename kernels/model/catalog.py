@@ -64,7 +64,7 @@ class Entry:
 
     name: str
     short: str  # another name for it, or nothing
-    base: Base  # that it is served with unless told otherwise
+    base: Base  # the default base
     joints: int  # degrees of freedom beside the base's six
     path: Path
 
@@ -135,7 +135,7 @@ def describe(name: str) -> Description:
 
 
 def usual_base(name: str) -> Base:
-    """How the robot of a name or a file is held where nobody says: known, or plain to see.
+    """Default base of a robot by name or file: known, or clear from the file.
 
     Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
     """
@@ -164,7 +164,7 @@ WORLDS = frozenset({"world", "World", "map", "odom"})
 
 
 def root_limbs(description: Description) -> tuple[str, list[str]]:
-    """The root link, and the joints that move against it; nothing where there is no one root."""
+    """The root link, and the joints that move against it; empty without a single root."""
     children = {joint.child for joint in description.joints}
     roots = [link.name for link in description.links if link.name not in children]
     if len(roots) != 1:

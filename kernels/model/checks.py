@@ -38,7 +38,7 @@ def check(
         check_placement(joint, findings)
     for link in description.links:
         check_numbers(link, findings)
-    # Without these, which links move as one body cannot be told.
+    # They decide which links move as one body.
     bodies = None if findings.faults else Bodies(description)
     for joint in description.joints:
         check_joint(joint, findings)
@@ -65,7 +65,7 @@ def check(
 def further_faults(description: Description, known: Sequence[str]) -> list[str]:
     """Faults of a robot that could be read in part only, beside the `known` ones of reading.
 
-    What stands in for the unreadable is no fault, so that all that is found here is the file's.
+    Stand-ins for unreadable values are valid, so every fault found here is the file's.
     Where something has no name, or a joint does not say what it connects, the tree cannot be
     judged.
     """

@@ -1,4 +1,4 @@
-"""Effort limits that are no limits: far beyond what any joint of the robot could need.
+"""Effort limits without effect: far beyond what any joint of the robot could need.
 
 Files that were made by a CAD program or for a simulator often have 1000 N m for every joint of a
 robot of two kilograms. Limits like these protect nothing, and what goes by them (thresholds of

@@ -61,7 +61,7 @@ def check_inertia(link: Link, bodies: Bodies | None, findings: Findings) -> None
     inertia = link.inertia
     rotational = inertia.rotational
     if rotational.shape != (3, 3) or not in_range(rotational) or not in_range(inertia.mass):
-        return  # told by check_numbers
+        return  # reported by check_numbers
     if np.abs(rotational - rotational.T).max() > COMPUTED * np.abs(rotational).max():
         findings.fault(where, f"inertia {rotational.tolist()} is not symmetric")
         return

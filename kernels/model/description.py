@@ -45,7 +45,7 @@ USES_AXIS = SINGLE_DOF | {"planar"}
 #: about the axis of one motion; a slide along `axis` and a turn about it; the motions in a row.
 COMPOUND = frozenset({"universal", "cylindrical", "generic"})
 
-#: What they may be made of.
+#: Allowed parts of compound joints.
 MOTIONS = ("revolute", "continuous", "prismatic")
 
 

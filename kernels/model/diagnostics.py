@@ -1,4 +1,4 @@
-"""What is wrong with a robot, collected so that one error can tell all of it."""
+"""Faults and warnings of a robot, collected for one report."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ LEGS = {
 }
 
 
-#: Joints of a robot beyond which nobody has waited for its matrices.
+#: Maximum number of joints, so that a name cannot take all memory.
 MAX_DOFS = 2000
 
 

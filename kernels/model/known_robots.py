@@ -1,6 +1,6 @@
 """What is known of the robots of example-robot-data that their files do not say.
 
-A URDF does not tell whether its robot is bolted to the world, and is often not called what people
+A URDF does not say whether its robot is bolted to the world, and is often not called what people
 call the robot.
 """
 

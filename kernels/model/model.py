@@ -14,7 +14,7 @@ Indices = NDArray[np.int64]
 
 
 class Sealed:
-    """Its arrays are copies that nobody can write to: kernels of all threads read them."""
+    """Its arrays are read-only copies: kernels of all threads read them."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

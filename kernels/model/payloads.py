@@ -61,7 +61,7 @@ class Load:
 
 
 def loads_of(model: Model, field: str, given: Any) -> list[Load]:
-    """One load or a list of loads, at different frames; `field` is told in errors."""
+    """One load or a list of loads, at different frames; `field` is named in errors."""
     if given is None or given is False:
         return []
     listed = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else None
@@ -81,7 +81,7 @@ def loads_of(model: Model, field: str, given: Any) -> list[Load]:
 def load_of(model: Model, given: Any, field: str = "") -> Load:
     """A load from a map, checked: some body has this inertia, and its frame moves.
 
-    `field` is told in errors, before the names of the map's own.
+    `field` is named in errors, before the map's own names.
     """
     name = f"{field}." if field else ""
     if not isinstance(given, Mapping):

@@ -191,7 +191,7 @@ class _Reader:
         joints: list[Joint] = []
         for record in self.joints:
             parent, child = poses.get(record["parent"]), poses.get(record["child"])
-            parent, child = parent or Pose(), child or Pose()  # told by the checks of the tree
+            parent, child = parent or Pose(), child or Pose()  # reported by the checks of the tree
             at = _joint_pose(record, child)
             joint = _joint(record, _relative(parent, at), at)
             if at is child:
@@ -201,7 +201,7 @@ class _Reader:
             if taken := names & {between, mount}:
                 self.problems.append(
                     f"{record['where']}: its axis does not pass the frame of {joint.child!r} and "
-                    f"gets one of its own, whose name {min(taken)!r} is taken"
+                    f"gets another frame, whose name {min(taken)!r} is taken"
                 )
             names |= {between, mount}
             links.append(Link(between))

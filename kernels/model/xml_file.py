@@ -180,7 +180,7 @@ class Node:
         return child
 
     def _number(self, attribute: str, word: str, infinite: bool = False) -> float | None:
-        """None where there is no number, which is then written down."""
+        """None if there is no number; the fault is recorded."""
         word = word.strip()
         if NUMBER.fullmatch(word):
             value = float(word)

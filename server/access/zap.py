@@ -1,4 +1,4 @@
-"""The ZAP handler: answers ZeroMQ's question who may connect (ZeroMQ RFC 27).
+"""The ZAP handler: decides which peers may connect (ZeroMQ RFC 27).
 
 ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The
 handler looks the key up in the allow-list as it is at that moment. A session's socket has a domain
@@ -24,7 +24,7 @@ log = logging.getLogger("torqued")
 ZAP = "inproc://zeromq.zap.01"
 #: Domain of the sockets that every allowed client may connect to.
 EVERYONE = "torqued"
-#: Domain of sockets without keys: every peer that reaches them may connect.
+#: Domain of sockets without keys: any peer may connect.
 KEYLESS = "keyless"
 #: Seconds between lines in the log about refused connections: a flood must not fill the disk.
 QUIET = 1.0
@@ -63,7 +63,7 @@ class ZapHandler:
             socket.close()
 
     def _reply(self, question: list[bytes]) -> list[bytes]:
-        """200 with the key as user id, or 400. A request that is not understood is refused."""
+        """200 with the key as user id, or 400. An error never admits a peer."""
         version, number = question[:2]
         try:
             domain, address, _, mechanism, *credentials = question[2:]

@@ -4,8 +4,8 @@
                            that were closed
     NAME.robot             the robot's URDF, or its file of screws, where it comes from one
 
-It is replaced as a whole, by the requests' thread and never by the loop: whoever opens it reads one
-that is complete. A session is in it before the loop writes its first tick.
+It is replaced as a whole, by the request thread and never by the loop: a reader always gets a
+complete one. A session is in it before the loop writes its first tick.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ MAX_CLOSED = 64
 
 
 class Directory:
-    """The daemon's side of it."""
+    """The daemon's side of the directory."""
 
     def __init__(self, endpoints: Endpoints, ring: Ring, processor: int | None = None) -> None:
-        """`processor` that the loop is pinned to, if it is."""
+        """`processor` that the loop is pinned to, if any."""
         self.path, self.robot_path = directory_files(endpoints)
         self._group = endpoints.group
         self._sessions: dict[int, dict[str, Any]] = {}
@@ -51,11 +51,11 @@ class Directory:
         }
 
     def _name(self, ring: Ring) -> str:
-        """Beside this file where there is no folder in it: containers name folders otherwise."""
+        """Without a folder if it lies beside this file: paths in containers differ."""
         return ring.path.name if ring.path.parent == self.path.parent else str(ring.path)
 
     def add_ring(self, ring: Ring) -> None:
-        """One more, that sessions whose states are answered on arrival write to."""
+        """Add the ring of a session on arrival."""
         self._content["arrival_rings"].append(self._name(ring))
         self._write()
 
@@ -86,7 +86,7 @@ class Directory:
         self._write()
 
     def changed(self, number: int, **fields: Any) -> None:
-        """What is said of a session anew; of one that is not there, nothing."""
+        """Change fields of a session; unknown sessions are ignored."""
         if number in self._sessions:
             self._sessions[number] |= fields
             self._write()

@@ -1,6 +1,6 @@
 """The flight recorder: `torqued record` beside the daemon, which keeps the last minutes.
 
-It is started when the daemon is ready and ends with it, however that ends: its lifeline closes.
+It starts when the daemon is ready and ends with it: its lifeline closes, however the daemon ends.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from pathlib import Path
 
 log = logging.getLogger("torqued")
 
-#: Files that the minutes to be kept are divided into: that part more than asked for is kept.
+#: Number of files for the minutes to keep; one file more than requested is kept.
 PARTS = 10
-#: s that it has to finish its file when the daemon ends, and before it is started anew.
-MAX_END, AGAIN = 2.0, 5.0
-#: Exit code of a recorder that has told the daemon why it cannot go on.
+#: Seconds to finish its file when the daemon ends, and before a restart.
+MAX_END, RETRY_DELAY = 2.0, 5.0
+#: Exit code of a recorder that has reported why it cannot continue.
 GAVE_UP = 2
 
 
 def default_folder(name: str) -> Path:
-    """Where recordings of a daemon go unless somebody says otherwise."""
+    """Default directory of a daemon's recordings."""
     state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(state) / "torqued" / "recordings" / name
 
 
 class FlightRecorder:
-    """Its process. To be used in the main thread."""
+    """The recorder's process. Main thread only."""
 
     def __init__(self, name: str, folder: Path, out: Path, minutes: float) -> None:
         seconds = 60.0 * minutes
@@ -53,7 +53,7 @@ class FlightRecorder:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
-                start_new_session=True,  # Ctrl-C is the daemon's; this one ends after it
+                start_new_session=True,  # Ctrl-C goes to the daemon; the recorder ends after it
             )
             self._lifeline = mine
         except OSError as error:
@@ -64,7 +64,7 @@ class FlightRecorder:
             theirs.close()
 
     def look(self) -> None:
-        """Start it anew where it has died; where it has given up, it has said why."""
+        """Restart a recorder that has died, unless it gave up with a reason."""
         if self._gave_up:
             return
         if self._process is not None and self._process.poll() is not None:
@@ -72,11 +72,15 @@ class FlightRecorder:
             log.error("flight recorder exited with code %d", self._process.returncode)
             self._release()
             self._ended = time.monotonic()
-        if self._process is None and not self._gave_up and time.monotonic() - self._ended > AGAIN:
+        if (
+            self._process is None
+            and not self._gave_up
+            and time.monotonic() - self._ended > RETRY_DELAY
+        ):
             self.start()
 
     def close(self) -> None:
-        """Have it finish its file; the loop has ended."""
+        """Let it finish its file; the loop has ended."""
         if self._lifeline is not None:
             self._lifeline.close()
             self._lifeline = None

@@ -18,7 +18,7 @@ MARKS = 256
 #: Kinds of records.
 PAD, TICK, GAINS, LOAD, LOOP = range(5)
 
-#: `reserved` and `written` lie on cache lines of their own: readers look at them all the time.
+#: `reserved` and `written` lie on separate cache lines, because readers poll them.
 HEADER = np.dtype(
     {
         "names": [

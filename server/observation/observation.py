@@ -1,6 +1,6 @@
-"""What the daemon does so that its loop can be seen: a ring, and the directory of its sessions.
+"""Observation of the loop: a ring, and the directory of its sessions.
 
-A daemon goes on without where there is no memory for it, or none is wanted, and says why.
+Without memory for it, or with ring_size 0, the daemon works without and says why.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from torqued.server.transport.endpoints import Endpoints
 
 log = logging.getLogger("torqued")
 
-#: The ring of a session whose states are answered on arrival has that part of the loop's.
+#: Size of the loop's ring relative to the ring of a session on arrival.
 ARRIVAL_PART = 4
 
 
 class Observation:
-    """Of one daemon. To be used in the requests' thread."""
+    """The observation of one daemon. Request thread only."""
 
     def __init__(
         self,
@@ -31,11 +31,11 @@ class Observation:
         rate: float = 1000.0,
         processor: int | None = None,
     ) -> None:
-        """`size` of the ring in MiB, 0 for none; `rate` of the loop, Hz; `processor` of its own."""
+        """`size` of the ring in MiB, 0: none; `rate` of the loop, Hz; its `processor`."""
         self.ring: Ring | None = None
         self._endpoints, self._size = endpoints, size
-        #: Those of sessions whose states are answered on arrival, by their slots. They stay when a
-        #: session is closed, and the next one in its slot goes on with it.
+        #: Rings of sessions on arrival, by slot. A ring stays when its session is closed; the next
+        #: session in the slot continues it.
         self._arrival_rings: dict[int, Ring] = {}
         self.directory: Directory | None = None
         self.recorders = Recorders()
@@ -46,7 +46,7 @@ class Observation:
             rings = endpoints.folder.glob(f"{endpoints.name}.arrivals-*.ring")
             first = endpoints.folder / f"{endpoints.name}.ring"
             for path in (*directory_files(endpoints), first, *rings):
-                path.unlink(missing_ok=True)  # of a daemon that was killed
+                path.unlink(missing_ok=True)  # left by a killed daemon
             if size:
                 self.ring = Ring(endpoints, size, round(1e9 / rate))
                 self.directory = Directory(endpoints, self.ring, processor)
@@ -57,11 +57,11 @@ class Observation:
 
     @property
     def address(self) -> int:
-        """Of the ring, for the loop; 0: there is none."""
+        """Address of the ring for the loop; 0 if there is none."""
         return self.ring.address if self.ring else 0
 
     def arrival_address(self, slot: int) -> int:
-        """Of the ring for a session in that slot whose states are answered on arrival; 0: none."""
+        """Address of the ring for a session on arrival in that slot; 0 if there is none."""
         if self.ring is None or self._endpoints is None:
             return 0
         if slot not in self._arrival_rings:
@@ -72,23 +72,23 @@ class Observation:
                 log.warning("cannot observe or record a session on arrival: %s", error)
                 return 0
             self._arrival_rings[slot] = ring
-            self._tell(lambda directory: directory.add_ring(ring))
+            self._update(lambda directory: directory.add_ring(ring))
         return self._arrival_rings[slot].address
 
     def describe_robot(self, robot: Robot, source: Mapping[str, Any]) -> None:
-        self._tell(lambda directory: directory.describe_robot(robot, source))
+        self._update(lambda directory: directory.describe_robot(robot, source))
 
     def opened(self, number: int, session: Mapping[str, Any]) -> None:
-        self._tell(lambda directory: directory.opened(number, session))
+        self._update(lambda directory: directory.opened(number, session))
 
     def changed(self, number: int, **fields: Any) -> None:
-        self._tell(lambda directory: directory.changed(number, **fields))
+        self._update(lambda directory: directory.changed(number, **fields))
 
     def closed(self, *numbers: int) -> None:
-        self._tell(lambda directory: directory.closed(*numbers))
+        self._update(lambda directory: directory.closed(*numbers))
 
-    def _tell(self, what: Callable[[Directory], None]) -> None:
-        """Readers may miss something where a disk is full; sessions must not."""
+    def _update(self, what: Callable[[Directory], None]) -> None:
+        """Change the directory; a full disk must not affect sessions."""
         if self.directory:
             try:
                 what(self.directory)
@@ -96,7 +96,7 @@ class Observation:
                 log.warning("cannot write the session directory: %s", error)
 
     def close(self) -> None:
-        """The loop has ended: nothing more will come."""
+        """The loop has ended."""
         for ring in (self.ring, *self._arrival_rings.values()):
             if ring:
                 ring.close()

@@ -1,4 +1,4 @@
-"""What recorders have reported: the daemon's `stats` has it, alarms above all."""
+"""Reports of recorders, for the daemon's `stats`: alarms above all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torqued.common.errors import InputError
 
 log = logging.getLogger("torqued")
 
-#: Of a report: its type, which is the value where it is left out; texts have at most this length.
+#: Fields of a report with their defaults, which also give the types.
 FIELDS: dict[str, Any] = {
     "process": 0,
     "state": "",
@@ -23,13 +23,13 @@ FIELDS: dict[str, Any] = {
 }
 STATES = ("recording", "stopped", "ended")
 MAX_TEXT = 4096
-LARGEST = 2**62
-#: Recorders that are remembered; and s of silence after which one without an alarm is forgotten.
-MOST, SILENCE = 16, 5.0
+MAX_NUMBER = 2**62
+#: Maximum number of recorders; seconds without a report until a recorder has an alarm.
+MAX_RECORDERS, SILENCE = 16, 5.0
 
 
 class Recorders:
-    """In the control socket's thread."""
+    """The reports. Control thread only."""
 
     def __init__(self) -> None:
         self._reports: dict[int, dict[str, Any]] = {}
@@ -52,12 +52,12 @@ class Recorders:
         if found["state"] == "ended" and not found["alarm"]:
             self._reports.pop(process, None)
             return
-        if process not in self._reports and len(self._reports) >= MOST:
+        if process not in self._reports and len(self._reports) >= MAX_RECORDERS:
             self._reports.pop(min(self._reports, key=lambda key: self._heard[key]))
         self._reports[process], self._heard[process] = found, time.monotonic()
 
     def known(self) -> list[dict[str, Any]]:
-        """Of recorders that are at work, and of those that have an alarm."""
+        """Reports of running recorders and of those with an alarm."""
         self._forget()
         return [dict(report) for report in list(self._reports.values())]
 
@@ -75,7 +75,7 @@ def checked(name: str, value: Any) -> Any:
     allowed: tuple[Any, ...] = (int, float) if kind is float else (kind,)
     if isinstance(value, bool) or not isinstance(value, allowed):
         raise InputError(f"report: {name} is {value!r:.80}, expected {kind.__name__}", "report")
-    if kind is not str and not 0 <= value < LARGEST:
+    if kind is not str and not 0 <= value < MAX_NUMBER:
         raise InputError(f"report: {name} is {value!r:.80}, expected 0 or more", "report")
     if kind is str and len(value) > MAX_TEXT:
         raise InputError(f"report: {name} has {len(value)} characters", "report", len(value))

@@ -1,7 +1,7 @@
-"""The ring's file: made by the daemon, written by its loop, read by whoever may use the sockets.
+"""The ring's file: made by the daemon, written by its loop, read by users of the sockets.
 
-It lies in memory, not on a disk: the loop must not wait for one. Where the sockets' folder is no
-such place, it lies in /dev/shm, and the directory beside the sockets says where.
+It lies in memory, because the loop must not wait for a disk. If the socket directory is not in
+memory, it lies in /dev/shm, and the directory file beside the sockets says where.
 """
 
 from __future__ import annotations
@@ -24,8 +24,7 @@ from torqued.server.observation.layout import (
 )
 from torqued.server.transport.endpoints import Endpoints, group_number
 
-#: MiB that a ring has unless somebody says otherwise: 2 s of 16 sessions of a humanoid, minutes of
-#: an arm's.
+#: Default MiB of a ring: 2 s of 16 sessions of a humanoid, minutes of an arm's.
 DEFAULT_SIZE = 64
 MEBIBYTE = 2**20
 SHARED_MEMORY = Path("/dev/shm")
@@ -37,7 +36,7 @@ class RingError(TorquedError):
 
 
 class Ring:
-    """The file, mapped for the loop. Only `address` is of interest to it."""
+    """The file, mapped for the loop, which uses only `address`."""
 
     def __init__(
         self,
@@ -54,7 +53,7 @@ class Ring:
         remove_orphans()
         self._file = _new_file(self.path, endpoints.group)
         try:
-            # Memory that is not there must be missed here, not by the loop.
+            # Missing memory must show here, not in the loop.
             os.posix_fallocate(self._file, 0, HEADER_BYTES + capacity)
             self._map = mmap.mmap(self._file, HEADER_BYTES + capacity)
         except OSError as error:
@@ -75,9 +74,9 @@ class Ring:
         return int(self.header.capacity)
 
     def close(self) -> None:
-        """Tell readers that nothing more will come. The loop has ended.
+        """Mark the ring as closed. The loop has ended.
 
-        The memory stays mapped until the process ends: nobody can write to a place that is gone.
+        The memory stays mapped until the process ends, so no thread writes to unmapped memory.
         """
         self.header.closed = 1
         self._discard()
@@ -88,14 +87,14 @@ class Ring:
 
 
 def place(endpoints: Endpoints, epoch: int, part: str = "") -> Path:
-    """Where a new ring goes."""
+    """Path of a new ring."""
     if is_in_memory(endpoints.folder) or not SHARED_MEMORY.is_dir():
         return endpoints.folder / f"{endpoints.name}{part}.ring"
     return SHARED_MEMORY / f"torqued-{os.getuid()}-{epoch:016x}{part}.ring"
 
 
 def is_in_memory(folder: Path) -> bool:
-    """Whether the files of a folder are in memory alone, by the table of mounts."""
+    """Whether the files of a directory are in memory only, by the mount table."""
     best, kind = 0, ""
     target = os.path.realpath(folder)
     for line in Path("/proc/self/mounts").read_text().splitlines():
@@ -108,27 +107,27 @@ def is_in_memory(folder: Path) -> bool:
 
 
 def remove_orphans() -> None:
-    """Take away what daemons of this user left in /dev/shm that were killed: nobody locks it."""
+    """Remove rings of killed daemons of this user from /dev/shm: they are not locked."""
     for path in SHARED_MEMORY.glob(f"torqued-{os.getuid()}-*.ring"):
         try:
             file = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
         except OSError:
-            continue  # another user's, or gone by now
+            continue  # another user's, or removed meanwhile
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             path.unlink(missing_ok=True)
         except BlockingIOError:
-            pass  # its daemon lives
+            pass  # its daemon is running
         finally:
             os.close(file)
 
 
 def _new_file(path: Path, group: str | None) -> int:
-    """A new file, locked for as long as this process lives. Readers may not write: not the group
-    either, which may connect to sockets."""
+    """A new file, locked for as long as this process lives. Readers, the group included, may not
+    write."""
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        path.unlink(missing_ok=True)  # of a daemon that was killed: the lock of its name is ours
+        path.unlink(missing_ok=True)  # left by a killed daemon: this process holds the name's lock
         file = os.open(path, flags, 0o600)
     except OSError as error:
         raise RingError(f"{path}: {error.strerror}") from None
@@ -138,7 +137,7 @@ def _new_file(path: Path, group: str | None) -> int:
 
 
 def protect(file: int, group: str | None) -> None:
-    """Let those read a file who may use the sockets; nobody but this user may write to it."""
+    """Make a file readable to users of the sockets, and writable to this user only."""
     if group:
         os.fchown(file, -1, group_number(group))
     os.fchmod(file, 0o640 if group else 0o600)

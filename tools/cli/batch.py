@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--chunk",
         type=int,
         metavar="STATES",
-        help="number of states per chunk (default: about 10 MB of results)",
+        help="number of states per chunk (default: about 32 MB of results)",
     )
 
 

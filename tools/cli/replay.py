@@ -79,7 +79,7 @@ def show(result: Replay) -> None:
     info = result.session.info
     print(
         f"session {info.number}, {info.law}: {result.compared} ticks compared, "
-        f"{result.passed_over} skipped"
+        f"{result.skipped} skipped"
     )
     for note in result.notes:
         print(f"  {note}")

@@ -27,7 +27,7 @@ def main(arguments: list[str]) -> None:
 
 
 def watch(folder: str) -> None:
-    """End with the demo: as SIGTERM asks for, and by force where that does not help."""
+    """End with the demo: SIGTERM, then SIGKILL."""
     while os.read(0, 1):
         pass
     shutil.rmtree(folder, ignore_errors=True)  # the demo cannot do it any more

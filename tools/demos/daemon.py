@@ -26,9 +26,9 @@ MAX_STOP = 10.0
 
 NAME = "demo"
 
-#: Lock step waits for the slower side however long it takes: no state is stale there.
+#: Lock step waits for the slower side: no state is stale there.
 PATIENT = "stale_ticks = 100000\nhold = 10.0\n"
-#: In real time on a computer that has other work too, where processes may not run for a while.
+#: In real time on a busy computer, where processes may pause for a while.
 TOLERANT = "stale_ticks = 200\nhold = 0.1\n"
 
 
@@ -37,14 +37,14 @@ class ProcessError(TorquedError):
 
 
 class Child:
-    """A module as a process of its own, which Ctrl-C in the terminal does not reach.
+    """A module as a separate process, which Ctrl-C in the terminal does not reach.
 
     It ends with this process at the latest, even where that is killed: child.py sees to it.
     """
 
     def __init__(self, module: str, arguments: list[str], folder: Path, niceness: int) -> None:
         self.module = module
-        # Commands are one module: the daemon's log is not that of the page beside it.
+        # All commands are one module; daemon and page need separate logs.
         command = f"-{arguments[0]}" if module.endswith(".main") else ""
         self.log = folder / f"{module.rpartition('.')[2]}{command}.log"
         child = [sys.executable, "-m", "torqued.tools.demos.child", str(niceness), str(folder)]
@@ -59,12 +59,12 @@ class Child:
             )
 
     def require_running(self) -> None:
-        """`ProcessError` with the process's own words if it has failed."""
+        """Raises `ProcessError` with the process's log if it has failed."""
         if self.process.poll() not in (None, 0):
             raise ProcessError(f"{self.module} failed:\n{self.log.read_text().strip()}")
 
     def wait(self, timeout: float) -> None:
-        """Until it has done its work."""
+        """Wait until it is done."""
         try:
             self.process.wait(timeout)
         except subprocess.TimeoutExpired:
@@ -85,7 +85,7 @@ class Child:
 
 
 def environment() -> dict[str, str]:
-    """The user's, without settings that are meant for daemons of the user's own."""
+    """The user's environment without settings for the user's own daemons."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -129,7 +129,7 @@ class Demo:
         raise ProcessError(f"the daemon was not ready in time:\n{daemon.log.read_text().strip()}")
 
     def client(self) -> Client:
-        """To be closed by the demo."""
+        """A client; the demo closes it."""
         return self._stack.enter_context(Client(self.endpoint, timeout=5.0))
 
 
@@ -172,7 +172,7 @@ class Signals:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Interrupts wait for the end of this block."""
+        """Interrupts are delayed to the end of this block."""
         self._holds += 1
         try:
             yield

@@ -56,7 +56,7 @@ RATES = ("q_ref", "v_ref", "a_ref", "jerk_ref", "snap_ref")
 BEATS_PASSIVITY = 20.0
 ENERGY = 0.05
 DISTURBED = 0.01  # rad, RMS, of each disturbed run
-#: rad, RMS: of an arm that turns on and on.
+#: rad, RMS of an arm that keeps turning.
 LOST = 3.0
 
 
@@ -103,7 +103,7 @@ def springs() -> Springs:
 
 
 def with_rotors(description: Description, inertia: Array) -> Description:
-    """Rotor inertias as a law takes them that knows of no springs."""
+    """Rotor inertias for a law that ignores springs."""
     moving = iter(inertia)
     joints = tuple(
         joint if joint.type == "fixed" else replace(joint, armature=float(next(moving)))
@@ -113,7 +113,7 @@ def with_rotors(description: Description, inertia: Array) -> Description:
 
 
 class Reference:
-    """What a case's law is told at a time."""
+    """References of a case's law at a time."""
 
     def __init__(self, case: Case, plant: ElasticPlant, motion: SmoothSines) -> None:
         self.case, self.plant, self.motion = case, plant, motion
@@ -127,7 +127,7 @@ class Reference:
 
 
 class Encoders:
-    """What a case's law is told of the robot."""
+    """The robot's state for a case's law."""
 
     def __init__(self, case: Case) -> None:
         self.case = case

@@ -1,4 +1,4 @@
-"""Every law with nothing named on many robots, clean and with what real robots have.
+"""Every law with default gains on many robots, clean and with realistic disturbances.
 
 Robots are MuJoCo's, in lock step with a `Controller` in this process. A law gets no gains and no
 options but what it cannot do without (the frame that is moved, contacts, tasks). Each robot is a

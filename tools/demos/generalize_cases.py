@@ -143,7 +143,7 @@ class Case:
         return ARM_LAWS if self.row.kind == "arm" else STANDING_LAWS
 
     def options(self, law: str) -> dict[str, Any]:
-        """What a law cannot do without; nothing else is named."""
+        """The required options of a law; nothing else is given."""
         if self.stance is not None:
             options: dict[str, Any] = {"contacts": self.stance.contacts}
             if law == "wholebody":

@@ -156,7 +156,7 @@ def heavier(description: Description, factor: float) -> Description:
 def with_losses(
     description: Description, viscous: Array, coulomb: Array, names: list[str]
 ) -> Description:
-    """Joints with this damping and friction, by name; the law's model is told what there is."""
+    """Joints with this damping and friction, by name, also in the law's model."""
     known = dict(zip(names, zip(viscous.tolist(), coulomb.tolist(), strict=True), strict=True))
     joints = tuple(
         replace(joint, damping=known[joint.name][0], friction=known[joint.name][1])

@@ -47,7 +47,7 @@ class Stance:
 
     @property
     def contacts(self) -> list[dict[str, Any]]:
-        """As sessions are told."""
+        """Contacts as options of a session."""
         return [
             {"frame": leg.frame, "points": points.tolist(), "friction": FRICTION}
             for leg, points in zip(self.legs, self.points, strict=True)

@@ -1,4 +1,4 @@
-"""What the humanoid is to do: smooth references, and contacts that are taken and let go.
+"""The humanoid's plan: smooth references, and contacts that are made and released.
 
 A track is a point's way, a sum of quintic moves. A hold is a contact's story: planned times at
 which it is let go or taken, with its largest force going down or up smoothly. It counts as taken
@@ -47,7 +47,7 @@ class Track:
 
 @dataclass(frozen=True)
 class Change:
-    """At `start` s a contact is taken or let go; its largest force changes within `lasts` s."""
+    """At `start` s a contact is made or released; its largest force changes within `lasts` s."""
 
     start: float
     take: bool

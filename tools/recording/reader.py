@@ -1,4 +1,4 @@
-"""`Reader`: every tick of every session, out of a daemon's ring. Needs numpy alone.
+"""`Reader`: every tick of every session, from a daemon's ring. Needs only numpy.
 
     reader = Reader("panda")
     while True:
@@ -48,7 +48,7 @@ _INDEX = struct.Struct("<q")
 
 @dataclass
 class Values:
-    """Numbers of a session that hold from a tick on."""
+    """Values of a session from a tick on."""
 
     session: int
     index: int  # of that tick
@@ -57,7 +57,7 @@ class Values:
 
 @dataclass
 class Batch:
-    """What has come since the last time."""
+    """Records since the last poll."""
 
     ticks: dict[int, Records] = field(default_factory=dict)  # by session
     gains: list[Values] = field(default_factory=list)
@@ -113,14 +113,14 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """Let go of all rings."""
+        """Unmap all rings."""
         for ring in self._rings.values():
             ring.close()
         self._rings = {}
 
     @property
     def is_open(self) -> bool:
-        """Whether the daemon says that it goes on. One that was killed says nothing."""
+        """Whether the daemon has not closed its ring. A killed daemon does not close it."""
         return any(ring.is_open for ring in self._rings.values())
 
     @property
@@ -130,16 +130,16 @@ class Reader:
 
     @property
     def processor(self) -> int | None:
-        """That the loop is pinned to, if it is."""
+        """The processor that the loop is pinned to, if any."""
         return self.directory.get("processor")
 
     def robot_file(self) -> str:
-        """The robot's URDF, or file of screws; empty where it has none."""
+        """The robot's URDF, or file of screws; empty if it has none."""
         name = self.robot.get("file")
         return (self.folder / name).read_text(encoding="utf-8") if name else ""
 
     def poll(self) -> Batch:
-        """What has come since the last time; at once, whether there is something or not."""
+        """Records since the last poll; returns at once."""
         batch = Batch()
         self._look()
         ticks: dict[int, list[bytes]] = {}
@@ -154,7 +154,7 @@ class Reader:
         return batch
 
     def _look(self) -> bool:
-        """Read the directory if it has changed; whether there is one."""
+        """Read the directory if it has changed; returns whether it exists."""
         try:
             info = os.stat(self._path)
             seen = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -175,24 +175,24 @@ class Reader:
             if ring not in self._rings:
                 self._rings[ring] = Cursor(self.folder / ring, info.st_uid)
         self._seen, self.directory, self.robot = seen, directory, directory["robot"]
-        # Records of sessions that have gone from the directory may still come.
+        # Records of sessions that left the directory may still arrive.
         found = {entry["session"]: session_info(entry) for entry in directory["sessions"]}
         self.sessions = self.sessions | found
         return True
 
     def ends(self) -> dict[str, int]:
-        """Up to where each ring is written at this moment."""
+        """Current end of each ring."""
         return {name: ring.written for name, ring in self._rings.items()}
 
     def has_reached(self, ends: Mapping[str, int]) -> bool:
-        """Whether all has been polled that was there when `ends` were taken."""
+        """Whether everything up to `ends` has been polled."""
         return all(
             self._rings[name].position >= end for name, end in ends.items() if name in self._rings
         )
 
     @property
     def backlog(self) -> float:
-        """The part of a ring that is still to be polled, of the fullest one."""
+        """The unread share of the fullest ring."""
         found = [(ring.written - ring.position) / ring.capacity for ring in self._rings.values()]
         return max(found, default=0.0)
 
@@ -200,12 +200,12 @@ class Reader:
         return any(ring.is_behind for ring in self._rings.values())
 
     def _follow_restart(self) -> None:
-        """Go on with the rings of a new daemon once those of the last one are empty."""
+        """Switch to the rings of a new daemon once those of the last one are empty."""
         if not self._is_behind():
             self._look()
 
     def _attach(self, directory: dict[str, Any], owner: int) -> None:
-        """Begin with the rings of another daemon, or of the first one."""
+        """Start reading the rings of a daemon."""
         self.close()
         self._rings = {directory["ring"]: Cursor(self.folder / directory["ring"], owner)}
         if self.directory:
@@ -216,7 +216,7 @@ class Reader:
     def _parse(
         self, ring: Cursor, data: bytes, ticks: dict[int, list[bytes]], batch: Batch
     ) -> None:
-        """Sort records by what they are; move on to the first that is not whole."""
+        """Sort records by kind; advance to the first incomplete one."""
         at, size = 0, len(data)
         loops = []
         unpack, index_of = _HEAD.unpack_from, _INDEX.unpack_from
@@ -255,7 +255,7 @@ class Reader:
             if session in self.sessions:
                 joined = b"".join(records)
                 batch.ticks[session] = np.frombuffer(joined, self.sessions[session].dtype)
-            else:  # gone from the directory before it was read
+            else:  # removed from the directory before it was read
                 batch.lost[session] = batch.lost.get(session, 0) + len(records)
 
     def _count(self, session: int, index: int, batch: Batch) -> None:

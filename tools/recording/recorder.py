@@ -20,9 +20,9 @@ from torqued.tools.recording.reader_scheduling import ReaderPriority
 from torqued.tools.recording.recording_file import RecordingFile
 from torqued.tools.recording.records import SessionInfo
 
-#: s between looks at the ring, between reports to the daemon, and for its answer.
+#: Seconds between polls of the ring, between reports to the daemon, and for its reply.
 PAUSE, REPORT, ANSWER = 0.1, 1.0, 0.2
-#: s of silence of the ring after which it is asked whether the daemon still lives.
+#: Seconds without records after which the recorder checks whether the daemon is alive.
 SILENCE = 1.0
 
 
@@ -32,7 +32,7 @@ class RecorderError(TorquedError):
 
 @dataclass
 class Choice:
-    """What to record, and where to."""
+    """What to record, and where."""
 
     out: Path
     sessions: Collection[str] = ()  # numbers or laws; none: all
@@ -47,7 +47,7 @@ class Choice:
 
 @dataclass
 class Recorder:
-    """Records one daemon. `run` returns when it has ended, or when `stop` was called."""
+    """Records one daemon. `run` returns when the daemon ends or `stop` is called."""
 
     name: str
     folder: Path | None
@@ -127,7 +127,7 @@ class Recorder:
         return bool(old or (choice.rotate_bytes and file.size > choice.rotate_bytes))
 
     def _other_robot(self) -> bool:
-        """A file is about one robot, of one daemon."""
+        """Whether robot or daemon differ from the file's."""
         return self._about != (self.reader.directory["epoch"], self.reader.robot)
 
     def _open(self) -> None:

@@ -1,4 +1,4 @@
-"""A recording, read back: sessions with their ticks as arrays, the robot, and what was lost.
+"""Reads a recording: sessions with their ticks as arrays, the robot, and losses.
 
 A file that ends in the middle, because its recorder was killed, is read up to its last whole chunk.
 """
@@ -46,7 +46,7 @@ class RecordedSession:
 
     @property
     def from_start(self) -> bool:
-        """Whether its first tick is there: then all that its law remembers can be had again."""
+        """Whether its first tick was recorded: then the law's memory can be reproduced."""
         return len(self.ticks) > 0 and int(self.ticks["index"][0]) == 0
 
     @property
@@ -90,7 +90,7 @@ class Recording:
 
 
 def records_of(path: Path) -> Iterator[Any]:
-    """Records of a file up to its end, or to where it was cut."""
+    """Records of a file up to its end, or to where it was truncated."""
     try:
         with path.open("rb") as file:
             yield from StreamReader(file, validate_crcs=True).records
@@ -101,7 +101,7 @@ def records_of(path: Path) -> Iterator[Any]:
 
 
 def read_recording(path: Path) -> Recording:
-    """A file as arrays."""
+    """Read a file as arrays."""
     if not path.is_file():
         raise RecordingError(f"{path}: no such file")
     directory: dict[str, Any] | None = None

@@ -32,10 +32,10 @@ from torqued.tools.recording.protobuf import MessageType
 from torqued.tools.recording.reader import Batch, Reader, Values
 from torqued.tools.recording.records import SessionInfo
 
-#: Bytes of a chunk at the most; and s after which it is written, whatever it has.
+#: Maximum bytes of a chunk, and seconds after which it is written.
 CHUNK_BYTES, CHUNK_SECONDS = 2**20, 0.5
-#: Bytes that one system call writes at the most. A kernel that is not built to be preempted copies
-#: them first when a loop wakes up there: 1 MiB made ticks up to 0.9 ms late.
+#: Maximum bytes per system call. A kernel without preemption finishes copying them before a loop
+#: that wakes up there: 1 MiB made ticks up to 0.9 ms late.
 PIECE = 2**14
 ENCODING = "protobuf"
 
@@ -68,13 +68,13 @@ class Output:
         os.close(self._file)
 
     def cut(self) -> None:
-        """Take away what could not be written whole."""
+        """Remove an incomplete chunk."""
         os.ftruncate(self._file, self.whole)
         self.close()
 
 
 class RecordingFile:
-    """Takes what a reader polls."""
+    """Writes what a reader polls."""
 
     def __init__(self, path: Path, reader: Reader) -> None:
         self.path = path
@@ -104,7 +104,7 @@ class RecordingFile:
         self._output.flush()
 
     def add(self, batch: Batch, sessions: dict[int, SessionInfo]) -> None:
-        """What has been polled; `sessions` are those to be recorded."""
+        """Add a batch; `sessions` are those to record."""
         for kind, group in (("Gains", batch.gains), ("Load", batch.loads)):
             for values in group:
                 if values.session in sessions:
@@ -134,7 +134,7 @@ class RecordingFile:
         self._output.close()
 
     def cut(self) -> None:
-        """Close a file that cannot be written any more: it ends with the last whole chunk."""
+        """Close a file that cannot be written: it ends with the last whole chunk."""
         self._output.cut()
 
     def _channel_of(self, info: SessionInfo) -> tuple[int, MessageType]:

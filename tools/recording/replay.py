@@ -1,4 +1,4 @@
-"""A recording fed through the laws as they are now: what differs, by how much, and since when.
+"""Runs a recording through the current laws: what differs, by how much, and since when.
 
 Each tick gets the recorded state, references in effect, gains and payload; what a law remembers is
 its own, from the beginning of the session on. Where the fallback had the robot, its torque is taken
@@ -38,7 +38,7 @@ OWN_BITS = CLAMPED | WALL | NONFINITE | SOLVER | OSCILLATING
 
 @dataclass
 class Difference:
-    """Of one quantity, over all ticks that were compared."""
+    """Difference of one quantity over all compared ticks."""
 
     name: str
     unit: str
@@ -65,7 +65,7 @@ class Replay:
 
     session: RecordedSession
     compared: int = 0  # ticks
-    passed_over: int = 0  # ticks that were not the law's
+    skipped: int = 0  # ticks that were not the law's
     differences: list[Difference] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     contradictions: list[Contradiction] = field(default_factory=list)
@@ -131,7 +131,7 @@ class _Replayer:
             if (used or status & (SOLVER | NONFINITE)) and not is_first:
                 self._compare(index, status, recorded, used)
             else:
-                self.result.passed_over += 1
+                self.result.skipped += 1
             begun = begun or used
             if begun and (not used or is_first):
                 data.out[:] = recorded
@@ -163,7 +163,7 @@ class Changes:
         self._next = next(self._values, None)
 
     def upto(self, index: int, out: np.ndarray) -> None:
-        """Put in place what holds from a tick on."""
+        """Apply the changes up to a tick."""
         while self._next is not None and self._next.index <= index:
             if self._next.values.size != out.size:
                 raise RecordingError(
@@ -175,7 +175,7 @@ class Changes:
 
 
 def controller_of(session: RecordedSession, robot: Robot, period: float) -> Controller:
-    """The law of a session as it was opened, in this process."""
+    """The controller of a session as it was opened."""
     info = session.info
     options = dict(info.raw["options"])
     try:

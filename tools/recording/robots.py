@@ -1,4 +1,4 @@
-"""The robot of a daemon or of a recording, loaded again from what they have of it."""
+"""Loads the robot of a daemon or of a recording from its description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torqued.tools.recording.reader import Reader
     from torqued.tools.recording.recording import Recording
 
-#: Keys of `[robot]` that say where it comes from.
+#: Keys of `[robot]` that name its source.
 SOURCES = ("model", "urdf", "screws")
 
 

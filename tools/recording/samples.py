@@ -25,7 +25,7 @@ MIN_SAMPLES = 100
 
 @dataclass(frozen=True)
 class Samples:
-    """Of N stretches between states."""
+    """N intervals between states."""
 
     time: Array  # (N,) s, in the robot's time
     q: Array  # (N, nq)
@@ -35,7 +35,7 @@ class Samples:
 
 
 def samples_of(session: RecordedSession, robot: Robot) -> Samples:
-    """All stretches between states that follow each other."""
+    """All intervals between consecutive states."""
     ticks = session.ticks
     if "tau" not in (ticks.dtype.names or ()):
         raise RecordingError(
@@ -47,7 +47,7 @@ def samples_of(session: RecordedSession, robot: Robot) -> Samples:
         raise RecordingError(
             f"session {session.info.number}: {len(first)} states, expected at least {MIN_SAMPLES}"
         )
-    # Several ticks may have gone by with one state: their mean torque acted.
+    # Several ticks may have used one state: their mean torque acted.
     torque = np.add.reduceat(ticks["tau"], first) / np.diff(first, append=len(ticks))[:, None]
     q, v, at = ticks["q"][first], ticks["v"][first], ticks["at"][first]
     step = np.diff(at)

@@ -17,7 +17,7 @@ from torqued.tools.recording.recording import records_of
 from torqued.tools.recording.recording_file import CHUNK_BYTES, CHUNK_SECONDS
 
 NANO = 10**9
-#: What follows a daemon's name in those of its recordings.
+#: Pattern after a daemon's name in the names of its recordings.
 STEM = re.compile(r"-\d{8}-\d{6}-\d{3}(-\d+)?\.mcap$")
 
 
@@ -54,7 +54,7 @@ def save(newest: Path, seconds: float, path: Path) -> Saved:
 
 
 class _Copier:
-    """Takes records of several files into one; what describes the robot from the first."""
+    """Merges records of several files; the robot's description comes from the first."""
 
     def __init__(self, writer: Writer, since: int) -> None:
         self._writer, self._since = writer, since
@@ -88,7 +88,7 @@ class _Copier:
         return True
 
     def _take(self, message: Message, channel: Channel, schema: Schema) -> None:
-        # Gains and loads hold until they change: those from before are needed, too.
+        # Gains and loads hold until they change: earlier ones are needed, too.
         holds = channel.topic.endswith(("/gains", "/load"))
         if message.log_time < self._since and not holds:
             return

@@ -40,7 +40,7 @@ class Contradiction:
 
 
 def contradiction(controller: Controller, index: int, found: dict[str, Any]) -> Contradiction:
-    """Of the tick that a controller has just computed without success."""
+    """The contradiction of the tick that a controller has just failed to solve."""
     owner = controller.prepared.owner
     violated = CLASSES[int(np.ravel(found["violated"])[0])]
     iterations = int(np.ravel(found["iterations"])[0])

@@ -1,4 +1,4 @@
-"""One chunk of states: read, compute, keep. The same wherever it is done."""
+"""One chunk of states: read, compute, store. The same on every engine."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def flat(results: Mapping[str, Any], before: str = "") -> dict[str, Array]:
 
 
 def do_chunk(folder: Path, k: int) -> int:
-    """For a worker that sees the files: everything; returns the chunk's number."""
+    """For a worker with access to the files; returns the chunk's number."""
     plan, model, table = begun_in(folder)
     place = Folder(folder)
     if not place.chunk(k).exists():
@@ -80,5 +80,5 @@ def do_chunk(folder: Path, k: int) -> int:
 def compute_chunk(
     plan: Plan, model: bytes, k: int, states: Mapping[str, Array]
 ) -> tuple[int, dict[str, Array]]:
-    """For a worker that does not: the states come with the task, and the results go back."""
+    """For a worker without access: states come with the task, results are returned."""
     return k, compute(plan, robot_of(model), k, states)

@@ -18,11 +18,11 @@ from torqued.common.errors import InputError
 from torqued.tools.tables.chunk import compute_chunk, do_chunk, table_of
 from torqued.tools.tables.plan import Folder, Plan
 
-#: Tasks under way for each worker's thread: enough that none waits, and few results in memory.
+#: Pending tasks per worker thread: enough to keep it busy, with few results in memory.
 AHEAD = 2
-#: Workers that a chunk may see die before it is given up: it may be what kills them.
+#: Worker deaths before a chunk is given up: the chunk may be the cause.
 MAX_DEATHS = 5
-#: s to find a scheduler.
+#: Seconds to reach a scheduler.
 MAX_SEARCH = 30.0
 
 

@@ -62,18 +62,18 @@ def digest(model: bytes) -> str:
 
 
 class Folder:
-    """Where chunks are until they are one file."""
+    """Directory of the chunks until they are one file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     @classmethod
     def of(cls, out: Path) -> Self:
-        """The one beside a result."""
+        """The directory beside a result."""
         return cls(out.with_name(f"{out.name}.part"))
 
     def begin(self, plan: Plan, model: bytes) -> int:
-        """Make the folder, or go on with one of the same run; how many chunks are there."""
+        """Create the directory, or continue one of the same run; returns the chunks done."""
         file = self.path / "plan.json"
         if file.exists():
             before = json.loads(file.read_text(encoding="utf-8"))
@@ -93,7 +93,7 @@ class Folder:
         return plan.chunks - len(self.missing(plan))
 
     def load(self) -> tuple[Plan, bytes]:
-        """What was begun here."""
+        """The run of this directory."""
         text = (self.path / "plan.json").read_text(encoding="utf-8")
         return Plan(**json.loads(text)), (self.path / "model.bin").read_bytes()
 
@@ -101,12 +101,12 @@ class Folder:
         return self.path / f"chunk-{k:08d}.npz"
 
     def missing(self, plan: Plan) -> list[int]:
-        """Chunks that are still to be computed."""
+        """Chunks to compute."""
         there = {path.name for path in self.path.glob("chunk-*.npz")}
         return [k for k in range(plan.chunks) if self.chunk(k).name not in there]
 
     def keep(self, k: int, results: Mapping[str, Array]) -> None:
-        """Results of a chunk, from now on there; all or nothing."""
+        """Store the results of a chunk atomically."""
         draft = self.path / f"draft-{k:08d}-{secrets.token_hex(4)}"
         try:
             with draft.open("xb") as file:
@@ -126,7 +126,7 @@ class Folder:
             return dict(file)
 
     def remove(self) -> None:
-        """When the results are elsewhere."""
+        """Remove the directory with all chunks."""
         for path in self.path.iterdir():
             path.unlink()
         self.path.rmdir()

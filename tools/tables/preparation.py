@@ -27,7 +27,7 @@ MIN_STATES, MAX_STATES, STEP = 64, 1_048_576, 64
 
 
 def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder, int]:
-    """The run, the robot as bytes, the folder for chunks, and how many of them are there."""
+    """The run, the robot as bytes, the chunk directory, and the number of chunks done."""
     operation = OPERATIONS[choice("--operation", args.operation, BATCHED)]
     fields = common_fields(args, operation)
     widths = widths_of(robot, operation, fields)
@@ -83,7 +83,7 @@ def widths_of(robot: Robot, operation: Operation, fields: dict[str, Any]) -> dic
 
 
 def chunk_for(robot: Robot, operation: Operation, fields: dict[str, Any], table: Table) -> int:
-    """States whose results take so many bytes, by those of the first."""
+    """States per chunk, from the size of the first result."""
     first = {name: value[0] for name, value in table.rows(0, 1).items()}
     try:
         result = operation.compute(robot, operation.fields_of({**fields, **first}))

@@ -77,7 +77,7 @@ class PlainTable:
 
 
 class ZipTable:
-    """Arrays in a zip file, read from where they lie; those that are not asked for stay unread."""
+    """Arrays in a zip file, read in place; only the requested ones."""
 
     def __init__(self, path: Path, widths: Mapping[str, int]) -> None:
         self._path = path
@@ -116,7 +116,7 @@ class ZipTable:
 
 
 class ParquetTable:
-    """Row groups of a Parquet file, those that hold the states which are asked for."""
+    """The row groups of a Parquet file that hold the requested states."""
 
     def __init__(self, path: Path, widths: Mapping[str, int]) -> None:
         import pyarrow.parquet

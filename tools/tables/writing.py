@@ -26,7 +26,7 @@ Report = Callable[[int], None]
 
 
 def check_place(out: Path) -> None:
-    """Find out before the work what would spoil its end."""
+    """Check the output path before the work."""
     if out.suffix not in WRITERS:
         raise InputError(f"--out {out}: unknown file type, expected {', '.join(WRITERS)}")
     if out.suffix == ".parquet":
@@ -104,7 +104,7 @@ def _parquet(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
 
 
 def _whole(part: Array, name: str, plan: Plan, k: int) -> None:
-    """A chunk has as many rows as it should: nothing is lost, nothing is doubled."""
+    """A chunk must have the right number of rows."""
     first, last = plan.part(k)
     if len(part) != last - first:
         raise InputError(f"chunk {k}: {len(part)} states of {name}, expected {last - first}")

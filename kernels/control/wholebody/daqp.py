@@ -190,7 +190,7 @@ def least_distance(solver, n, m):
 
 @kernel
 def limit_iterations(solver, most):
-    """Let the next solutions take so many iterations at the most."""
+    """Limit the iterations of the next solutions."""
     carray(pointer(solver.settings), 1, SETTINGS)[0].iteration_limit = most
 
 

@@ -81,7 +81,7 @@ def test_gains_and_payload_that_change_are_replayed(served, robot):
     assert result["port"].first == -1  # which gains have no part in
 
 
-def test_fallback_is_passed_over_and_the_law_compared_after_it(served, robot):
+def test_fallback_is_skipped_and_the_law_compared_after_it(served, robot):
     with served.session("passivity", observer=True) as session:
         drive(session, robot, "passivity", 30)
         served.call("stop", session=session.number)
@@ -92,7 +92,7 @@ def test_fallback_is_passed_over_and_the_law_compared_after_it(served, robot):
     used = recorded.ticks["mode"] & USED != 0
     assert used[:20].any() and not used.all()
     result = replay(recorded, robot, PERIOD, 0.0)
-    assert result.compared == used.sum() and result.passed_over == (~used).sum()
+    assert result.compared == used.sum() and result.skipped == (~used).sum()
     assert all(item.bits == 0 for item in result.differences)
 
 
