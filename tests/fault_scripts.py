@@ -3,8 +3,9 @@
     python tests/fault_scripts.py
 
 writes tests/server/loop/fault_recordings.npz. It holds what ticks gave before the session's modes
-became a table; test_fault_recordings.py plays the same scripts again. Record again only where
-kernels change what they compute, never for a change of server/loop.
+became a table, but for scripts in which a stop meets a resume that waits: a stop cancels it since.
+test_fault_recordings.py plays the same scripts again. Record again only where kernels change what
+they compute, or where a change of behavior is meant, and look at which scripts differ.
 """
 
 from pathlib import Path

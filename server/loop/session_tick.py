@@ -185,9 +185,10 @@ def take_stops(loop, session, sizes):
         advance(session, Event.RECOVER)
     elif sizes.torques > 0:
         status = STOPPED
+        session.resume_requested = 0
         enter_fallback(session, Event.STOP, loop.time)
     if session.halt_requested != 0:
-        session.halt_requested = 0
+        session.halt_requested = session.resume_requested = 0
         enter_fallback(session, Event.HALT, loop.time)
     return status
 

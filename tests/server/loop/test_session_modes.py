@@ -195,6 +195,22 @@ def check_that_it_is_over(session, event):
     assert session.record.outputs == outputs
 
 
+@pytest.mark.parametrize("stops", [("halt",), ("stop", "recover")])
+def test_stop_cancels_a_resume_that_waits_for_a_state(robot, stops):
+    session = in_mode(robot, Mode.FALLBACK, ordered=False)
+    session.tick(6)  # stale: the request waits
+    session.resume()
+    session.tick()
+    for action in stops:
+        getattr(session, action)()
+        session.tick()
+    session.states(3)
+    assert session.ticks[-1].mode == Mode.FALLBACK
+    session.resume()
+    session.states(3)
+    assert session.ticks[-1].mode in LAW_MODES
+
+
 def test_any_order_of_events_gives_torques_that_are_safe_and_say_what_they_are(robot):
     rng = random.Random(3)
     session = ScriptedSession(robot, "passivity")
