@@ -51,7 +51,7 @@ NOT_COMPUTED = {
     "q_from",
     "quaternions",
     "random_state",
-    "reaches_far",
+    "needs_precision_check",
     "results_of",
     "screws",
     "set_inertia",

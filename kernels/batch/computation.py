@@ -39,7 +39,7 @@ class WideComputation(StateByState["Robot"]):
         super().__init__(robot, threads, progress)
         # Without the compiler, or without joints, nothing can be done several at a time; and robots
         # that may reach too far are looked at state by state.
-        self.narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.reaches_far
+        self.narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.needs_precision_check
         self._stacks = Stacks(robot.tree, robot.frame_table)
 
     def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], Given]:

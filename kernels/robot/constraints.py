@@ -57,7 +57,7 @@ class Constraints(Contacts):
 
     def _add_contact_errors(self, q: Any, held: ConstraintSet, position: Array) -> None:
         """Of contacts with a target: what a stiffness of one takes from γ at rest."""
-        rest = np.zeros(self.near.nv)
+        rest = np.zeros(self.checked_tree.nv)
         records = held.contacts
         if not len(records):
             return
@@ -90,7 +90,7 @@ class Constraints(Contacts):
         rather stay are large.
         """
         # To the constraints by the shortest steps, then along them towards the guess.
-        tree = self.near
+        tree = self.checked_tree
         guess, W = tree.own_q(q), self._weights(weights)
         least = nonnegative("tolerance", tolerance)
         most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
@@ -124,7 +124,7 @@ class Constraints(Contacts):
     ) -> tuple[Array, float, int]:
         """Newton's steps from q to the constraints, shortened until they come nearer: where they
         end, the largest error there, and how many there were."""
-        rest, done = np.zeros(self.near.nv), 0
+        rest, done = np.zeros(self.checked_tree.nv), 0
         terms = self._terms(q, rest, constraints)
         while largest(terms.position) > least and done < most:
             step, share = limited(nearest(terms.G, -terms.position, W)), 1.0
@@ -150,7 +150,7 @@ class Constraints(Contacts):
 
         τ = B u for efforts u (k,); scale or mix its columns for transmissions.
         """
-        model, tree = self.near.model, self.near
+        model, tree = self.checked_tree.model, self.checked_tree
         own = {
             joint.name: joint for joint in model.joints if joint.v in set(model.mimics.leaders_v)
         }
@@ -185,7 +185,7 @@ class Constraints(Contacts):
         # With N a basis of motions that G leaves free and a_0 the shortest way to G a = γ,
         #     a = a_0 + N z,    Nᵀ (M a + bias) = Nᵀ B u        (forces do no work on N)
         # z can be anything where Nᵀ B has full rank, and is else restricted to what B does.
-        tree = self.near
+        tree = self.checked_tree
         wanted, W = tree.own_v("a", a), self._weights(weights)
         held = self.constraint_set(constraints, q, v, "constraints")
         space, _ = self._constraint_space(q, v, held, False, f_ext)
@@ -215,10 +215,10 @@ class Constraints(Contacts):
     def _actuation_map(self, actuated: Any) -> Array:
         if actuated is None or are_names(actuated):
             return self.actuation(actuated)
-        return numbers("actuated", actuated, (self.near.nv, -1))
+        return numbers("actuated", actuated, (self.checked_tree.nv, -1))
 
     def _weights(self, weights: Any) -> Array:
-        n = self.near.nv
+        n = self.checked_tree.nv
         if weights is None:
             return np.ones(n)
         W = numbers("weights", weights, (n,))
@@ -228,13 +228,13 @@ class Constraints(Contacts):
         return W
 
     def _difference(self, q0: Array, q1: Array) -> Array:
-        tree, out = self.near, np.empty(self.near.nv_free)
+        tree, out = self.checked_tree, np.empty(self.checked_tree.nv_free)
         COMPILED.difference(tree.handle, tree.q(q0), tree.q(q1), out)
         own: Array = out[tree.model.mimics.leaders_v]
         return own
 
     def _integrate(self, q: Array, step: Array) -> Array:
-        tree, out = self.near, np.empty(self.near.nq_free)
+        tree, out = self.checked_tree, np.empty(self.checked_tree.nq_free)
         COMPILED.integrate(tree.handle, tree.q(q), tree.v("step", step), out)
         own: Array = out[tree.model.mimics.leaders_q]
         return own

@@ -98,7 +98,7 @@ class Contacts(Frames):
         f_ext: Any = None,
     ) -> tuple[ContactSpace, int]:
         """The numbers of `contact_dynamics` alone, and status bits, for a set that was checked."""
-        torque = self.near.own_v("tau", tau)
+        torque = self.checked_tree.own_v("tau", tau)
         space = self._constraint_space(q, v, held, solver != "range_space", f_ext)[0]
         status = COMPILED.contact_solve(self._factor_handle(), torque, SOLVERS[solver], space)
         self._require_solved(status)
@@ -130,7 +130,7 @@ class Contacts(Frames):
             raise InputError(f"dt is {step}, expected {wanted}", "dt", step, wanted)
         most = whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         tolerance = nonnegative("tolerance", tolerance)
-        torque = self.near.own_v("tau", tau)
+        torque = self.checked_tree.own_v("tau", tau)
         held = self.constraint_set(contacts, q, v)
         for k, contact in enumerate(held.given):
             require_cone(f"contacts[{k}]", contact)
@@ -181,7 +181,7 @@ class Contacts(Frames):
         if not 0.0 <= e <= 1.0:
             raise InputError(f"restitution is {e}, allowed: 0 to 1", "restitution", e, "0 to 1")
         held = self.constraint_set(contacts, q, v)
-        before = self.near.own_v("v", v)
+        before = self.checked_tree.own_v("v", v)
         space = self._constraint_space(q, v, held, False, None)[0]
         was = space.velocity.copy()
         if after is not None:
@@ -210,7 +210,7 @@ class Contacts(Frames):
         self, constraints: Any, q: Any, v: Any, name: str = "contacts"
     ) -> ConstraintSet:
         """What kernels take for constraints of any kind, checked."""
-        tree = self.near
+        tree = self.checked_tree
         return constraint_set(
             self.frame_table, constraints, tree.own_q(q), tree.own_v("v", v), name
         )
@@ -227,7 +227,7 @@ class Contacts(Frames):
     ) -> tuple[ContactSpace, Array]:
         """M, bias, G, G v and γ in the robot's own coordinates, and position errors of all rows
         but those of contacts. What acts from outside counts in the bias."""
-        tree = self.near
+        tree = self.checked_tree
         free_q, free_v = tree.q(q), tree.v("v", v)
         space, position = contact_space(tree.nv_free, held.count, dense), np.zeros(held.count)
         COMPILED.contact_terms(tree.handle, free_q, free_v, held.contacts, space)
@@ -249,7 +249,7 @@ class Contacts(Frames):
 
     def _contact_gamma(self, q: Any, v: Any, held: ConstraintSet) -> Array:
         """γ of the contacts among constraints, (m,); zero for all other rows."""
-        tree = self.near
+        tree = self.checked_tree
         space = contact_space(tree.nv_free, held.count, False)
         handle, free_q, free_v = tree.handle, tree.q(q), tree.v("v", v)
         COMPILED.contact_terms(handle, free_q, free_v, held.contacts, space)
@@ -259,12 +259,12 @@ class Contacts(Frames):
         """bias −= Σ Jᵀ f."""
         frames, wrenches = self.frame_table.wrenches(f_ext)
         J = np.empty((len(frames), 6, len(bias)))
-        COMPILED.frame_jacobians(self.near.handle, free_q, frames, HYBRID, J)
+        COMPILED.frame_jacobians(self.checked_tree.handle, free_q, frames, HYBRID, J)
         bias -= np.einsum("krc,kr->c", J, wrenches)
 
     def _own_space(self, free: ContactSpace, rows: int, dense: bool) -> ContactSpace:
         """The same in the coordinates of joints that others follow."""
-        tree = self.near
+        tree = self.checked_tree
         own = contact_space(tree.nv, rows, dense)
         own.M[:] = tree.projected("matrix", free.M)
         own.bias[:] = tree.projected("vector", free.bias)
@@ -274,8 +274,8 @@ class Contacts(Frames):
 
     def _factor_handle(self) -> int:
         """The workspace whose tree tells the sparsity of M; mimic joints couple branches."""
-        if not self.near.follows:
-            return self.near.handle
+        if not self.checked_tree.follows:
+            return self.checked_tree.handle
         return self._unbranched.handle
 
     @cached_property
@@ -336,7 +336,7 @@ class Contacts(Frames):
 
     def _require_solved(self, status: int) -> None:
         if status & SINGULAR:
-            name = self.near.model.name
+            name = self.checked_tree.model.name
             raise NumericalError(f"robot {name!r}: the mass matrix is singular here")
 
 

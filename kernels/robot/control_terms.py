@@ -21,7 +21,7 @@ class ControlTerms(RobotCore):
         self, q: Any, v: Any, v_ref: Any, a_ref: Any, *, out: Array | None = None
     ) -> Array:
         """M a_ref + C(q, v) v_ref + g in O(N), shape (nv,): Slotine and Li's feed-forward."""
-        tree = self.near
+        tree = self.checked_tree
         q, v = tree.q(q), tree.v("v", v)
         w, a = tree.v("v_ref", v_ref), tree.v("a_ref", a_ref)
         tau = tree.target(out, (tree.nv_free,), q, v, w, a)
@@ -31,7 +31,7 @@ class ControlTerms(RobotCore):
     @finite
     def generalized_momentum(self, q: Any, v: Any = None) -> tuple[Array, Array]:
         """p = M v and Cᵀ v − g, (nv,) each: ṗ is the latter plus all torques."""
-        tree = self.near
+        tree = self.checked_tree
         p, rate = np.empty((2, tree.nv_free))
         COMPILED.generalized_momentum(tree.handle, tree.q(q), tree.v("v", v), p, rate)
         return tree.projected("vector", p), tree.projected("vector", rate)
@@ -58,7 +58,7 @@ class ControlTerms(RobotCore):
 
         v_ref is v where it is not given. Rotor inertias are no part of π.
         """
-        tree = self.near
+        tree = self.checked_tree
         Y = np.empty((tree.nv_free, PARAMETERS * len(tree.model.bodies)))
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
         w = v if v_ref is None else tree.v("v_ref", v_ref)

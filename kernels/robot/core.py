@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torqued.kernels.model.model import Model
 from torqued.kernels.robot.frame_table import FrameTable
-from torqued.kernels.robot.near_tree import near_tree
+from torqued.kernels.robot.precision_checked_tree import precision_checked_tree
 from torqued.kernels.robot.tree import FreeTree
 
 
@@ -15,7 +15,7 @@ class RobotCore:
         self.model = model
         self.tree = tree = FreeTree(model)
         #: The tree for dynamics, which refuses configurations in which rounding counts.
-        self.near = near_tree(tree)
+        self.checked_tree = precision_checked_tree(tree)
         self.frame_table = FrameTable(model)
         #: Sizes of q and v, and of those of the tree with mimic joints free.
         self.nq, self.nv = tree.nq, tree.nv
@@ -23,6 +23,6 @@ class RobotCore:
         self.work = tree.work
 
     @property
-    def reaches_far(self) -> bool:
-        """Whether configurations are looked at, as rounding counts in some (near_tree.py)."""
-        return self.near is not self.tree
+    def needs_precision_check(self) -> bool:
+        """Whether configurations are checked, as rounding counts in some."""
+        return self.checked_tree is not self.tree

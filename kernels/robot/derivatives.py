@@ -52,7 +52,7 @@ class Derivatives(Contacts):
         self, q: Any, v: Any, a: Any, forces: tuple[Any, Array] | None
     ) -> tuple[Array, Array, Array]:
         """M, ∂τ/∂q and ∂τ/∂v, with wrenches as kernels take them."""
-        tree = self.near
+        tree = self.checked_tree
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
         M, dq, dv = (np.empty((tree.nv_free, tree.nv_free)) for _ in range(3))
         here = tree.handle, self._derivative_space.address
@@ -74,7 +74,7 @@ class Derivatives(Contacts):
         joints whose velocities are rates of coordinates it does not matter which of the two is
         taken first; of two velocities of a floating base, or of a spherical joint, it does.
         """
-        tree, n = self.near, self.near.nv_free
+        tree, n = self.checked_tree, self.checked_tree.nv_free
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
         found = [np.zeros((n, n, n)) for _ in range(4)]  # what is zero for every q stays so
         COMPILED.inverse_dynamics_second_derivatives(
@@ -93,7 +93,7 @@ class Derivatives(Contacts):
         self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None
     ) -> tuple[Array, Array, Array]:
         """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ of `forward_dynamics`, (nv, nv) each."""
-        tree = self.near
+        tree = self.checked_tree
         if tree.follows:
             return self._forward_dynamics_of_leaders(q, v, tau, f_ext)
         q, v, tau = tree.q(q), tree.v("v", v), tree.v("tau", tau)
@@ -115,7 +115,7 @@ class Derivatives(Contacts):
         """The same where joints follow others: the equations of the leaders, by Cholesky."""
         a = self.forward_dynamics(q, v, tau, f_ext)
         L, dq, dv = self._inverse_dynamics_derivatives(q, v, a, self._wrenches(f_ext))
-        self.near.require_regular(COMPILED.cholesky(L))
+        self.checked_tree.require_regular(COMPILED.cholesky(L))
         out = []
         for right in (-dq, -dv, np.eye(len(L))):
             columns = np.ascontiguousarray(right.T)
@@ -134,7 +134,7 @@ class Derivatives(Contacts):
         """
         # Both equations, M a + bias − Gᵀ λ = τ and G a = γ, differentiated. Forces of constant λ
         # are wrenches in world axes, as contacts' axes are the world's.
-        tree, n = self.near, self.near.nv
+        tree, n = self.checked_tree, self.checked_tree.nv
         solution = self.contact_dynamics(q, v, tau, contacts)
         if solution.rank_deficient or solution.conflicting:
             what = "redundant" if solution.rank_deficient else "in conflict"
@@ -167,7 +167,7 @@ class Derivatives(Contacts):
 
         In native coordinates; a, jerk and snap are the first three time derivatives of v.
         """
-        tree = self.near
+        tree = self.checked_tree
         given = tree.v("v", v), tree.v("a", a), tree.v("jerk", jerk), tree.v("snap", snap)
         out = [np.empty(tree.nv_free) for _ in range(3)]
         here = tree.handle, self._derivative_space.address
@@ -198,4 +198,4 @@ class Derivatives(Contacts):
             require_one(f_ext)
             held = self.contact_dynamics_derivatives(q, v, tau, contacts)
             derivatives = held.da_dq, held.da_dv, held.da_dtau
-        return linearized(self.near.drift_of_difference(v), *derivatives, dt)
+        return linearized(self.checked_tree.drift_of_difference(v), *derivatives, dt)

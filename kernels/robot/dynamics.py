@@ -37,7 +37,7 @@ class Dynamics(RobotCore):
     @finite
     def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
         """M(q), shape (nv, nv)."""
-        tree, q = self.near, self.near.q(q)
+        tree, q = self.checked_tree, self.checked_tree.q(q)
         M = tree.target(out, (tree.nv_free, tree.nv_free), q)
         COMPILED.mass_matrix(tree.handle, q, M)
         return tree.projected("matrix", M, out)
@@ -45,7 +45,7 @@ class Dynamics(RobotCore):
     @finite
     def mass_matrix_rate(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """Ṁ(q, v), shape (nv, nv), from the rates of inertias (not from C)."""
-        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        tree, q, v = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("v", v)
         Mdot = tree.target(out, (tree.nv_free, tree.nv_free), q, v)
         COMPILED.mass_matrix_rate(tree.handle, q, v, Mdot)
         return tree.projected("matrix", Mdot, out)
@@ -64,7 +64,7 @@ class Dynamics(RobotCore):
         `christoffel` is the one that Γ sums to ([EW21] eq. 10); `direct` is eq. 9's.
         """
         choice("factorization", factorization, FACTORIZATIONS)
-        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        tree, q, v = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("v", v)
         M, Mdot = np.empty((2, tree.nv_free, tree.nv_free))
         C = tree.target(out, (tree.nv_free, tree.nv_free), q, v)
         kernel = getattr(COMPILED, FACTORIZATIONS[factorization])
@@ -78,7 +78,7 @@ class Dynamics(RobotCore):
         Symmetric in j, k where v is the rate of coordinates; for spherical and floating joints
         they are the coefficients of quasi-velocities.
         """
-        tree, n, q = self.near, self.nv_free, self.near.q(q)
+        tree, n, q = self.checked_tree, self.nv_free, self.checked_tree.q(q)
         Gamma = tree.target(out, (n, n, n), q)
         Gamma[...] = 0.0  # the kernel leaves alone what is zero for every q
         COMPILED.christoffel(tree.handle, q, Gamma)
@@ -87,7 +87,7 @@ class Dynamics(RobotCore):
     @finite
     def gravity(self, q: Any, *, out: Array | None = None) -> Array:
         """g(q), shape (nv,): the torques that hold the robot still."""
-        tree, q = self.near, self.near.q(q)
+        tree, q = self.checked_tree, self.checked_tree.q(q)
         g = tree.target(out, (tree.nv_free,), q)
         COMPILED.gravity(tree.handle, q, g)
         return tree.projected("vector", g, out)
@@ -99,7 +99,7 @@ class Dynamics(RobotCore):
         """C(q, v) v + g(q) − Σ Jᵀ f_ext, shape (nv,)."""
         if f_ext is not None:
             return self.inverse_dynamics(q, v, np.zeros(self.nv), f_ext, out=out)
-        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        tree, q, v = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("v", v)
         bias = tree.target(out, (tree.nv_free,), q, v)
         COMPILED.bias(tree.handle, q, v, bias)
         return tree.projected("vector", bias, out)
@@ -113,7 +113,7 @@ class Dynamics(RobotCore):
         `f_ext` maps frame names to what acts on the robot there: wrenches (6,) [moment; force] at
         the frame's origin in world axes, or `Wrench`es at any of its points, or lists of those.
         """
-        tree = self.near
+        tree = self.checked_tree
         q, v, a = tree.q(q), tree.v("v", v), tree.v("a", a)
         tau = tree.target(out, (tree.nv_free,), q, v, a)
         if f_ext is None:
@@ -131,7 +131,7 @@ class Dynamics(RobotCore):
 
         Where joints mimic others, the equations of the leaders are solved by Cholesky instead.
         """
-        tree = self.near
+        tree = self.checked_tree
         if tree.follows:
             still = self.inverse_dynamics(q, v, np.zeros(tree.nv), f_ext)
             with np.errstate(over="ignore", invalid="ignore"):  # the result is checked
@@ -152,7 +152,7 @@ class Dynamics(RobotCore):
     @finite
     def solve_mass(self, q: Any, b: Any, *, out: Array | None = None) -> Array:
         """x with M(q) x = b, in O(N) per right-hand side; b is (nv,) or (nv, k)."""
-        tree = self.near
+        tree = self.checked_tree
         columns = numbers("b", b, (tree.nv,), (tree.nv, -1))
         rows = np.array(np.atleast_2d(columns.T), order="C")
         if tree.follows:
@@ -169,12 +169,12 @@ class Dynamics(RobotCore):
         status = COMPILED.cholesky(L)
         for row in rows:
             COMPILED.cholesky_solve(L, row)
-        self.near.require_regular(status)
+        self.checked_tree.require_regular(status)
 
     @finite
     def mass_product(self, q: Any, w: Any, *, out: Array | None = None) -> Array:
         """M(q) w in O(N), shape (nv,)."""
-        tree, q, w = self.near, self.near.q(q), self.near.v("w", w)
+        tree, q, w = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("w", w)
         product = tree.target(out, (tree.nv_free,), q, w)
         COMPILED.mass_product(tree.handle, q, w, product)
         return tree.projected("vector", product, out)
@@ -182,7 +182,7 @@ class Dynamics(RobotCore):
     @finite
     def coriolis_product(self, q: Any, v: Any, w: Any, *, out: Array | None = None) -> Array:
         """C(q, v) w in O(N), shape (nv,), with the Christoffel-consistent C."""
-        tree = self.near
+        tree = self.checked_tree
         q, v, w = tree.q(q), tree.v("v", v), tree.v("w", w)
         product = tree.target(out, (tree.nv_free,), q, v, w)
         COMPILED.coriolis_product(tree.handle, q, v, w, product)
@@ -193,7 +193,7 @@ class Dynamics(RobotCore):
         self, q: Any, v: Any = None, w: Any = None, *, out: Array | None = None
     ) -> Array:
         """C(q, v)ᵀ w in O(N), shape (nv,); w defaults to v, as momentum observers need it."""
-        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        tree, q, v = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("v", v)
         w = v if w is None else tree.v("w", w)
         product = tree.target(out, (tree.nv_free,), q, v, w)
         COMPILED.coriolis_transposed_product(tree.handle, q, v, w, product)
@@ -203,7 +203,7 @@ class Dynamics(RobotCore):
     def energy(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
         """Kinetic energy, rotors included, and potential energy (0 at the world's origin), (2,)
         J."""
-        tree, q, v = self.near, self.near.q(q), self.near.v("v", v)
+        tree, q, v = self.checked_tree, self.checked_tree.q(q), self.checked_tree.v("v", v)
         energies = result_array("out", out, (2,), (q, v))
         COMPILED.energy(tree.handle, q, v, energies)
         return energies
@@ -226,7 +226,7 @@ class Dynamics(RobotCore):
         frame, `r.J["hand"]`. Without v the robot is at rest. `out` maps names to arrays that take
         the results; those of frames are (frames, …).
         """
-        tree, plan = self.near, self.plan(want, frames, representation)
+        tree, plan = self.checked_tree, self.plan(want, frames, representation)
         q, v = tree.q(q), tree.v("v", v)
         arrays = plan.allocate()
         COMPILED.evaluate(tree.handle, q, v, plan.flags, plan.frames, plan.representation, arrays)
@@ -256,7 +256,7 @@ class Dynamics(RobotCore):
     ) -> EvaluationPlan:
         kind = REPRESENTATIONS[choice("representation", representation, REPRESENTATIONS)]
         records = self.frame_table.records(frames, field="frames")
-        plan = EvaluationPlan(want, frames, records, kind, self.near.nv_free)
+        plan = EvaluationPlan(want, frames, records, kind, self.checked_tree.nv_free)
         if len(frames) > MAX_FRAMES_REMEMBERED or len(want) > len(QUANTITIES):
             return plan
         if len(self._plans) >= MAX_PLANS:
@@ -266,12 +266,12 @@ class Dynamics(RobotCore):
 
     def results_of(self, plan: EvaluationPlan, out: Any) -> dict[str, Any]:
         """What a plan computed by name, quantities of frames by frame, in own coordinates."""
-        if plan.plain and not self.near.follows:
+        if plan.plain and not self.checked_tree.follows:
             return {word: getattr(out, word) for word in plan.want}
         return {word: self._reduced(word, getattr(out, word), plan) for word in plan.want}
 
     def _reduced(self, word: str, value: Array, plan: EvaluationPlan) -> Any:
-        quantity, projected = QUANTITIES[word], self.near.projected
+        quantity, projected = QUANTITIES[word], self.checked_tree.projected
         if not quantity.per_frame:
             return projected(quantity.projection, value)
         return {

@@ -134,7 +134,7 @@ def test_quantities_are_the_codes():
             quantity.name,
             shape(quantity),
             quantity.unit,
-            quantity.meaning + "; needs v" * ("velocity" in quantity.needs),
+            quantity.meaning + "; depends on v" * ("velocity" in quantity.needs),
         ]
         for quantity in TABLE
     ]

@@ -31,14 +31,14 @@ ORDINARY_REACH = 100.0
 MOVING_ALONG = (layout.PRISMATIC, layout.HELICAL, layout.FLOATING)
 
 
-def near_tree(tree: FreeTree) -> FreeTree:
+def precision_checked_tree(tree: FreeTree) -> FreeTree:
     """The tree for dynamics: the same one where no body can be too far from the anchor."""
     if reach(tree) <= ORDINARY_REACH:
         return tree
-    return NearTree(tree)
+    return PrecisionCheckedTree(tree)
 
 
-class NearTree(FreeTree):
+class PrecisionCheckedTree(FreeTree):
     """The same tree, in the same workspace, whose configurations keep within `limit`."""
 
     def __init__(self, tree: FreeTree) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from torqued.kernels import Description, Inertia, Joint, Limits, Link, NumericalError, Robot
-from torqued.kernels.robot.near_tree import NearTree, reach
+from torqued.kernels.robot.precision_checked_tree import PrecisionCheckedTree, reach
 
 Z, X = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
 RADIUS = 0.2
@@ -65,7 +65,10 @@ def test_many_states_are_looked_at_too():
 def test_ordinary_robots_are_not_looked_at():
     for robot in (wrist_on_a_slider(2.0), Robot.family("biped", 12), Robot.family("chain", 20)):
         assert reach(robot.tree) < 10.0
-        assert not isinstance(robot.near, NearTree) and not robot.reaches_far
+        assert (
+            not isinstance(robot.checked_tree, PrecisionCheckedTree)
+            and not robot.needs_precision_check
+        )
 
 
 def test_two_free_bodies_may_part():
