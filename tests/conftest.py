@@ -4,21 +4,11 @@ import os
 import shutil
 import tempfile
 
-import environment  # noqa: F401  (before anything imports numpy)
 import pytest
-from daemons import DaemonProcess
 from hypothesis import settings
 
-from torqued.client.requests.operations import LONG
-from torqued.client.sessions.async_session import AsyncSession
-from torqued.client.sessions.session import Session
-
-# What tests wait for does happen; how soon is the machine's business, which may be busy. The
-# worker yields to whatever else runs there.
-LONG.update(dict.fromkeys(LONG, 600.0))
-for kind in (Session, AsyncSession):
-    kind.step.__kwdefaults__["timeout"] = 60.0
-    kind.receive.__defaults__ = (60.0,)
+from support import environment  # noqa: F401  (before anything imports numpy)
+from support.daemons import DaemonProcess
 
 # No deadline: the first example may compile kernels, and shared machines stall. A gate for changes
 # must give the same answer twice, so it takes the same examples; developers' runs take new ones.

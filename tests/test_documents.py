@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import DaemonProcess
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.screws_reader import read_screws

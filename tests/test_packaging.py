@@ -14,7 +14,8 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import DaemonProcess
 
 pytestmark = pytest.mark.slow
 

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess, free_port
 
+from support.daemons import DaemonProcess, free_port
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.client.memory import page_layout
 from torqued.client.requests.operations import CONTROL, LONG, ONCE

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import DaemonProcess
 
 pytestmark = pytest.mark.slow
 

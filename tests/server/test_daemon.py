@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
-from daemons import MAX_START, DaemonProcess
-from eventually import eventually
-from in_thread import InThread
 
+from support.daemons import MAX_START, DaemonProcess
+from support.eventually import eventually
+from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.kernels import Robot

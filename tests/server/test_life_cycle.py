@@ -4,7 +4,8 @@ import signal
 
 import numpy as np
 import pytest
-from eventually import eventually
+
+from support.eventually import eventually
 
 pytestmark = pytest.mark.slow
 

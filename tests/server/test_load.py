@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import Client, codec, errors
 from torqued.kernels import Contact, Robot
 from torqued.server.requests import dispatch

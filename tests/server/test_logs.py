@@ -6,9 +6,9 @@ import logging
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.server.logs import QUIET, JsonLines, Repeats, TextLines
 from torqued.server.session_events import COUNTED, SessionEvents
 

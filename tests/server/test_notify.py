@@ -4,8 +4,8 @@ import secrets
 import socket
 
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import DaemonProcess
 from torqued.server.notify import notify
 
 pytestmark = pytest.mark.slow

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from in_thread import InThread
 
+from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.requests import operations, results
 from torqued.client.requests.methods import Method, Methods

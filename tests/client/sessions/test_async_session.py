@@ -4,10 +4,10 @@ import asyncio
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from daemons import DaemonProcess
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.daemons import DaemonProcess
+from support.standstill import standing_still
 from torqued.client import AsyncClient, AsyncSession, TimeoutError, errors
 from torqued.common.status import FALLBACK, STALE
 from torqued.kernels import Robot

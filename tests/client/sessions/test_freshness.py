@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import DaemonProcess
 from torqued.client.sessions.freshness import Freshness
 
 PATIENCE = 60.0

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import PATIENCE
 
+from support.daemons import DaemonProcess
+from support.eventually import PATIENCE
 from torqued.client import AsyncClient
 from torqued.kernels import Robot
 

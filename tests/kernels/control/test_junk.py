@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-import junk
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support import junk
 from torqued.kernels import InputError, NumericalError, Robot, TorquedError
 from torqued.kernels.control import Balance, Controller, WholeBody
 from torqued.kernels.control.controller import OPTIONS

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import given, settings
 
 from oracles import literal_algorithms as literal
@@ -19,6 +17,8 @@ from oracles.literal_quantities import (
     potential_energy,
 )
 from oracles.literal_tree import LiteralTree
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
 from torqued.kernels.model.description import SINGLE_DOF, Array
 
 few = settings(max_examples=25)

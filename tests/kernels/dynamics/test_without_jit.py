@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import robot_methods
-from agreement import largest
-from kernel_calls import example_robot
 
+from support import robot_methods
+from support.agreement import largest
+from support.kernel_calls import example_robot
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 

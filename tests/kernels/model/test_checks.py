@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_cases import (
+
+from support.model_cases import (
     LIMITS,
     SOLID,
     arm,
@@ -19,7 +20,6 @@ from model_cases import (
     three,
     warning,
 )
-
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import (
     Limits,

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_cases import (
+
+from support.model_cases import (
     NOTHING,
     SOLID,
     arm,
@@ -18,7 +19,6 @@ from model_cases import (
     rotational,
     warning,
 )
-
 from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import (

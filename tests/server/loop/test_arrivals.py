@@ -8,9 +8,9 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.client import errors
 from torqued.client.memory.memory_transport import receive_fd
 from torqued.client.memory.page_layout import STATES

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
-from in_thread import InThread
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
+from support.in_thread import InThread
 from torqued.client import errors
 from torqued.common.status import FALLBACK, OVERRUN
 from torqued.kernels import InputError, Robot

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from spring_arm import SpringArm, state_of
 
+from support.daemons import DaemonProcess
+from support.spring_arm import SpringArm, state_of
 from torqued.client import errors
 from torqued.common.status import FALLBACK, NONFINITE
 from torqued.kernels import Robot

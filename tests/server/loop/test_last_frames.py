@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 import zmq
-from eventually import eventually
-from in_thread import InThread
 
+from support.eventually import eventually
+from support.in_thread import InThread
 from torqued.client.sessions.frames import PAYLOAD
 from torqued.common.status import LAST
 from torqued.kernels import Robot

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.client import errors
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot

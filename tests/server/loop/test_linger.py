@@ -8,9 +8,9 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.client import TimeoutError, codec
 from torqued.client.codec import MAX_MESSAGE
 from torqued.client.sessions.frames import PAYLOAD

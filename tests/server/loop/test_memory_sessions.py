@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
-from standstill import standing_still
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
+from support.standstill import standing_still
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory.memory_transport import receive_fd

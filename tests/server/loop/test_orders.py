@@ -5,10 +5,10 @@ import threading
 
 import numpy as np
 import pytest
-from eventually import PATIENCE, eventually
-from fuzzing import fields_for, good_fields
-from in_thread import InThread
 
+from support.eventually import PATIENCE, eventually
+from support.fuzzing import fields_for, good_fields
+from support.in_thread import InThread
 from torqued.client import OperationError, RequestError, TorquedError, errors
 from torqued.common.status import FALLBACK, LIMITED_REFERENCE, STALE, STOPPED
 from torqued.kernels import Robot

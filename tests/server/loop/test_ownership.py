@@ -4,8 +4,8 @@ import threading
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import DaemonProcess
 from torqued.client import Client, errors
 from torqued.kernels.control.laws import LAWS
 

@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from fuzzing import check, fields_for, good_fields, packed
 
+from support.daemons import DaemonProcess
+from support.fuzzing import check, fields_for, good_fields, packed
 from torqued.client import AsyncClient, codec, errors
 from torqued.common.status import CLAMPED
 from torqued.kernels import InputError, Robot

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.client import Session, errors
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE

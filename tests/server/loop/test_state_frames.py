@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from standstill import standing_still
 
+from support.daemons import DaemonProcess
+from support.standstill import standing_still
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames

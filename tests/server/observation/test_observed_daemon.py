@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.client import Client
 from torqued.common.status import LAST
 from torqued.tools.recording.reader import Reader

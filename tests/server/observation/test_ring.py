@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 from numba import njit, types
-from written_ring import Written, per_ring, session
 
+from support.written_ring import Written, per_ring, session
 from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import ring as rings
 from torqued.server.observation.directory import Directory

@@ -4,9 +4,9 @@ import random
 
 import pytest
 import zmq
-from fuzzing import check, fields_for, good_fields, packed
-from in_thread import InThread
 
+from support.fuzzing import check, fields_for, good_fields, packed
+from support.in_thread import InThread
 from torqued.client import Client, codec
 from torqued.kernels import Robot
 from torqued.server.requests.operation import REQUEST

@@ -4,8 +4,8 @@ import os
 import threading
 
 import pytest
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.server.transport.event_loop import EventLoop
 
 

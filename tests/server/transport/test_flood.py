@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess, free_port
 
+from support.daemons import DaemonProcess, free_port
 from torqued.client import Client, TorquedError
 
 pytestmark = pytest.mark.slow

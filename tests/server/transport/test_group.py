@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import DaemonProcess
 
 pytestmark = pytest.mark.slow
 

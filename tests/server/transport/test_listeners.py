@@ -5,8 +5,8 @@ import resource
 
 import pytest
 import zmq
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.client.errors import RequestError
 from torqued.server.transport.endpoints import EndpointError
 from torqued.server.transport.listeners import (

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 import zmq
-from daemons import free_port
 from zmq.utils.monitor import recv_monitor_message
 
+from support.daemons import free_port
 from torqued.client.endpoints import host_and_port
 from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller

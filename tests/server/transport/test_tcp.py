@@ -7,10 +7,10 @@ import socket as plain
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess, free_port
-from eventually import eventually
 from zmq.utils.monitor import recv_monitor_message
 
+from support.daemons import DaemonProcess, free_port
+from support.eventually import eventually
 from torqued.client import AccessError, AsyncClient, Client, TimeoutError, errors
 from torqued.client.codec import MAX_MESSAGE
 from torqued.client.endpoints import reachable

@@ -5,8 +5,8 @@ import subprocess
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess, free_port
 
+from support.daemons import DaemonProcess, free_port
 from torqued.client import Client
 
 pytestmark = pytest.mark.slow

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import DaemonProcess
 from torqued.kernels import Robot
 
 

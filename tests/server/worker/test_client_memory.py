@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from eventually import PATIENCE, eventually
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.eventually import PATIENCE, eventually
+from support.standstill import standing_still
 from torqued.client import Client, TimeoutError, codec, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory import batch_memory

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import PATIENCE, eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.daemons import DaemonProcess
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import Client, errors
 from torqued.kernels import Robot
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from daemons import DaemonProcess
-from eventually import PATIENCE, eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.daemons import DaemonProcess
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import AsyncClient, Client, errors
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf

@@ -6,8 +6,8 @@ import threading
 import time
 
 import pytest
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.tools.recording import reader_scheduling
 from torqued.tools.recording.reader_scheduling import (
     NICENESS,

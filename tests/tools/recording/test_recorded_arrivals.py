@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.observation.layout import ARRIVAL, USED

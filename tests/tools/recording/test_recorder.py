@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 from mcap.reader import make_reader
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.tools.cli.record import duration, limit
 from torqued.tools.cli.stats import view

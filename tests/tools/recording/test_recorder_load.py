@@ -7,10 +7,10 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 from mcap.reader import make_reader
 
+from support.daemons import DaemonProcess
+from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.tools.recording.recording import read_recording

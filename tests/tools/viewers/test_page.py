@@ -6,11 +6,11 @@ import sys
 
 import numpy as np
 import pytest
-from browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
-from daemons import DaemonProcess
-from eventually import eventually
-from viewing import ROBOT, Driver, Recording, Viewer
 
+from support.browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
+from support.daemons import DaemonProcess
+from support.eventually import eventually
+from support.viewing import ROBOT, Driver, Recording, Viewer
 from torqued.client import TimeoutError
 from torqued.common.status import STATUS
 from torqued.kernels import Robot

@@ -12,11 +12,11 @@ from pathlib import Path
 import msgpack
 import pytest
 import zmq
-from daemons import DaemonProcess, free_port
-from eventually import eventually
-from viewing import ROBOT, Driver, Viewer
 from websockets.sync.client import connect
 
+from support.daemons import DaemonProcess, free_port
+from support.eventually import eventually
+from support.viewing import ROBOT, Driver, Viewer
 from torqued.tools.recording.reader_scheduling import NICENESS
 
 pytestmark = pytest.mark.slow

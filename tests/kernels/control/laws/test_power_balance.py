@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from robots import without_effort_limits
 
+from support.robots import without_effort_limits
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf

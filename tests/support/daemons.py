@@ -10,8 +10,7 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from daemon_template import Forked, has_all_that, template
-
+from support.daemon_template import Forked, has_all_that, template
 from torqued.client import Client, TimeoutError
 from torqued.client.endpoints import request_endpoint
 

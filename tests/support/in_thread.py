@@ -2,9 +2,8 @@
 
 import threading
 
-from daemons import MAX_START, MAX_STOP, is_complete
-from eventually import eventually
-
+from support.daemons import MAX_START, MAX_STOP, is_complete
+from support.eventually import eventually
 from torqued.client import Client
 from torqued.server.daemon import Daemon
 from torqued.server.loop.session import Safety

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cases import random_case
-from kernel_calls import example_robot
 
+from support.cases import random_case
+from support.kernel_calls import example_robot
 from torqued.common.results import Result
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.charts import CHARTS
