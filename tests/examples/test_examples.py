@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.daemons import DaemonProcess
+from support.daemons import daemon_of
 
 pytestmark = pytest.mark.slow
 
@@ -16,13 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LONGEST = 600
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    process.stop()
+daemon = daemon_of("chain20")
 
 
 def output_of(*command, **options):

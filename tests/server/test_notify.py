@@ -6,12 +6,10 @@ import socket
 import pytest
 
 from support.daemons import DaemonProcess
+from support.eventually import PATIENCE
 from torqued.server.notify import notify
 
 pytestmark = pytest.mark.slow
-
-#: Seconds that a test waits for a datagram that has been sent.
-PATIENCE = 60.0
 
 
 @pytest.fixture(params=["file", "abstract"])

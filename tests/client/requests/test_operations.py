@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.eventually import PATIENCE
 from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.requests import operations, results
@@ -89,7 +90,7 @@ def robot():
 @pytest.fixture(scope="module")
 def client(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "torqued"
-    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=60.0) as client:
+    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=PATIENCE) as client:
         yield client
 
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from support.daemons import DaemonProcess, free_port
+from support.eventually import PATIENCE
 from torqued.client import Client, TorquedError
 
 pytestmark = pytest.mark.slow
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 120.0
 #: Open files that the daemon may have, and connections that strangers try to make.
 LIMIT, CONNECTIONS = 1024, 1500
 LOWER = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}));"

@@ -6,7 +6,7 @@ import resource
 import pytest
 import zmq
 
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from torqued.client.errors import RequestError
 from torqued.server.transport.endpoints import EndpointError
 from torqued.server.transport.listeners import (
@@ -16,8 +16,6 @@ from torqued.server.transport.listeners import (
     raise_limit,
 )
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 60.0
 #: ms in which nothing may come from a client that cannot connect.
 SILENCE = 300
 

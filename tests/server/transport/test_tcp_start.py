@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 
 from support.daemons import DaemonProcess, free_port
+from support.eventually import PATIENCE
 from torqued.client import Client
 
 pytestmark = pytest.mark.slow
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 60.0
 STATE = (np.zeros(2), np.zeros(2))
 
 
@@ -59,7 +58,7 @@ def test_plain_tcp_works_with_its_flag_and_a_warning(tmp_path):
             used = []
             for _ in range(3):  # a port that was just given back is used again last
                 with client.session("gravity") as session:
-                    assert session.step(*STATE, timeout=PATIENCE).sequence == 1
+                    assert session.step(*STATE).sequence == 1
                     used.append(client.sessions()[0]["endpoint"])
             assert used == [f"tcp://*:{port + k}" for k in (3, 4, 5)]
             with client.telemetry() as telemetry:

@@ -198,9 +198,9 @@ def test_new_worker_has_the_memory_of_those_before_it(daemon, robot, states):
             eventually(lambda deaths=worker["deaths"]: client.stats().worker["deaths"] > deaths)
 
 
-def test_memory_is_handed_over_again_after_a_restart(make, states):
+def test_memory_is_handed_over_again_after_a_restart(another, states):
     q, _ = states
-    daemon = make("--robot", "chain20")
+    daemon = another("--robot", "chain20").start()
     with Client(daemon.endpoint, timeout=PATIENCE) as client:
         expected = gravity(client, q)
         daemon.stop()

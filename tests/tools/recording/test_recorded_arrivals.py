@@ -7,7 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from support.daemons import DaemonProcess
+from support.daemons import daemon_of
 from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.kernels import Robot
@@ -16,25 +16,11 @@ from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import read_recording
 from torqued.tools.recording.replay import replay
 
-PATIENCE = 60.0
 ON_ARRIVAL = {"transport": "memory", "clock": "state"}
 ROBOT = "tree8"
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    settings = {"TORQUED_RING_SIZE": "16"}
-    process = DaemonProcess(folder, "arm", "--robot", ROBOT, **settings).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of(ROBOT, ring_size=16)
 
 
 def drive(session, ticks=60):
@@ -43,7 +29,7 @@ def drive(session, ticks=60):
     for k in range(ticks):
         phase = 0.02 * k + np.arange(8)
         state = 0.2 * np.sin(phase), 4.0 * np.cos(phase)
-        outputs.append(session.step(*state, q_ref=state[0] + 0.05, timeout=PATIENCE))
+        outputs.append(session.step(*state, q_ref=state[0] + 0.05))
     return outputs
 
 
@@ -91,7 +77,7 @@ def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
     numbers = []
     for _ in range(3):
         with client.session("gravity", **ON_ARRIVAL) as session:
-            session.step(np.zeros(8), np.zeros(8), timeout=PATIENCE)
+            session.step(np.zeros(8), np.zeros(8))
         numbers.append(session.number)
     ticks = taken(reader, numbers)
     assert all(found["index"][0] == 0 for found in ticks.values()) and reader.lost == {}

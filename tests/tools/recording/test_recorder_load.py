@@ -10,12 +10,11 @@ import pytest
 from mcap.reader import make_reader
 
 from support.daemons import DaemonProcess
-from support.eventually import eventually
+from support.eventually import PATIENCE, eventually
 from torqued.common.status import LAST
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.tools.recording.recording import read_recording
 
-PATIENCE = 60.0
 STEPS = 150
 #: On its hooks, so that every law may have it.
 OPTIONS = ("--base", "fixed", "--rate", "250")
@@ -76,7 +75,7 @@ def driven(daemon):
             for session, sequence in zip(sessions, sent, strict=True):
                 answered = False
                 while not answered:
-                    output = session.receive(PATIENCE)
+                    output = session.receive()
                     outputs[session.number].append(output)
                     answered = output.sequence == sequence
     return outputs

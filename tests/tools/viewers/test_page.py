@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support.browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
-from support.daemons import DaemonProcess
+from support.daemons import daemon_of
 from support.eventually import eventually
 from support.viewing import ROBOT, Driver, Recording, Viewer
 from torqued.client import TimeoutError
@@ -26,11 +26,7 @@ pytestmark = [
 END = "/robot/joint_3"
 
 
-@pytest.fixture(scope="module")
-def daemon(folder):
-    process = DaemonProcess(folder, ROBOT, "--robot", ROBOT).start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of(ROBOT)
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +122,10 @@ STATUS_OF = """number => [...document.querySelectorAll('.torqued-status')]
     .map(node => node.innerText).join()"""
 
 
-def test_robot_whose_controller_stops_is_stale_and_falls_back(browser, tmp_path_factory):
+def test_robot_whose_controller_stops_is_stale_and_falls_back(browser, another):
     """States that stay out, and nothing else, make these two words."""
-    folder = tmp_path_factory.mktemp("stale") / "run"
-    daemon = DaemonProcess(folder, "silent", "--robot", ROBOT, TORQUED_STALE_TICKS="50").start()
+    daemon = another("--robot", ROBOT, stale_ticks=50).start()
     with contextlib.ExitStack() as stack:
-        stack.callback(daemon.stop)
         session = stack.enter_context(stack.enter_context(daemon.client()).session("pd_plus"))
         eventually(lambda: stepped(session))
         viewer = stack.enter_context(Viewer(daemon, "dash", "--listen", "127.0.0.1:0"))
