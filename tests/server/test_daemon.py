@@ -37,9 +37,10 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def daemon(folder):
+    """The program itself, not a fork of the template."""
     process = DaemonProcess(folder, "chain20", "--robot", "chain20").start(from_scratch=True)
     yield process
-    assert process.stop() == 0
+    process.end()
 
 
 @pytest.fixture(scope="module")

@@ -94,7 +94,7 @@ def test_torques_at_a_constant_state_are_the_same_to_the_last_bit(daemon, law):
                 for k in range(OUTPUTS):
                     output = session.step(q, v, at=0.0, **motors)
                     for name in session.outputs:
-                        assert np.array_equal(output.values[name], first.values[name]), (name, k)
+                        np.testing.assert_equal(output.values[name], first.values[name], f"{name}, {k}")
 
 
 @pytest.mark.parametrize("daemon", ["tree8"], indirect=True)

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from support.daemons import DaemonProcess, free_port
+from support.daemons import free_port
 from support.eventually import PATIENCE
 from torqued.client import Client, TorquedError
 
@@ -22,16 +22,13 @@ LOWER += "os.execv(sys.argv[1], sys.argv[1:])"
 
 
 @pytest.fixture
-def daemon(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
+def daemon(another):
     port = free_port()
     listen = ("--listen", f"tcp://127.0.0.1:{port}", "--plain-tcp")
-    process = DaemonProcess(folder, "arm", "--robot", "chain2", *listen)
+    process = another("--robot", "chain2", *listen)
     process.command = [sys.executable, "-c", LOWER, *process.command]
     process.port = port
-    yield process.start()
-    assert process.stop() == 0
+    return process.start()
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def taken(reader, numbers):
 
 
 def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
-    reader = Reader("arm", daemon.folder)
+    reader = Reader(daemon.name, daemon.folder)
     with (
         client.session("pd_plus", **ON_ARRIVAL) as first,
         client.session("pd_plus") as looped,
@@ -73,7 +73,7 @@ def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
 
 
 def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
-    reader = Reader("arm", daemon.folder)
+    reader = Reader(daemon.name, daemon.folder)
     numbers = []
     for _ in range(3):
         with client.session("gravity", **ON_ARRIVAL) as session:
@@ -85,7 +85,7 @@ def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
 
 
 def test_recording_has_them_and_replays_to_the_last_bit(daemon, client, tmp_path):
-    command = ["record", "--robot", "arm", "--folder", str(daemon.folder), "--out", str(tmp_path)]
+    command = ["record", "--robot", ROBOT, "--folder", str(daemon.folder), "--out", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
     try:
         (path,) = eventually(lambda: list(tmp_path.glob("*.mcap")))
