@@ -126,9 +126,7 @@ HUMANOIDS = {
         ("left_rubber_hand", "right_rubber_hand"),
     ),
     "icub": Humanoid(
-        "icub_description/robots/icub_reduced.urdf",
-        ("l_sole", "r_sole"),
-        ("l_hand", "r_hand"),
+        "icub_description/robots/icub_reduced.urdf", ("l_sole", "r_sole"), ("l_hand", "r_hand")
     ),
     "simple_humanoid": Humanoid(
         "simple_humanoid_description/urdf/simple_humanoid.urdf",

@@ -9,12 +9,7 @@ import pytest
 from hypothesis import settings
 
 from support.agreement import assert_agree, largest
-from support.contact_cases import (
-    HUMANOIDS,
-    box,
-    standing,
-    tripod,
-)
+from support.contact_cases import HUMANOIDS, box, standing, tripod
 from support.friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
 from support.robots import robots_folder
 from torqued.kernels import Contact, Robot

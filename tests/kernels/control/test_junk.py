@@ -103,10 +103,7 @@ def test_state_and_references_of_junk_are_refused(law, data):
 
 @some
 @given(
-    name=robots,
-    kind=st.sampled_from(TASKS),
-    field=st.sampled_from(TASK_FIELDS),
-    value=junk.values,
+    name=robots, kind=st.sampled_from(TASKS), field=st.sampled_from(TASK_FIELDS), value=junk.values
 )
 def test_task_of_junk_is_refused(name, kind, field, value):
     robot = ROBOTS[name]

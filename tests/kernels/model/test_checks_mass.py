@@ -21,13 +21,7 @@ from support.model_cases import (
 )
 from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
-from torqued.kernels.model.description import (
-    Description,
-    Inertia,
-    Limits,
-    Link,
-    Mimic,
-)
+from torqued.kernels.model.description import Description, Inertia, Limits, Link, Mimic
 
 NAN = math.nan
 LINK_FAULTS = {

@@ -94,7 +94,9 @@ def test_torques_at_a_constant_state_are_the_same_to_the_last_bit(daemon, law):
                 for k in range(OUTPUTS):
                     output = session.step(q, v, at=0.0, **motors)
                     for name in session.outputs:
-                        np.testing.assert_equal(output.values[name], first.values[name], f"{name}, {k}")
+                        np.testing.assert_equal(
+                            output.values[name], first.values[name], f"{name}, {k}"
+                        )
 
 
 @pytest.mark.parametrize("daemon", ["tree8"], indirect=True)

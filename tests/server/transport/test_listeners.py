@@ -9,12 +9,7 @@ import zmq
 from support.eventually import PATIENCE, eventually
 from torqued.client.errors import RequestError
 from torqued.server.transport.endpoints import EndpointError
-from torqued.server.transport.listeners import (
-    BACKLOG,
-    Listeners,
-    descriptors_in_use,
-    raise_limit,
-)
+from torqued.server.transport.listeners import BACKLOG, Listeners, descriptors_in_use, raise_limit
 
 #: ms in which nothing may come from a client that cannot connect.
 SILENCE = 300

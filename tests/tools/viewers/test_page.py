@@ -17,10 +17,7 @@ from torqued.kernels import Robot
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.urdf_writer import to_urdf
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not PROGRAM, reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="chromium is not installed")]
 
 #: Of the robot's capsules, that which is last.
 END = "/robot/joint_3"
