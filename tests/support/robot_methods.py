@@ -1,4 +1,4 @@
-"""Every method of `Robot` that computes, called once: `python -m robot_methods FILE` saves all.
+"""Every method of `Robot` that computes, called once: `python -m support.robot_methods FILE` saves all.
 
 Run with NUMBA_DISABLE_JIT=1 it is the kernels as plain Python.
 """

@@ -33,7 +33,8 @@ CASES = [("biped8" if law in STANDING else "tree8", law) for law in LAWS]
 
 @pytest.fixture(scope="module")
 def daemon(request, shared_daemons):
-    base = ["--base", "floating"] if request.param == "biped8" else []
+    # A slow loop has time for a whole-body law on any machine.
+    base = ["--base", "floating", "--rate", "250"] if request.param == "biped8" else []
     with shared_daemons.lend(request.param, *base) as process:
         yield process
 

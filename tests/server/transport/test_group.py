@@ -20,8 +20,9 @@ CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]
 NOBODY = 65534
 
 
-def test_members_connect_to_every_socket_of_the_daemon(another):
+def test_members_connect_to_every_socket_of_the_daemon(another, folder):
     group = grp.getgrgid(os.getgid()).gr_name
+    folder.chmod(0o750)
     daemon = another("--robot", "chain2", "--group", group).start()
     with daemon.client() as client, client.session("stream"):
         sockets = set(daemon.folder.glob("*.sock"))
