@@ -136,7 +136,9 @@ class AsyncClient(BaseClient, AsyncContextManager):
         opened = await self.call("open", law=law, **fields)
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
-            session = AsyncSession(self._context, described, self.call, self.endpoint, self._keys)
+            session = AsyncSession(
+                self._context, described, self.call, self.endpoint, self._keys, self.timeout
+            )
         except BaseException:
             with contextlib.suppress(TorquedError):
                 await self.call("close", session=opened.session)

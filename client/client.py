@@ -44,7 +44,8 @@ class Client(BaseClient, ContextManager):
 
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
     fresh connection; only those in `operations.ONCE` are not, as they must not happen twice.
-    Replies carry the id of their request, so a late one is never taken for another's.
+    Replies carry the id of their request, so a late one is never taken for another's. Sessions
+    wait as long for an output.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, where that is not in the key's file.
@@ -234,7 +235,9 @@ class Client(BaseClient, ContextManager):
         opened = self.call("open", law=law, **fields)
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
-            session = Session(self._context, described, self.call, self.endpoint, self._keys)
+            session = Session(
+                self._context, described, self.call, self.endpoint, self._keys, self.timeout
+            )
         except BaseException:
             with contextlib.suppress(TorquedError):
                 self.call("close", session=opened.session)

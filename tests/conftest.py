@@ -4,21 +4,11 @@ import os
 import shutil
 import tempfile
 
-import environment  # noqa: F401  (before anything imports numpy)
 import pytest
-from daemons import DaemonProcess
 from hypothesis import settings
 
-from torqued.client.requests.operations import LONG
-from torqued.client.sessions.async_session import AsyncSession
-from torqued.client.sessions.session import Session
-
-# What tests wait for does happen; how soon is the machine's business, which may be busy. The
-# worker yields to whatever else runs there.
-LONG.update(dict.fromkeys(LONG, 600.0))
-for kind in (Session, AsyncSession):
-    kind.step.__kwdefaults__["timeout"] = 60.0
-    kind.receive.__defaults__ = (60.0,)
+from support import environment  # noqa: F401  (before anything imports numpy)
+from support.daemons import DaemonProcess, SharedDaemons
 
 # No deadline: the first example may compile kernels, and shared machines stall. A gate for changes
 # must give the same answer twice, so it takes the same examples; developers' runs take new ones.
@@ -48,16 +38,30 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_daemons(tmp_path_factory):
+    """What `daemon = daemon_of(…)` of a file takes its daemon from."""
+    daemons = SharedDaemons(tmp_path_factory.mktemp)
+    yield daemons
+    daemons.close()
+
+
+@pytest.fixture
+def client(daemon):
+    with daemon.client() as client:
+        yield client
+
+
 @pytest.fixture
 def another(folder):
-    """Makes further daemons; none outlives the test."""
+    """Makes daemons of a test's own; one that is left running ends with the test, in order."""
     made = []
 
-    def make(*options, name="other", **variables):
-        process = DaemonProcess(folder, name, *options, **variables)
-        made.append(process)
-        return process
+    def make(*options, name="other", **settings):
+        made.append(DaemonProcess(folder, name, *options, **settings))
+        return made[-1]
 
     yield make
     for process in made:
-        process.kill()
+        if process.is_running():
+            process.end()

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import daemon_of
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.screws_reader import read_screws
@@ -88,18 +88,19 @@ TORQUED_LINES = list(torqued_lines())
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory):
-    """A folder to run in, with a robot's file, and the daemon of that robot."""
+    """A folder to run in, with a robot's file."""
     place = tmp_path_factory.mktemp("documents")
     shutil.copy(find_urdf("panda"), place / "panda.urdf")
-    daemon = DaemonProcess(place / "run", "panda", "--robot", "panda").start()
-    yield place
-    assert daemon.stop() == 0
+    return place
+
+
+daemon = daemon_of("panda", fresh=True)
 
 
 @pytest.fixture
-def beside_the_daemon(place, monkeypatch):
+def beside_the_daemon(place, daemon, monkeypatch):
     monkeypatch.chdir(place)
-    monkeypatch.setenv("TORQUED_FOLDER", str(place / "run"))
+    monkeypatch.setenv("TORQUED_FOLDER", str(daemon.folder))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import daemon_of
 
 pytestmark = pytest.mark.slow
 
@@ -226,12 +227,11 @@ print("numba" in sys.modules, "pydantic" in sys.modules, output.sequence)
 """
 
 
-def test_light_client_runs_a_torque_session_against_a_daemon(light, tmp_path):
-    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
-    try:
-        said = run(light, "-I", "-c", CONTROLLER, daemon.endpoint)
-    finally:
-        assert daemon.stop() == 0
+daemon = daemon_of("chain4")
+
+
+def test_light_client_runs_a_torque_session_against_a_daemon(light, daemon):
+    said = run(light, "-I", "-c", CONTROLLER, daemon.endpoint)
     assert said.split() == ["False", "False", "20"]
 
 
@@ -257,26 +257,18 @@ with Client(sys.argv[1], timeout=60.0) as client:
 """
 
 
-def test_wheel_that_is_built_without_a_compiler_has_sockets(sources, tmp_path):
+def test_wheel_that_is_built_without_a_compiler_has_sockets(sources, daemon, tmp_path):
     pure = built_wheel(sources, tmp_path, CC="no-such-compiler")
     with zipfile.ZipFile(pure) as archive:
         assert not [name for name in archive.namelist() if name.endswith(".so")]
     python = environment_with(pure, tmp_path)
-    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
-    try:
-        said = run(python, "-I", "-c", SESSIONS, daemon.endpoint)
-    finally:
-        assert daemon.stop() == 0
+    said = run(python, "-I", "-c", SESSIONS, daemon.endpoint)
     assert "install a C compiler" in said and said.split()[-1] == "socket"
 
 
 @pytest.mark.skipif(shutil.which(COMPILER) is None, reason="no C compiler")
-def test_light_client_has_shared_memory(light, tmp_path):
-    daemon = DaemonProcess(tmp_path / "run", "arm", "--robot", "chain4").start()
-    try:
-        assert run(light, "-I", "-c", SESSIONS, daemon.endpoint).split() == ["memory"]
-    finally:
-        assert daemon.stop() == 0
+def test_light_client_has_shared_memory(light, daemon):
+    assert run(light, "-I", "-c", SESSIONS, daemon.endpoint).split() == ["memory"]
 
 
 def test_sources_to_be_handed_on_have_what_is_compiled(sources, tmp_path):

@@ -44,8 +44,9 @@ class AsyncSession(
         call: Callable[..., Awaitable[Any]],
         request: str = "",
         keys: Keys | None = None,
+        timeout: float = 1.0,
     ) -> None:
-        super().__init__(context, opened, request, keys)
+        super().__init__(context, opened, request, keys, timeout)
         self._call = call
 
     def _at_once(self, call: Any) -> Any:
@@ -72,8 +73,8 @@ class AsyncSession(
     async def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
         return take(await self._call(operation, session=self.number, **fields))
 
-    async def receive(self, timeout: float = 1.0) -> Output:
-        """The next output that is fresh."""
+    async def receive(self, timeout: float | None = None) -> Output:
+        """The next output that is fresh, within `timeout` s, by default the client's."""
         return await self._next(NO_STATE, timeout)
 
     async def step(
@@ -81,18 +82,20 @@ class AsyncSession(
         q: Any,
         v: Any = None,
         *references: Any,
-        timeout: float = 1.0,
+        timeout: float | None = None,
         at: float | None = None,
         **named: Any,
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
+        Waits for `timeout` s, by default the client's.
         Where the state was refused, or the session has ended, that is the output that says so.
         """
         return await self._next(self.send(q, v, *references, at=at, **named), timeout)
 
-    async def _next(self, sequence: int, timeout: float) -> Output:
+    async def _next(self, sequence: int, timeout: float | None) -> Output:
         """The next fresh output that has seen that state, or the one that ended the session."""
+        timeout = self.timeout if timeout is None else timeout
         if self._last is not None:
             return self._last
         try:

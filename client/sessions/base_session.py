@@ -19,12 +19,19 @@ Seconds = TypeVar("Seconds")
 class BaseSession(SessionFrames, Generic[Done, Seconds]):
     """A session's frames, their transport, and its orders.
 
-    `request` is the endpoint that the session was opened at.
+    `request` is the endpoint that the session was opened at, `timeout` how long `step` and
+    `receive` wait where they are not given another: the client's.
     """
 
     def __init__(
-        self, context: Any, opened: Mapping[str, Any], request: str, keys: Keys | None
+        self,
+        context: Any,
+        opened: Mapping[str, Any],
+        request: str,
+        keys: Keys | None,
+        timeout: float,
     ) -> None:
+        self.timeout = timeout
         self._same_clock = not request.startswith("tcp:")
         super().__init__(opened, self._same_clock)
         self.closed = False

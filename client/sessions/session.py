@@ -37,8 +37,9 @@ class Session(BaseSession[None, float], ContextManager):
         call: Callable[..., Any],
         request: str = "",
         keys: Keys | None = None,
+        timeout: float = 1.0,
     ) -> None:
-        super().__init__(context, opened, request, keys)
+        super().__init__(context, opened, request, keys, timeout)
         self._call = call
 
     def close(self) -> None:
@@ -60,8 +61,8 @@ class Session(BaseSession[None, float], ContextManager):
     def _order(self, operation: str, take: Callable[[Any], Any], **fields: Any) -> Any:
         return take(self._call(operation, session=self.number, **fields))
 
-    def receive(self, timeout: float = 1.0) -> Output:
-        """The next output that is fresh."""
+    def receive(self, timeout: float | None = None) -> Output:
+        """The next output that is fresh, within `timeout` s, by default the client's."""
         return self._next(NO_STATE, timeout)
 
     def align(self, lead: float = 2e-4) -> float:
@@ -86,20 +87,22 @@ class Session(BaseSession[None, float], ContextManager):
         q: Any,
         v: Any = None,
         *references: Any,
-        timeout: float = 1.0,
+        timeout: float | None = None,
         at: float | None = None,
         **named: Any,
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
+        Waits for `timeout` s, by default the client's.
         Where the state was refused, or the session has ended, that is the output that says so.
         """
         if self._last is None:
             self._transport.send(self._pack(q, v, references, named, at))
         return self._next(self._sequence, timeout)
 
-    def _next(self, sequence: int, timeout: float) -> Output:
+    def _next(self, sequence: int, timeout: float | None) -> Output:
         """The next fresh output that has seen that state, or the one that ended the session."""
+        timeout = self.timeout if timeout is None else timeout
         if self._last is not None:
             return self._last
         deadline, left = time.monotonic() + timeout, timeout

@@ -4,8 +4,8 @@ import importlib.util
 import json
 
 import pytest
-from robots import robots_folder
 
+from support.robots import robots_folder
 from torqued.tools.cli.main import main
 
 pytestmark = [

@@ -17,9 +17,7 @@ from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 
-RTT = {
-    *("p50_us", "p99_us", "max_us", "echo_p50_us", "echo_p99_us", "echo_max_us", "ratio_p50"),
-}
+RTT = {*("p50_us", "p99_us", "max_us", "echo_p50_us", "echo_p99_us", "echo_max_us", "ratio_p50")}
 LOOP = {
     *("p50_us", "p99_us", "max_us", "bare_p50_us", "bare_p99_us", "bare_max_us", "ratio_p99"),
     *("ticks", "missed"),

@@ -6,9 +6,9 @@ import time
 
 import numpy as np
 import pytest
-from eventually import PATIENCE, eventually
-from puppet import Puppet, good
 
+from support.eventually import PATIENCE, eventually
+from support.puppet import Puppet, good
 from torqued.client import Client, FieldError, TimeoutError, TorquedError, VersionError
 from torqued.client.endpoints import request_endpoint
 

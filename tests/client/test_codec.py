@@ -6,10 +6,10 @@ import struct
 import msgpack
 import numpy as np
 import pytest
-from golden import MESSAGES
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from support.golden import MESSAGES
 from torqued.client import codec, errors
 
 

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess, free_port
 
+from support.daemons import daemon_of, free_port
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.client.memory import page_layout
 from torqued.client.requests.operations import CONTROL, LONG, ONCE
@@ -63,13 +63,7 @@ def probe(compile_program):
     return compile_program(Path(__file__).parent / "cpp" / "probe.cpp")
 
 
-@pytest.fixture(scope="module")
-def daemon(compile_program, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "panda", "--robot", "panda").start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of("panda")
 
 
 @pytest.mark.parametrize(
@@ -84,23 +78,15 @@ def test_cpp_client(probe, daemon, check):
     assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
-def test_cpp_client_over_tcp_with_keys(probe, tmp_path):
-    folder, keys, port = tmp_path / "run", KeyFolder(tmp_path / "keys"), free_port()
-    folder.mkdir(mode=0o700)
+def test_cpp_client_over_tcp_with_keys(probe, another, tmp_path):
+    keys, port = KeyFolder(tmp_path / "keys"), free_port()
     keys.new("controller", "command")
-    process = DaemonProcess(
-        folder,
-        "panda",
-        *("--robot", "panda", "--listen", f"tcp://127.0.0.1:{port}"),
-        TORQUED_KEYS=str(keys.folder),
-    ).start()
-    try:
-        for check in ("requests", "socket"):
-            key = keys.folder / "controller.key"
-            done = run(probe, check, f"tcp://127.0.0.1:{port}", key)
-            assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
-    finally:
-        assert process.stop() == 0
+    listen = ("--listen", f"tcp://127.0.0.1:{port}")
+    another("--robot", "panda", *listen, keys=keys.folder).start()
+    for check in ("requests", "socket"):
+        key = keys.folder / "controller.key"
+        done = run(probe, check, f"tcp://127.0.0.1:{port}", key)
+        assert (done.stdout, done.returncode) == ("ok\n", 0), done.stderr
 
 
 def test_examples_run_against_a_daemon(compile_program, daemon):

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from eventually import PATIENCE
+from support.eventually import PATIENCE
 
 #: Interrupts the first requests of a new client at each line of its code, and of ZeroMQ's, in turn.
 PROGRAM = """

@@ -1,11 +1,11 @@
 """docs/PROTOCOL.md says what the code does."""
 
 import re
-from pathlib import Path
 
 import pytest
-from golden import FRAMES, MESSAGES
 
+from support.golden import FRAMES, MESSAGES
+from support.protocol_document import DOCUMENT, marked, rows
 from torqued.client import codec, errors
 from torqued.client.memory.page_layout import (
     CLIENT_SLEEPS,
@@ -27,19 +27,6 @@ from torqued.server.requests.operations import TABLE
 from torqued.server.requests.outbox import MAX_BYTES_UNDER_WAY
 from torqued.server.transport.sockets import KINDS, SEND_QUEUE
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
-
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "PROTOCOL.md").read_text()
-
-
-def rows(text):
-    """Cells of the body of the first Markdown table in a text, without code marks."""
-    lines = re.findall(r"^\|(.*)\|$", text, re.MULTILINE)[2:]
-    return [[cell.strip().strip("`") for cell in line.split("|")] for line in lines]
-
-
-def marked(name):
-    (text,) = re.findall(rf"<!-- {name}:.*?-->(.*?)<!-- end of {name} -->", DOCUMENT, re.DOTALL)
-    return text
 
 
 def words(cell):

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import daemon_of
 
 pytestmark = pytest.mark.slow
 
@@ -15,13 +16,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LONGEST = 600
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    process.stop()
+daemon = daemon_of("chain20")
 
 
 def output_of(*command, **options):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import junk
 import numpy as np
 import pytest
-from cases import random_case
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from support import junk
+from support.cases import random_case
 from torqued.kernels import InputError, Robot, TorquedError
 from torqued.kernels.input_checks import (
     QUATERNION_TOLERANCE,

@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from torqued.kernels.model.description import (
-    JOINT_SIZES,
-    Description,
-    Inertia,
-    Joint,
-    Link,
-    Pose,
-)
+from torqued.kernels.model.description import JOINT_SIZES, Description, Inertia, Joint, Link, Pose
 
 from .literal_joints import rotation_of_quaternion
 from .literal_tree import Base, LiteralTree

@@ -13,13 +13,7 @@ Array = NDArray[np.float64]
 
 def skew(p: Array) -> Array:
     """S(p), the matrix of the cross product p x, [EW21] eq. 60."""
-    return np.array(
-        [
-            [0.0, -p[2], p[1]],
-            [p[2], 0.0, -p[0]],
-            [-p[1], p[0], 0.0],
-        ]
-    )
+    return np.array([[0.0, -p[2], p[1]], [p[2], 0.0, -p[0]], [-p[1], p[0], 0.0]])
 
 
 def motion_cross(v: Array) -> Array:

@@ -305,10 +305,7 @@ class TestMimic:
         rng = np.random.default_rng(8)
         names = ("base", "upper", "lower", "hand", "finger")
         links = tuple(Link(name, random_inertia(rng)) for name in names)
-        follow = {
-            "elbow": Mimic("shoulder", -2.0, 0.3),
-            "tip": Mimic("elbow", 0.5, -0.1),
-        }
+        follow = {"elbow": Mimic("shoulder", -2.0, 0.3), "tip": Mimic("elbow", 0.5, -0.1)}
         kinds = {
             "shoulder": "revolute",
             "elbow": "revolute",

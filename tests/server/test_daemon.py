@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
-from daemons import MAX_START, DaemonProcess
-from eventually import eventually
-from in_thread import InThread
 
+from support.daemons import MAX_START, DaemonProcess
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, TimeoutError, codec, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.kernels import Robot
@@ -34,21 +34,13 @@ from torqued.tools.recording.reader import Reader
 
 pytestmark = pytest.mark.slow
 
-#: Milliseconds that a raw socket of a test waits.
-PATIENCE = 60_000
-
 
 @pytest.fixture(scope="module")
 def daemon(folder):
+    """The program itself, not a fork of the template."""
     process = DaemonProcess(folder, "chain20", "--robot", "chain20").start(from_scratch=True)
     yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+    process.end()
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +58,7 @@ def raw(daemon):
     """Sends bytes as they are and returns the decoded reply, or None in silence."""
     with zmq.Context() as context:
 
-        def send(data, endpoint=daemon.endpoint, kind=zmq.DEALER, patience=PATIENCE):
+        def send(data, endpoint=daemon.endpoint, kind=zmq.DEALER, patience=1000 * PATIENCE):
             with context.socket(kind) as socket:
                 socket.linger = 0
                 socket.connect(endpoint)
@@ -200,7 +192,7 @@ def test_control_operations_answer(client):
 
 def test_telemetry_is_the_statistics(client):
     with client.telemetry() as telemetry:
-        published = telemetry.receive(PATIENCE / 1000)
+        published = telemetry.receive(PATIENCE)
         assert published.as_dict().keys() == client.stats().as_dict().keys()
         newer = eventually(telemetry.latest)
         assert newer.servo["tick"] > published.servo["tick"]
@@ -220,12 +212,12 @@ def test_async_client_has_many_requests_under_way(daemon, robot):
     states = [robot.random_state(rng)[0] for _ in range(20)]
 
     async def ask():
-        async with AsyncClient(daemon.endpoint, timeout=60.0) as client:
+        async with AsyncClient(daemon.endpoint, timeout=PATIENCE) as client:
             assert (await client.ping()).ready
             assert (await client.hello()).nv == 20
             async with client.telemetry() as telemetry:
-                assert (await telemetry.receive(PATIENCE / 1000)).name == "chain20"
-                async with asyncio.timeout(PATIENCE / 1000):
+                assert (await telemetry.receive(PATIENCE)).name == "chain20"
+                async with asyncio.timeout(PATIENCE):
                     while (latest := telemetry.latest()) is None:
                         await asyncio.sleep(0.01)
                 assert latest.ready
@@ -265,7 +257,7 @@ def test_random_bytes_on_all_sockets_leave_it_running(daemon, client, state):
                     socket.send_multipart(parts)
                 if kind == zmq.DEALER:  # all that was sent has been read when the last is answered
                     for _ in range(200):
-                        assert socket.poll(PATIENCE)
+                        assert socket.poll(1000 * PATIENCE)
                         socket.recv_multipart()
         pages = memory_endpoint(daemon.endpoint).removeprefix("ipc://")
         for _ in range(50):
@@ -363,7 +355,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     monkeypatch.setattr(daemon_module, "compile_all", slow)
     threaded = InThread(robot, folder)
     try:
-        with Client(threaded.daemon.endpoints.request, timeout=60.0) as client:
+        with Client(threaded.daemon.endpoints.request, timeout=PATIENCE) as client:
             assert client.ping().ready is False
             eventually(lambda: client.stats().kernels["total"])
             kernels = client.stats().kernels
@@ -424,7 +416,7 @@ def test_a_request_whose_kernel_is_not_there_yet_brings_it_forward_and_holds_up_
     q, v = robot.random_state(np.random.default_rng(0))
     threaded = InThread(robot, folder)
     try:
-        with Client(threaded.daemon.endpoints.request, timeout=60.0) as client:
+        with Client(threaded.daemon.endpoints.request, timeout=PATIENCE) as client:
 
             def is_the_last():
                 kernels = client.ping().kernels
@@ -452,7 +444,7 @@ def test_fault_of_the_daemon_is_internal_and_it_goes_on(folder, robot, monkeypat
 
     row = replace(OPERATIONS["hello"], run=broken)
     monkeypatch.setitem(OPERATIONS, "hello", row)
-    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=60.0) as client:
+    with InThread(robot, folder) as threaded, Client(threaded.endpoint, timeout=PATIENCE) as client:
         for _ in range(2):
             with pytest.raises(errors.InternalError, match="ZeroDivisionError: oh"):
                 client.hello()

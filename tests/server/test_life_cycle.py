@@ -4,12 +4,10 @@ import signal
 
 import numpy as np
 import pytest
-from eventually import eventually
+
+from support.eventually import eventually
 
 pytestmark = pytest.mark.slow
-
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 60.0
 
 
 def test_client_goes_on_after_a_restart_of_the_daemon(another):
@@ -55,7 +53,7 @@ def test_daemon_under_nohup_does_not_end_with_its_terminal(another):
 
 def last_of(session):
     """The next output where that is the session's last, else None."""
-    output = session.receive(PATIENCE)
+    output = session.receive()
     return output if output.is_last else None
 
 

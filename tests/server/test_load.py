@@ -3,28 +3,19 @@
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import Client, codec, errors
 from torqued.kernels import Contact, Robot
 from torqued.server.requests import dispatch
 
 pytestmark = pytest.mark.slow
 
-#: Milliseconds that a raw socket of a test waits.
-PATIENCE = 60_000
 
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain5", "--robot", "chain5").start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of("chain5")
 
 
 @pytest.fixture
@@ -40,7 +31,7 @@ def codes(socket, count):
     """What became of so many requests, by their ids; and the ids in the order of the replies."""
     found, order = {}, []
     for _ in range(count):
-        assert socket.poll(PATIENCE), f"{len(order)} of {count} replies"
+        assert socket.poll(1000 * PATIENCE), f"{len(order)} of {count} replies"
         reply = codec.decode(socket.recv_multipart()[-1])
         order.append(reply["id"])
         found[reply["id"]] = "ok" if reply["ok"] else reply["error"]["code"]
@@ -74,7 +65,7 @@ def test_frames_beside_the_body_are_neither_kept_nor_sent_back(daemon, dealer):
         [b"", body, b""],
     ):
         dealer.send_multipart(frames)
-        assert dealer.poll(PATIENCE)
+        assert dealer.poll(1000 * PATIENCE)
         *route, reply = dealer.recv_multipart()
         assert route in ([], [b""])
         assert codec.decode(reply)["error"]["code"] == "bad_message"
@@ -101,7 +92,7 @@ def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
     robot = Robot.family("chain", 5)
     with (
         InThread(robot, tmp_path / "sockets") as threaded,
-        Client(threaded.endpoint, timeout=60.0) as client,
+        Client(threaded.endpoint, timeout=PATIENCE) as client,
         zmq.Context() as context,
         context.socket(zmq.DEALER) as dealer,
     ):
@@ -116,5 +107,5 @@ def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
             eventually(lambda: client.stats().worker["state"] == "busy")
             assert client.hello().nv == 5
             threaded.stop()
-        assert dealer.poll(PATIENCE)
+        assert dealer.poll(1000 * PATIENCE)
         assert codec.decode(dealer.recv())["error"]["code"] == "stopping"

@@ -6,9 +6,8 @@ import logging
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.server.logs import QUIET, JsonLines, Repeats, TextLines
 from torqued.server.session_events import COUNTED, SessionEvents
 
@@ -122,9 +121,8 @@ class TestSessionEvents:
 
 
 @pytest.mark.slow
-def test_daemon_logs_as_json(folder):
-    environment = {"TORQUED_LOG_FORMAT": "json", "TORQUED_STALE_TICKS": "3"}
-    daemon = DaemonProcess(folder, "logs", "--robot", "chain6", **environment).start()
+def test_daemon_logs_as_json(another):
+    daemon = another("--robot", "chain6", log_format="json", stale_ticks=3).start()
 
     def logged():
         return [json.loads(line) for line in daemon.log.read_text().splitlines()]

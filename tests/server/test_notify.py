@@ -4,14 +4,11 @@ import secrets
 import socket
 
 import pytest
-from daemons import DaemonProcess
 
+from support.eventually import PATIENCE
 from torqued.server.notify import notify
 
 pytestmark = pytest.mark.slow
-
-#: Seconds that a test waits for a datagram that has been sent.
-PATIENCE = 60.0
 
 
 @pytest.fixture(params=["file", "abstract"])
@@ -45,14 +42,11 @@ def test_manager_that_is_gone_is_a_warning_and_no_more(tmp_path, monkeypatch, ca
     assert "sd_notify(READY=1) failed: No such file" in caplog.text
 
 
-def test_daemon_says_when_it_is_ready_and_when_it_stops(manager, tmp_path):
+def test_daemon_says_when_it_is_ready_and_when_it_stops(manager, another):
     listening, name = manager
-    folder = tmp_path / "sockets"
-    daemon = DaemonProcess(folder, "arm", "--robot", "chain2", NOTIFY_SOCKET=name).start()
-    try:
-        assert listening.recv(100) == b"READY=1"
-        with daemon.client() as client:
-            assert client.ping().ready
-    finally:
-        assert daemon.stop() == 0
+    daemon = another("--robot", "chain2", NOTIFY_SOCKET=name).start()
+    assert listening.recv(100) == b"READY=1"
+    with daemon.client() as client:
+        assert client.ping().ready
+    assert daemon.stop() == 0
     assert listening.recv(100) == b"STOPPING=1"

@@ -6,10 +6,10 @@ import os
 import threading
 
 import pytest
-from eventually import PATIENCE, eventually
-from golden import FRAMES
-from test_protocol_document import marked, rows
 
+from support.eventually import PATIENCE, eventually
+from support.golden import FRAMES
+from support.protocol_document import marked, rows
 from torqued.client.memory import futex
 from torqued.client.memory.memory_transport import page_of, receive_fd
 from torqued.client.memory.page_layout import OUTPUTS, STATES, PageLayout

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from in_thread import InThread
 
+from support.eventually import PATIENCE
+from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.requests import operations, results
 from torqued.client.requests.methods import Method, Methods
@@ -89,7 +90,7 @@ def robot():
 @pytest.fixture(scope="module")
 def client(robot, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "torqued"
-    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=60.0) as client:
+    with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=PATIENCE) as client:
         yield client
 
 

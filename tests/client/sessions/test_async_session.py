@@ -4,10 +4,11 @@ import asyncio
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from daemons import DaemonProcess
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.daemons import daemon_of
+from support.eventually import PATIENCE
+from support.standstill import standing_still
 from torqued.client import AsyncClient, AsyncSession, TimeoutError, errors
 from torqued.common.status import FALLBACK, STALE
 from torqued.kernels import Robot
@@ -15,16 +16,9 @@ from torqued.kernels import Robot
 NV = 20
 #: Gravity alone, also of what moves.
 UNDAMPED = {"damping": 0.0}
-PATIENCE = 60.0
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of("chain20")
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +48,9 @@ async def open_sessions(client):
 def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon, state):
     async def program(client):
         async with await client.session("gravity", gains=UNDAMPED) as session:
-            await session.step(*state, timeout=PATIENCE)
+            await session.step(*state)
             await client.call("close", session=session.number)
-            last = await session.step(*state, timeout=PATIENCE)
+            last = await session.step(*state)
             assert last.is_last
             again = [await session.step(*state), await session.receive(), session.latest()]
             assert all(output is last for output in again)
@@ -68,7 +62,7 @@ def test_step_is_awaited_and_gives_the_output_of_its_state(daemon, robot, state)
     async def program(client):
         async with await client.session("gravity", gains=UNDAMPED) as session:
             assert isinstance(session, AsyncSession)
-            return [await session.step(*state, timeout=PATIENCE) for _ in range(3)]
+            return [await session.step(*state) for _ in range(3)]
 
     outputs = run(daemon, program)
     assert [output.sequence for output in outputs] == [1, 2, 3]
@@ -80,7 +74,7 @@ def test_session_is_awaited_or_entered(daemon, state):
         async with client.session("gravity", gains=UNDAMPED) as entered:
             awaited = await client.session("gravity", gains=UNDAMPED)
             assert len(await client.sessions()) == 2
-            assert (await entered.step(*state, timeout=PATIENCE)).sequence == 1
+            assert (await entered.step(*state)).sequence == 1
         assert entered.closed and not awaited.closed
         with pytest.raises(errors.FieldError, match="law"):
             async with client.session("no such law"):
@@ -94,7 +88,7 @@ def test_session_is_awaited_or_entered(daemon, state):
 def test_other_work_goes_on_while_a_session_waits(daemon, robot, state):
     async def program(client):
         async with await client.session("stream", want=["M"]) as session:
-            waiting = asyncio.create_task(session.step(*state, timeout=PATIENCE))
+            waiting = asyncio.create_task(session.step(*state))
             replies = await asyncio.gather(*(client.dynamics(*state) for _ in range(5)))
             return (await waiting).M, replies
 
@@ -107,7 +101,7 @@ def test_sending_while_another_task_receives_loses_no_output(daemon, state):
         async with await client.session("gravity", gains=UNDAMPED) as session:
 
             async def receive():
-                while (output := await session.receive(PATIENCE)).sequence < 50:
+                while (output := await session.receive()).sequence < 50:
                     pass
                 return output
 
@@ -141,7 +135,7 @@ def test_two_sessions_at_once_get_their_own_outputs(daemon, robot, state):
             client.session("gravity", gains=UNDAMPED), client.session("gravity", gains=UNDAMPED)
         )
         q, v = state
-        steps = one.step(q, v, timeout=PATIENCE), two.step(0.5 * q, v, timeout=PATIENCE)
+        steps = one.step(q, v), two.step(0.5 * q, v)
         outputs = await asyncio.gather(*steps)
         assert len(await open_sessions(client)) == 2
         return outputs
@@ -170,7 +164,7 @@ def test_closing_ends_the_session_however_it_is_done(daemon, state):
 def test_silence_ends_in_a_timeout(daemon, state):
     async def program(client):
         session = await client.session("gravity", gains=UNDAMPED)
-        await session.receive(PATIENCE)  # by now it is connected
+        await session.receive()  # by now it is connected
         with standing_still(daemon.process.pid):
             with pytest.raises(TimeoutError, match="no fresh output for state 1 within"):
                 await session.step(*state, timeout=0.1)

@@ -2,8 +2,8 @@
 
 import msgpack
 import pytest
-from golden import FRAMES
 
+from support.golden import FRAMES
 from torqued.client.sessions import frames
 
 

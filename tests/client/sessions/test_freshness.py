@@ -5,11 +5,10 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE
 from torqued.client.sessions.freshness import Freshness
-
-PATIENCE = 60.0
 
 
 class TestAges:
@@ -31,13 +30,7 @@ class TestAges:
         assert ages.age(9.0, 910.0) == pytest.approx(1.0, abs=1e-3)
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain4", "--robot", "chain4").start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of("chain4")
 
 
 @pytest.fixture
@@ -50,24 +43,24 @@ Q, V = np.full(4, 0.3), np.zeros(4)
 
 
 def test_client_that_pauses_gets_the_newest_output_and_not_the_next(session):
-    session.step(Q, V, timeout=PATIENCE)
-    first = session.receive(PATIENCE)
+    session.step(Q, V)
+    first = session.receive()
     time.sleep(1.0)
-    assert session.receive(PATIENCE).tick > first.tick + 1
+    assert session.receive().tick > first.tick + 1
 
 
 def test_client_that_reads_too_slowly_skips_outputs(session):
     """In a queue each would follow the one before it."""
-    session.step(Q, V, timeout=PATIENCE)
+    session.step(Q, V)
     ticks = []
     for _ in range(100):
         time.sleep(0.004)
-        ticks.append(session.receive(PATIENCE).tick)
+        ticks.append(session.receive().tick)
     assert max(np.diff(ticks)) > 1
 
 
 def test_output_that_is_too_old_is_passed_over_and_counted(session):
-    session.step(Q, V, timeout=PATIENCE)
+    session.step(Q, V)
     session.oldest_output = -1.0
     late = session.late  # a busy machine's `step` may have passed some over
     deadline = time.monotonic() + PATIENCE
@@ -76,12 +69,12 @@ def test_output_that_is_too_old_is_passed_over_and_counted(session):
         assert time.monotonic() < deadline
     assert session.late == late + 1
     session.oldest_output = 10.0
-    assert session.receive(PATIENCE).tau.any()
+    assert session.receive().tau.any()
 
 
 def test_step_after_a_state_that_is_refused_returns_at_once_with_the_reason(session):
-    session.step(Q, V, timeout=PATIENCE)
-    output = session.step(Q * np.nan, V, timeout=PATIENCE)
+    session.step(Q, V)
+    output = session.step(Q * np.nan, V)
     assert output.status_names == ["FALLBACK", "NONFINITE"]
     assert (output.seen, output.sequence) == (2, 1)
 
@@ -89,9 +82,9 @@ def test_step_after_a_state_that_is_refused_returns_at_once_with_the_reason(sess
 def test_step_while_the_session_ends_returns_the_last_frame(daemon):
     with daemon.client() as client, daemon.client() as other:
         session = client.session("gravity")
-        session.step(Q, V, timeout=PATIENCE)
+        session.step(Q, V)
         other.call("close", session=session.number)
-        output = session.step(Q, V, timeout=PATIENCE)
+        output = session.step(Q, V)
         assert output.is_last
         assert output.status_names == ["FALLBACK", "LAST"]
         assert not output.tau.any()
@@ -99,25 +92,23 @@ def test_step_while_the_session_ends_returns_the_last_frame(daemon):
 
 def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon):
     with daemon.client() as client, client.session("gravity") as session:
-        session.step(Q, V, timeout=PATIENCE)
+        session.step(Q, V)
         client.call("close", session=session.number)
-        last = session.step(Q, V, timeout=PATIENCE)
+        last = session.step(Q, V)
         assert last.is_last
-        assert session.step(Q, V, timeout=PATIENCE) is last
-        assert session.receive(PATIENCE) is last
+        assert session.step(Q, V) is last
+        assert session.receive() is last
         assert session.latest() is last
 
 
-def test_step_while_the_daemon_stops_returns_the_last_frame(tmp_path):
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
-    daemon = DaemonProcess(folder, "chain4", "--robot", "chain4").start()
+def test_step_while_the_daemon_stops_returns_the_last_frame(another):
+    daemon = another("--robot", "chain4").start()
     with daemon.client() as client:
         session = client.session("gravity")
-        session.step(Q, V, timeout=PATIENCE)
+        session.step(Q, V)
         stopping = threading.Thread(target=daemon.stop)
         stopping.start()
-        while not (output := session.step(Q, V, timeout=PATIENCE)).is_last:
+        while not (output := session.step(Q, V)).is_last:
             pass
         stopping.join()
         assert not output.tau.any()

@@ -5,9 +5,9 @@ import pickle
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import PATIENCE
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE
 from torqued.client import AsyncClient
 from torqued.kernels import Robot
 
@@ -15,19 +15,7 @@ WANT = ("M", "C", "Mdot", "g", "bias", "energy", "com", "momentum", "J", "Jdot_v
 ROBOT = "panda"
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, ROBOT, "--robot", ROBOT).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of(ROBOT)
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +50,7 @@ def test_stream_gives_what_requests_and_the_robot_give(client, robot, transport)
     frames = [robot.frame_names[-1], robot.frame_names[2]]
     with client.stream(WANT, frames, transport=transport) as stream:
         for q, v in states(robot):
-            output = stream.step(q, v, timeout=PATIENCE)
+            output = stream.step(q, v)
             assert output.status_names == []
             assert_same(output, client.dynamics(q, v, WANT, frames).as_dict())
             assert_same(output, robot.dynamics(q, v, WANT, frames))
@@ -71,7 +59,7 @@ def test_stream_gives_what_requests_and_the_robot_give(client, robot, transport)
 def test_stream_is_of_M_and_C_unless_it_is_asked_for_others(client, robot, transport):
     q, v = states(robot)[0]
     with client.stream(transport=transport) as stream:
-        output = stream.step(q, v, timeout=PATIENCE)
+        output = stream.step(q, v)
     assert {"M", "C"} <= set(output.values)
     assert np.allclose(output.C @ v + robot.gravity(q), robot.bias(q, v))
 
@@ -79,8 +67,8 @@ def test_stream_is_of_M_and_C_unless_it_is_asked_for_others(client, robot, trans
 def test_state_without_a_velocity_is_at_rest(client, robot, transport):
     q, v = states(robot)[0]
     with client.stream("bias", transport=transport) as stream:
-        assert np.allclose(stream.step(q, v, timeout=PATIENCE).bias, robot.bias(q, v))
-        assert np.allclose(stream.step(q, timeout=PATIENCE).bias, robot.gravity(q))
+        assert np.allclose(stream.step(q, v).bias, robot.bias(q, v))
+        assert np.allclose(stream.step(q).bias, robot.gravity(q))
 
 
 def test_torque_needs_a_velocity(client, robot):
@@ -96,7 +84,7 @@ def test_each_state_is_answered_with_its_own_numbers(client, robot):
     with client.stream(transport="memory") as stream:
         assert stream.clock == "state"
         for q, v in states(robot, 100):
-            output = stream.step(q, v, timeout=PATIENCE)
+            output = stream.step(q, v)
             assert output.sequence == output.seen
             assert np.allclose(output.M, robot.mass_matrix(q))
 
@@ -110,8 +98,8 @@ def test_outputs_can_be_kept_and_copied(client, robot):
     (q, v), other, _ = states(robot)
     frame = robot.frame_names[-1]
     with client.stream(("M", "J"), frame, transport="memory") as stream:
-        output = stream.step(q, v, timeout=PATIENCE)
-        stream.step(*other, timeout=PATIENCE)
+        output = stream.step(q, v)
+        stream.step(*other)
         copy = pickle.loads(pickle.dumps(output))
     for kept in (output, copy):
         assert np.allclose(kept.M, robot.mass_matrix(q))
@@ -127,6 +115,6 @@ def test_stream_is_there_in_asyncio_too(daemon, robot, transport):
             AsyncClient(daemon.endpoint, timeout=PATIENCE) as client,
             client.stream(("M", "pose"), frame, transport=transport) as stream,
         ):
-            return await stream.step(q, v, timeout=PATIENCE)
+            return await stream.step(q, v)
 
     assert_same(asyncio.run(ask()), robot.dynamics(q, v, ("M", "pose"), [frame]))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import random_case
-from eventually import eventually
-from textbook import X, Z, body, chain
 
+from support.agreement import assert_agree
+from support.cases import random_case
+from support.eventually import eventually
+from support.textbook import X, Z, body, chain
 from torqued.common.errors import InputError, NumericalError
 from torqued.common.results import Result
 from torqued.kernels import Robot

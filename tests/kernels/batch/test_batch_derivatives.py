@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.batch.stores import LARGE

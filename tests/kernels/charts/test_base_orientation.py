@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY
-from chart_cases import RATES, simple_tree, with_base_joints
 
 from oracles import finite_differences
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY
+from support.chart_cases import RATES, simple_tree, with_base_joints
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description
 from torqued.kernels.model.rotations import rotation_from_rpy

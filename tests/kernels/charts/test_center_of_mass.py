@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from chart_cases import random_chart_case, real
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.chart_cases import random_chart_case, real
 
 
 @pytest.fixture(params=["talos_reduced", "solo12", "panda", "tree"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from chart_cases import NAMES, ChartCase, random_chart_case, real
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.chart_cases import NAMES, ChartCase, random_chart_case, real
 from torqued.kernels import InputError, NumericalError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import WANTS

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from chart_cases import real
-from robots import robot_urdfs
 
+from support.agreement import assert_agree, largest
+from support.chart_cases import real
+from support.robots import robot_urdfs
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link, Pose
 

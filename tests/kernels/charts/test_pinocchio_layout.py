@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from chart_cases import real
-from random_trees import random_tree
-from robots import robot_urdfs
 
+from support.agreement import assert_agree, largest
+from support.chart_cases import real
+from support.random_trees import random_tree
+from support.robots import robot_urdfs
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.description import Array
 

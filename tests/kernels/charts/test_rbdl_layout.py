@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY
-from chart_cases import real, simple_tree, with_base_joints
-from random_trees import random_tree
 
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY
+from support.chart_cases import real, simple_tree, with_base_joints
+from support.random_trees import random_tree
 from torqued.kernels import Robot
 
 CHART = "rbdl"

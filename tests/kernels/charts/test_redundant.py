@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY
-from chart_cases import REDUNDANT, random_chart_case, real, simple_tree
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY
+from support.chart_cases import REDUNDANT, random_chart_case, real, simple_tree
 from torqued.kernels import InputError, Robot
 
 

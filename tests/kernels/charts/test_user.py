@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from chart_cases import real
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree
+from support.chart_cases import real
 from torqued.kernels import Custom, InputError, NumericalError
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_calls import example_robot, kernel_calls
 
+from support.kernel_calls import example_robot, kernel_calls
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED, compile_all
 from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES

@@ -15,8 +15,8 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.kernels.compilation import jit, self_test
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES

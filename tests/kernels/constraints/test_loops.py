@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.kernels import Contact, InputError, Loop, Robot, Rows, Wrench
 from torqued.kernels.constraints.types import LOOP_KINDS, ROWS
 
@@ -119,7 +119,7 @@ def test_rows_of_ones_own_couple_joints():
 
 
 def test_mimic_robots_have_loops():
-    from cases import random_case
+    from support.cases import random_case
 
     case = random_case(4, 9, "floating", mimics=True)
     robot, q, v = case.robot, case.q, case.v

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from mechanisms import HEIGHT, four_bar, rocker_angle, stewart
 
+from support.agreement import assert_agree
+from support.mechanisms import HEIGHT, four_bar, rocker_angle, stewart
 from torqued.kernels import InputError, Rows
 
 OMEGA = 20.0

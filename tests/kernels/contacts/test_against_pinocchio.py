@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from contact_cases import HUMANOIDS, Humanoid, bent, box, corners, standing, tripod
-from robots import robots_folder
 
+from support.agreement import assert_agree
+from support.contact_cases import HUMANOIDS, Humanoid, bent, box, corners, standing, tripod
+from support.robots import robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.contacts.solvers import SOLVERS
 from torqued.kernels.model.description import Array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import Case, cases
 from hypothesis import given, settings
-from textbook import X, Z, body, chain
 
+from support.agreement import assert_agree
+from support.cases import Case, cases
+from support.textbook import X, Z, body, chain
 from torqued.kernels import Contact, ModelWarning, NumericalError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.solvers import RANGE_SPACE, ContactSpace, contact_space

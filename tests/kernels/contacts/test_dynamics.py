@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
-from contact_cases import (
+from hypothesis import given, settings
+
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.contact_cases import (
     HUMANOIDS,
     SIZE,
     bent,
@@ -18,10 +20,8 @@ from contact_cases import (
     random_contact,
     standing,
 )
-from hypothesis import given, settings
-from robots import robots_folder
-from textbook import Y, Z, body, chain
-
+from support.robots import robots_folder
+from support.textbook import Y, Z, body, chain
 from torqued.kernels import Contact, Robot, Wrench
 from torqued.kernels.contacts.types import ContactForce
 from torqued.kernels.model.description import Array

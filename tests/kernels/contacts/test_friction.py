@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import cases
-from contact_cases import (
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from support.agreement import assert_agree
+from support.cases import cases
+from support.contact_cases import (
     SIZE,
     box,
     box_inertia,
@@ -17,11 +20,8 @@ from contact_cases import (
     random_contact,
     standing,
 )
-from friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
-from robots import robots_folder
-
+from support.friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
+from support.robots import robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Description, Joint, Link
 

@@ -6,17 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from contact_cases import (
-    HUMANOIDS,
-    box,
-    standing,
-    tripod,
-)
-from friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
 from hypothesis import settings
-from robots import robots_folder
 
+from support.agreement import assert_agree, largest
+from support.contact_cases import HUMANOIDS, box, standing, tripod
+from support.friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
+from support.robots import robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Array
 

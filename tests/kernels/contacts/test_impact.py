@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from contact_cases import HUMANOIDS, bent, box, contact_cases, corners, standing
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from robots import robots_folder
-from textbook import DoublePendulum
 
 from oracles.contact_kkt import jacobian
+from support.agreement import assert_agree, largest
+from support.contact_cases import HUMANOIDS, bent, box, contact_cases, corners, standing
+from support.robots import robots_folder
+from support.textbook import DoublePendulum
 from torqued.kernels import Contact, Robot
 from torqued.kernels.contacts.types import ImpactSolution
 from torqued.kernels.model.description import Array

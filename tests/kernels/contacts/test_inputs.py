@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from contact_cases import box, corners
 
+from support.contact_cases import box, corners
 from torqued.kernels import Contact, InputError
 
 ZERO = np.zeros(6)

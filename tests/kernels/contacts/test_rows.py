@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import cases
-from contact_cases import box, contact_cases, random_contact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.contact_kkt import acceleration_bias, jacobian, selection
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree
+from support.cases import cases
+from support.contact_cases import box, contact_cases, random_contact
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Array
 

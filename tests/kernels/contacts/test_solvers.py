@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
 from hypothesis import given, settings
-from robots import load_real, robots_folder
-from textbook import X, body, chain
 
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
+from support.agreement import assert_agree, largest
+from support.contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
+from support.robots import load_real, robots_folder
+from support.textbook import X, body, chain
 from torqued.kernels import Contact, Inertia, Pose, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.solvers import RANGE_SPACE, RANK_DEFICIENT, SOLVERS, contact_space

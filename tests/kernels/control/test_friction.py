@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from disturbances import follow, friction_of, plant_of, rms, rub, swing
-from robots import without_effort_limits
 
+from support.disturbances import follow, friction_of, plant_of, rms, rub, swing
+from support.robots import without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 

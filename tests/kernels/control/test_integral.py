@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from disturbances import plant_of, swing
 
+from support.disturbances import plant_of, swing
 from torqued.common.status import CLAMPED, FALLBACK, STALE
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller

@@ -5,12 +5,12 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-import junk
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support import junk
 from torqued.kernels import InputError, NumericalError, Robot, TorquedError
 from torqued.kernels.control import Balance, Controller, WholeBody
 from torqued.kernels.control.controller import OPTIONS
@@ -103,10 +103,7 @@ def test_state_and_references_of_junk_are_refused(law, data):
 
 @some
 @given(
-    name=robots,
-    kind=st.sampled_from(TASKS),
-    field=st.sampled_from(TASK_FIELDS),
-    value=junk.values,
+    name=robots, kind=st.sampled_from(TASKS), field=st.sampled_from(TASK_FIELDS), value=junk.values
 )
 def test_task_of_junk_is_refused(name, kind, field, value):
     robot = ROBOTS[name]

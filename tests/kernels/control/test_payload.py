@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from disturbances import follow, plant_of, rms, swing
 
+from support.disturbances import follow, plant_of, rms, swing
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.payload import ask_for, is_taken, ramp_load

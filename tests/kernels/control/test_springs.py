@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import without_effort_limits
-from spring_arm import SpringArm, state_of
 
+from support.robots import without_effort_limits
+from support.spring_arm import SpringArm, state_of
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.elastic_stability import elastic_radii

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 import pytest
-from robots import load_real, without_effort_limits
 
+from support.robots import load_real, without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import joint_gains
 from torqued.kernels.control.controller import Controller

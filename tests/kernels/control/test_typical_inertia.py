@@ -5,11 +5,7 @@ import pytest
 
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import passivity, pd
-from torqued.kernels.control.typical_inertia import (
-    FASTEST,
-    configurations,
-    typical_inertia,
-)
+from torqued.kernels.control.typical_inertia import FASTEST, configurations, typical_inertia
 from torqued.kernels.model.catalog import find_urdf
 
 ROBOTS = {

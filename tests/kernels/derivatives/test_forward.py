@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
 from hypothesis import given, settings
-from robots import load_real
-from textbook import X, Z, body, chain
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.robots import load_real
+from support.textbook import X, Z, body, chain
 from torqued.kernels import ModelWarning, NumericalError, Robot
 from torqued.kernels.model.catalog import find_urdf
 

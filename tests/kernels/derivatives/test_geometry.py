@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY, random_case
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY, random_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.integration import lie

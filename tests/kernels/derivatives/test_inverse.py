@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY, Case, cases, random_case
 from hypothesis import given, settings
-from robots import load_real
 
 from oracles import extended_precision
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY, Case, cases, random_case
+from support.robots import load_real
 from torqued.kernels import InputError, Robot, Wrench
 from torqued.kernels.model.catalog import find_urdf
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import random_case
-from chart_cases import NAMES, random_chart_case
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import random_case
+from support.chart_cases import NAMES, random_chart_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.derivatives.linearization import exponential
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import RATES, random_case
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import RATES, random_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.integration import lie
 

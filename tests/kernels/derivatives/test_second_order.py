@@ -6,15 +6,15 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import GRAVITY, Case, cases, random_case
-from chart_cases import NAMES, random_chart_case
 from hypothesis import given, settings
-from robots import load_real
 
 from oracles import extended_precision
 from oracles.extended_precision import second_slope
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import GRAVITY, Case, cases, random_case
+from support.chart_cases import NAMES, random_chart_case
+from support.robots import load_real
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.catalog import find_urdf
 

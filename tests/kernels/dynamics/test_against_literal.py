@@ -8,24 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import given, settings
 
 from oracles import literal_algorithms as literal
-from oracles.literal_quantities import (
-    kinetic_energy,
-    link_jacobian,
-    potential_energy,
-)
+from oracles.literal_quantities import kinetic_energy, link_jacobian, potential_energy
 from oracles.literal_tree import LiteralTree
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
 from torqued.kernels.model.description import SINGLE_DOF, Array
 
 few = settings(max_examples=25)
 any_case = given(case=cases(mimics=False))
 factorizations = pytest.mark.parametrize(
-    ("factorization", "factor"),
-    [("christoffel", literal.factor_10), ("direct", literal.factor_9)],
+    ("factorization", "factor"), [("christoffel", literal.factor_10), ("direct", literal.factor_9)]
 )
 
 

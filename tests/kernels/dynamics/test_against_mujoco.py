@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import BASES, GRAVITY, with_random_armature
-from random_trees import random_tree
-from robots import load_real, robot_urdfs
 
 from oracles.literal_tree import Base
+from support.agreement import assert_agree, largest
+from support.cases import BASES, GRAVITY, with_random_armature
+from support.random_trees import random_tree
+from support.robots import load_real, robot_urdfs
 from torqued.kernels import Robot
 from torqued.kernels.model.families import FAMILIES, family
 from torqued.kernels.model.urdf_writer import to_urdf

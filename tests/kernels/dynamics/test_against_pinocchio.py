@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import BASES
-from robots import load_real, robot_urdfs
 
 from oracles.literal_tree import Base, mimic_maps
+from support.agreement import assert_agree, largest
+from support.cases import BASES
+from support.robots import load_real, robot_urdfs
 from torqued.common.errors import NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
 from hypothesis import given, settings
-from textbook import LIMITS, CartPole, DoublePendulum, G, X, Z, body, chain, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.textbook import LIMITS, CartPole, DoublePendulum, G, X, Z, body, chain, free_body
 from torqued.kernels import InputError, ModelError, ModelWarning, NumericalError, Robot
 from torqued.kernels.model.description import Description, Joint, Link, Mimic
 from torqued.kernels.model.families import family

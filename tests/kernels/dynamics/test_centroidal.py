@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import given, settings
-from textbook import LIMITS, DoublePendulum, X, Z, body, chain, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
+from support.textbook import LIMITS, DoublePendulum, X, Z, body, chain, free_body
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description, Joint, Link
 from torqued.kernels.model.families import family

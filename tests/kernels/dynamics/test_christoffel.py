@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import RATES, cases
 from hypothesis import given, settings
-from textbook import DoublePendulum
 
 from oracles import finite_differences
+from support.agreement import assert_agree, largest
+from support.cases import RATES, cases
+from support.textbook import DoublePendulum
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.description import Array

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
 from hypothesis import given, settings
-from textbook import CartPole, DoublePendulum, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.textbook import CartPole, DoublePendulum, free_body
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
 from hypothesis import given, settings
-from textbook import CartPole, DoublePendulum, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.textbook import CartPole, DoublePendulum, free_body
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import cases
 from hypothesis import given, settings
-from textbook import X, Y, Z, body, chain
 
+from support.agreement import assert_agree
+from support.cases import cases
+from support.textbook import X, Y, Z, body, chain
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link, Pose

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import RATES, Case, cases
 from hypothesis import given, settings
 
 from oracles.finite_differences import derivative, mass_matrix_rate
+from support.agreement import assert_agree, largest
+from support.cases import RATES, Case, cases
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array

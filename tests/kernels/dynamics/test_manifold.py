@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from textbook import Z, body, chain, free_body
 
 from oracles import literal_joints
+from support.agreement import assert_agree
+from support.textbook import Z, body, chain, free_body
 from torqued.kernels import InputError, Robot
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.model.description import Array

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import assume, given, settings
-from textbook import LIMITS, X, Y, Z, body
 
 from oracles.literal_tree import MimicMaps, mimic_maps
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
+from support.textbook import LIMITS, X, Y, Z, body
 from torqued.kernels import ModelError, ModelWarning, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.description import SINGLE_DOF, Description, Joint, Link, Mimic, Pose

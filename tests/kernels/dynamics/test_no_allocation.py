@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from kernel_calls import example_robot, kernel_calls
 from numba.core.runtime import _nrt_python, rtsys
 
+from support.kernel_calls import example_robot, kernel_calls
 from torqued.kernels.compilation import jit
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
 
+from support.agreement import assert_agree, largest
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from agreement import largest
 
+from support.agreement import largest
 from torqued.kernels import Robot
 
 TRIALS = 100

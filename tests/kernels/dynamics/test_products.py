@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from agreement import assert_agree, largest
-from cases import RATES, Case, cases
 from hypothesis import given, settings
 
+from support.agreement import assert_agree, largest
+from support.cases import RATES, Case, cases
 from torqued.kernels import Robot
 
 few = settings(max_examples=25)

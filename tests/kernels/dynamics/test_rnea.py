@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases, random_case
 from hypothesis import given, settings
-from textbook import CartPole, DoublePendulum, G, X, Y, Z, body, chain, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import cases, random_case
+from support.textbook import CartPole, DoublePendulum, G, X, Y, Z, body, chain, free_body
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
 

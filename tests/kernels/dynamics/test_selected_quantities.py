@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases, random_case
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases, random_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.charts.transformations import TRANSFORMATIONS
 from torqued.kernels.control.controller import Controller

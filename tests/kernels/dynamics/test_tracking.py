@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import given, settings
 
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.tracking import PARAMETERS
 

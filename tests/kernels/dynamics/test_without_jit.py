@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import robot_methods
-from agreement import largest
-from kernel_calls import example_robot
 
+from support import robot_methods
+from support.agreement import largest
+from support.kernel_calls import example_robot
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 
-TESTS = Path(robot_methods.__file__).parent
+TESTS = Path(robot_methods.__file__).parents[1]
 
 #: Reordered and fused arithmetic may differ from Python's in the last digits.
 ROUNDING = 1e-12
@@ -40,7 +40,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Array]:
     """What a process without compiler computes."""
     file = tmp_path_factory.mktemp("plain") / "results.npz"
     subprocess.run(
-        [sys.executable, "-W", "error", "-m", "robot_methods", str(file)],
+        [sys.executable, "-W", "error", "-m", "support.robot_methods", str(file)],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         cwd=TESTS,
         check=True,

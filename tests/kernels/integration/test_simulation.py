@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import random_case
-from textbook import DoublePendulum, free_body
 
+from support.agreement import assert_agree, largest
+from support.cases import random_case
+from support.textbook import DoublePendulum, free_body
 from torqued.kernels import Contact, InputError, NumericalError, Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.integration.schemes import METHODS

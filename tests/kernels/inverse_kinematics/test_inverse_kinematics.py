@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from robots import robots_folder
 
+from support.agreement import assert_agree
+from support.robots import robots_folder
 from torqued.kernels import Description, InputError, Joint, Limits, Link, Pose, Robot, Target
 
 real = pytest.mark.skipif(
@@ -217,7 +217,7 @@ def test_posture_alone_is_taken(planar):
 
 
 def test_followers_go_along():
-    from cases import random_case
+    from support.cases import random_case
 
     case = random_case(4, 9, "floating", mimics=True)
     robot, rng = case.robot, np.random.default_rng(0)

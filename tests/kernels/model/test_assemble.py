@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import random_tree
 
 from oracles.literal_tree import LiteralTree, mimic_maps
+from support.agreement import assert_agree
+from support.random_trees import random_tree
 from torqued.kernels.model.assemble import assemble, axis_frame, elementary_joints
 from torqued.kernels.model.description import (
     JOINT_SIZES,

@@ -52,8 +52,7 @@ def test_urdf_loads_with_the_base_that_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("name", "nv"),
-    [("ur5", 6), ("talos", 6 + 32), ("g1", 6 + 29), ("solo12", 6 + 12)],
+    ("name", "nv"), [("ur5", 6), ("talos", 6 + 32), ("g1", 6 + 29), ("solo12", 6 + 12)]
 )
 @pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
 def test_known_robot_comes_by_the_name_people_use_with_the_base_that_it_has(name, nv):

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_cases import (
+
+from support.model_cases import (
     LIMITS,
     SOLID,
     arm,
@@ -19,14 +20,8 @@ from model_cases import (
     three,
     warning,
 )
-
 from torqued.kernels.model.checks import check
-from torqued.kernels.model.description import (
-    Limits,
-    Link,
-    Mimic,
-    Pose,
-)
+from torqued.kernels.model.description import Limits, Link, Mimic, Pose
 
 
 def test_sound_robot_has_no_warnings():
@@ -65,10 +60,7 @@ TREE_FAULTS = {
         three(joint("one", "a", "b"), joint("two", "a", "c"), joint("three", "b", "c")),
         "link 'c': has 2 parents: 'a' by joint 'two', 'b' by joint 'three'",
     ),
-    "two roots": (
-        three(joint("one", "a", "b")),
-        "robot: has 2 roots, expected one: 'a', 'c'",
-    ),
+    "two roots": (three(joint("one", "a", "b")), "robot: has 2 roots, expected one: 'a', 'c'"),
     "loop": (
         three(joint("one", "a", "b"), joint("two", "b", "c"), joint("three", "c", "a")),
         "robot: links form a loop: 'b' → 'c' → 'a' → 'b', and no link is the root",
@@ -172,10 +164,7 @@ WARNINGS = {
         arm(rotational(1.0, 1.0, -1e-9)),
         "link 'hand': inertia has the eigenvalue -1e-09, negative within rounding",
     ),
-    "no mass": (
-        arm(replace(SOLID, mass=0.0)),
-        "link 'hand': has rotational inertia but no mass",
-    ),
+    "no mass": (arm(replace(SOLID, mass=0.0)), "link 'hand': has rotational inertia but no mass"),
     "no limits": (
         arm(limits=Limits()),
         "joint 'elbow': revolute without a limit of position and velocity and effort",
@@ -184,10 +173,7 @@ WARNINGS = {
         arm(type="prismatic", limits=replace(LIMITS, effort=math.inf)),
         "joint 'elbow': prismatic without a limit of effort",
     ),
-    "zero effort": (
-        arm(limits=replace(LIMITS, effort=0.0)),
-        "joint 'elbow': effort limit is 0.0",
-    ),
+    "zero effort": (arm(limits=replace(LIMITS, effort=0.0)), "joint 'elbow': effort limit is 0.0"),
     "zero velocity": (
         arm(limits=replace(LIMITS, velocity=0.0)),
         "joint 'elbow': velocity limit is 0.0",
@@ -196,10 +182,7 @@ WARNINGS = {
         arm(limits=replace(LIMITS, lower=0.5, upper=0.5)),
         "joint 'elbow': lower and upper limit are both 0.5: it may not move",
     ),
-    "no pitch": (
-        arm(type="helical"),
-        "joint 'elbow': helical with pitch 0.0, so it only turns",
-    ),
+    "no pitch": (arm(type="helical"), "joint 'elbow': helical with pitch 0.0, so it only turns"),
     "still mimic": (
         pair({}, {"mimic": Mimic("one", 0.0, 0.3)}),
         "joint 'two': mimic multiplier is 0.0, so it stays at 0.3",

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from model_cases import (
+
+from support.model_cases import (
     NOTHING,
     SOLID,
     arm,
@@ -18,16 +19,9 @@ from model_cases import (
     rotational,
     warning,
 )
-
 from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
-from torqued.kernels.model.description import (
-    Description,
-    Inertia,
-    Limits,
-    Link,
-    Mimic,
-)
+from torqued.kernels.model.description import Description, Inertia, Limits, Link, Mimic
 
 NAN = math.nan
 LINK_FAULTS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.kernels import Description, Inertia, Joint, Limits, Link, ModelError, Pose, Robot
 from torqued.kernels.charts.rotation import quaternion_of
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from random_trees import random_tree
 
+from support.agreement import assert_agree
+from support.random_trees import random_tree
 from torqued.kernels import Inertia, InputError, Pose, Robot
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from robots import robot_urdfs
 
+from support.robots import robot_urdfs
 from torqued.common.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks import check

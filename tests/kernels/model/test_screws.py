@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from random_trees import random_tree
 
+from support.agreement import assert_agree, largest
+from support.random_trees import random_tree
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
 from torqued.kernels.model.catalog import find_urdf, urdf_files
 from torqued.kernels.model.checks import check

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import ALL_TYPES, PORTABLE_TYPES, random_tree
 
+from support.random_trees import ALL_TYPES, PORTABLE_TYPES, random_tree
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description, Limits
 from torqued.kernels.model.families import FAMILIES, family

@@ -98,11 +98,7 @@ def test_the_order_of_lines_means_nothing(order):
 
 @pytest.mark.parametrize(
     ("arrays", "sizes", "at_once"),
-    [
-        (Work, WorkSizes, True),
-        (SessionArrays, Sizes, False),
-        (Program, ProgramSizes, False),
-    ],
+    [(Work, WorkSizes, True), (SessionArrays, Sizes, False), (Program, ProgramSizes, False)],
     ids=["work", "session", "program"],
 )
 def test_what_compiled_code_opens_is_what_python_allocated(arrays, sizes, at_once):

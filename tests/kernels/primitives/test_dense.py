@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
 
+from support.agreement import assert_agree, largest
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 from hypothesis import example, given
 from hypothesis import strategies as st
 from numba import njit
-from textbook import X, Z, body, chain
 
+from support.agreement import assert_agree
+from support.textbook import X, Z, body, chain
 from torqued.kernels import Robot
 from torqued.kernels.primitives import trigonometry
 from torqued.kernels.primitives.trigonometry import LARGEST

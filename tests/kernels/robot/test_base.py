@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from cases import cases, random_case
 from hypothesis import given, settings
-from robots import load_real, robot_urdfs
 
+from support.agreement import assert_agree
+from support.cases import cases, random_case
+from support.robots import load_real, robot_urdfs
 from torqued.kernels import Robot
 
 few = settings(max_examples=25)

@@ -7,12 +7,12 @@ import warnings
 from contextlib import suppress
 from typing import Any
 
-import junk
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from support import junk
 from torqued.kernels import Contact, Custom, ModelWarning, Robot, Target, TorquedError, Wrench
 from torqued.kernels.charts.charted_robot import ChartedRobot
 from torqued.kernels.model.families import MAX_DOFS

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from robots import robot_urdfs
 
+from support.agreement import assert_agree
+from support.robots import robot_urdfs
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
 from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf_writer import to_urdf

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from contact_cases import box, corners, standing
 
+from support.agreement import assert_agree
+from support.contact_cases import box, corners, standing
 from torqued.kernels import Contact, InputError, NumericalError, Robot
 from torqued.kernels.contacts.types import center_of_pressure
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import random_case
 
+from support.cases import random_case
 from torqued.kernels import InputError, NumericalError, Robot
 from torqued.kernels.charts import CHARTS, Custom
 from torqued.kernels.charts.charted_robot import ChartedRobot

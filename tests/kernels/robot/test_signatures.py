@@ -7,8 +7,8 @@ import inspect
 
 import numpy as np
 import pytest
-from cases import random_case
 
+from support.cases import random_case
 from torqued.common.errors import InputError
 from torqued.common.results import Dynamics, Kinematics
 from torqued.kernels import Robot

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import RATES, cases
 from hypothesis import given, settings
 
 from oracles.finite_differences import christoffel
+from support.agreement import assert_agree, largest
+from support.cases import RATES, cases
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.description import Array
 from torqued.kernels.screws.closed_forms import SystemMatrices

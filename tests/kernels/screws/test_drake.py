@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from robots import load_real
 
+from support.agreement import assert_agree
+from support.robots import load_real
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Array

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import Case, cases
 from hypothesis import given, settings
 
+from support.agreement import assert_agree, largest
+from support.cases import Case, cases
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.screws import convert, convert_wrench

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import RATES, cases
-from chart_cases import NAMES, random_chart_case
 from hypothesis import given, settings
-from robots import load_real
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import RATES, cases
+from support.chart_cases import NAMES, random_chart_case
+from support.robots import load_real
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.catalog import find_urdf

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree, largest
-from cases import cases
-from chart_cases import NAMES, random_chart_case
 from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
+from support.agreement import assert_agree, largest
+from support.cases import cases
+from support.chart_cases import NAMES, random_chart_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array

@@ -2,33 +2,20 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from spring_arm import SpringArm, state_of
 
+from support.daemons import daemon_of
+from support.spring_arm import SpringArm, state_of
 from torqued.client import errors
 from torqued.common.status import FALLBACK, NONFINITE
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 
-PATIENCE = 60.0
 SPRINGS = {"stiffness": [843.0] * 3 + [250.0] * 3, "motor_inertia": [0.3] * 3 + [0.05] * 3}
 Q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
 REST = np.zeros(6)
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "ur5", "--robot", "ur5").start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of("ur5")
 
 
 @pytest.fixture(scope="module")
@@ -56,10 +43,10 @@ def test_states_without_motors_are_not_sent(client, arm):
             session.send(Q, REST)
         with pytest.raises(ValueError, match="motor_v is missing"):
             session.send(Q, REST, motor_q=x[2])
-        output = session.step(Q, REST, motor_q=x[2], motor_v=REST, timeout=PATIENCE)
+        output = session.step(Q, REST, motor_q=x[2], motor_v=REST)
         assert output.status == 0
         assert np.allclose(output.tau, arm.robot.gravity(Q), atol=1e-6)
-        bad = session.step(Q, REST, motor_q=np.full(6, np.nan), motor_v=REST, timeout=PATIENCE)
+        bad = session.step(Q, REST, motor_q=np.full(6, np.nan), motor_v=REST)
         assert bad.status & NONFINITE
 
 
@@ -93,7 +80,7 @@ def test_orders_move_an_arm_with_springs(client, arm):
 
         def step(x, t):
             state, motors = state_of(x)
-            return session.step(*state, **motors, at=t, timeout=PATIENCE).tau
+            return session.step(*state, **motors, at=t).tau
 
         x = arm.moved(x, step(x, 0.0), 1e-3, 1)
         session.move_to(Q + 0.2, seconds=0.8)
@@ -111,7 +98,7 @@ def test_fallback_brings_motors_and_links_to_rest(client, arm, fallback):
         status = 0
         for k in range(1500):
             state, motors = state_of(x)
-            output = session.step(*state, **motors, at=1e-3 * k, timeout=PATIENCE)
+            output = session.step(*state, **motors, at=1e-3 * k)
             if k == 20:
                 client.stop(session.number)
             if k > 40:

@@ -3,8 +3,8 @@ the same now, to the bit."""
 
 import numpy as np
 import pytest
-from fault_scripts import FILE, NAMES, arrays, play
 
+from support.fault_scripts import FILE, NAMES, arrays, play
 from torqued.kernels.compilation.jit import PROCESSOR
 
 #: Of numbers on a processor of another kind, whose compiled code rounds differently.

@@ -7,15 +7,13 @@ from types import SimpleNamespace
 
 import pytest
 import zmq
-from eventually import eventually
-from in_thread import InThread
 
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
 from torqued.client.sessions.frames import PAYLOAD
 from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.loop import last_frames, servo
-
-PATIENCE = 60.0
 
 
 class Socket:
@@ -179,7 +177,7 @@ def test_session_leaves_with_its_last_frame(tmp_path, monkeypatch):
         sequence = session.send([0.0] * 3, [0.0] * 3)
         with daemon.client() as other:
             other.call("close", session=session.number)
-        while not (last := session.receive(PATIENCE)).is_last:
+        while not (last := session.receive()).is_last:
             pass
         eventually(lambda: not daemon.daemon.servo.last_frames.is_waiting)
         assert session.step([0.0] * 3, [0.0] * 3) is session.receive() is last

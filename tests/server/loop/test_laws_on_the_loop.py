@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import daemon_of
+from support.eventually import eventually
 from torqued.client import errors
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
@@ -20,22 +20,9 @@ OPTIONS = {
 }
 #: For robots with a fixed base.
 ARM_LAWS = [name for name in LAWS if name not in ("stream", "balance")]
-PATIENCE = 60.0
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "panda", "--robot", "panda").start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of("panda")
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +54,7 @@ def test_session_request_and_process_give_the_same_torque(client, robot, state, 
     expected = here.torque(q, v, **references, **motors)
     asked = client.control(law, q, v, references=references, **motors, **options)
     with client.session(law, **options, reference_limits=False) as session:
-        output = session.step(q, v, **references, **motors, timeout=PATIENCE)
+        output = session.step(q, v, **references, **motors)
     assert output.status & ~CLAMPED == 0
     assert np.allclose(output.tau, expected.tau, rtol=1e-9, atol=1e-9)
     assert np.allclose(asked.tau, expected.tau, rtol=1e-9, atol=1e-9)
@@ -78,9 +65,9 @@ def test_session_request_and_process_give_the_same_torque(client, robot, state, 
 def test_references_keep_their_values_and_come_in_order_or_by_name(client, robot, state):
     q, v = state
     with client.session("pd", reference_limits=False, low_pass=0.0) as session:
-        named = session.step(q, v, q_ref=q + 0.01, timeout=PATIENCE).tau
-        kept = session.step(q, v, timeout=PATIENCE).tau
-        in_order = session.step(q, v, q + 0.01, timeout=PATIENCE).tau
+        named = session.step(q, v, q_ref=q + 0.01).tau
+        kept = session.step(q, v).tau
+        in_order = session.step(q, v, q + 0.01).tau
         assert np.array_equal(named, kept) and np.array_equal(named, in_order)
         with pytest.raises(ValueError, match="no reference 'x_ref'"):
             session.send(q, v, x_ref=q)
@@ -94,11 +81,11 @@ def test_gains_move_evenly_to_what_they_are_tuned_to(client, robot, state):
     g = robot.gravity(q)
     gains = {"stiffness": 10.0, "damping": 1.0, "error_limit": 1.0}
     with client.session("pd", gains=gains, reference_limits=False, low_pass=0.0) as session:
-        before = session.step(q, still, q_ref=q - 0.01, timeout=PATIENCE).tau
+        before = session.step(q, still, q_ref=q - 0.01).tau
         assert np.allclose(before[:7], g[:7] - 0.1)  # the spring of a finger is drawn to its end
 
         def stiffness():
-            return float((g - session.step(q, still, timeout=PATIENCE).tau)[0] / 0.01)
+            return float((g - session.step(q, still).tau)[0] / 0.01)
 
         for over in (0.2, 2.0, 20.0):  # a busy machine sees little of what is over soon
             session.tune({"stiffness": 30.0}, over=over)
@@ -121,7 +108,7 @@ def test_gains_that_are_not_tuned_stay(client, robot, state):
     moving = np.full(robot.nv, 0.1)
     with client.session("pd", gains={"stiffness": 10.0, "damping": 1.0}) as session:
         session.tune({"stiffness": 20.0}, over=0.0)
-        output = session.step(q, moving, q_ref=q, timeout=PATIENCE)
+        output = session.step(q, moving, q_ref=q)
         assert np.allclose(output.tau, robot.gravity(q) - 0.1)
 
 
@@ -130,7 +117,7 @@ def test_streams_of_robots_with_mimic_joints_are_what_requests_give(client, robo
     want = ["M", "Mdot", "C", "Gamma", "g", "bias", "energy", "com", "momentum", "J", "pose"]
     asked = client.dynamics(*state, want=want, frames=[frame])
     with client.session("stream", want=want, frames=[frame]) as session:
-        output = session.step(*state, timeout=PATIENCE)
+        output = session.step(*state)
     assert robot.model.mimics.present
     for name in want:
         expected = asked[name][frame] if name in ("J", "pose") else asked[name]
@@ -144,7 +131,7 @@ def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be
     weak = {"torque": 1e-3, "acceleration": 1e-3}  # too weak to hold still, and told to
     q, v = state
     with client.session("wholebody", tasks=[{"kind": "posture"}], limits=weak) as session:
-        output = session.step(q, v, timeout=PATIENCE)
+        output = session.step(q, v)
     assert output.status & (SOLVER | FALLBACK) == SOLVER | FALLBACK
     assert not output.tau.any()  # nothing was feasible before
     assert output.violated[0] in (5, 6)  # torque and limits of joints contradict each other

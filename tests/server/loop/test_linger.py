@@ -8,9 +8,8 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.client import TimeoutError, codec
 from torqued.client.codec import MAX_MESSAGE
 from torqued.client.sessions.frames import PAYLOAD
@@ -26,18 +25,15 @@ LINGER = 60_000
 
 
 @pytest.fixture
-def daemon(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    process = DaemonProcess(folder, "chain", "--robot", f"chain{NV}")
+def daemon(another):
+    process = another("--robot", f"chain{NV}")
     patient = (
         f"import sys, torqued.server.daemon as daemon; daemon.LINGER = {LINGER}; "
         "from torqued.tools.cli.main import main; sys.exit(main(sys.argv[1:]))"
     )
     module = process.command.index("torqued.tools.cli.main")
     process.command = [sys.executable, "-c", patient, *process.command[module + 1 :]]
-    yield process.start()
-    process.kill()
+    return process.start()
 
 
 def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
@@ -65,7 +61,7 @@ def test_late_reader_gets_its_last_frame_and_the_replies_under_way(daemon):
         time.sleep(0.5)  # late
         assert daemon.process.poll() is None  # it waits for the one who has not read
 
-        while (output := session.receive(60.0)).status_names != ["FALLBACK", "LAST"]:
+        while (output := session.receive()).status_names != ["FALLBACK", "LAST"]:
             assert output.sequence <= 1
         assert not output.tau.any()
         assert session.receive(0.1) is output  # that was the last

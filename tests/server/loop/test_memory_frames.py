@@ -5,9 +5,9 @@ import time
 
 import numpy as np
 import pytest
-from eventually import eventually
 from numba import njit
 
+from support.eventually import eventually
 from torqued.client.memory.compiled import page_type
 from torqued.client.memory.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long

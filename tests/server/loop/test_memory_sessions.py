@@ -13,10 +13,10 @@ from contextlib import ExitStack, contextmanager
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
-from standstill import standing_still
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE, eventually
+from support.standstill import standing_still
 from torqued.client import AsyncClient, Client, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory.memory_transport import receive_fd
@@ -28,25 +28,10 @@ from torqued.common.status import FALLBACK, INVALID, LAST, STALE, WALL
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.transport.memory_pages import MAX_CONNECTIONS
 
-#: s until a frame has to come: no measure of the loop, only an end of waiting.
-PATIENCE = 60.0
 PUNCH_HOLE, KEEP_SIZE = 2, 1  # of fallocate
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MAX_SESSIONS)}
-    process = DaemonProcess(folder, "arm", "--robot", "panda", **settings).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of("panda", sessions_per_client=MAX_SESSIONS)
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +65,7 @@ def mapped_session(client, law, **fields):
     layout = PageLayout(**opened["memory"])
     with (
         mmap.mmap(descriptor, layout.page_bytes) as page,
-        Session(client._context, opened, client.call, client.endpoint) as session,
+        Session(client._context, opened, client.call, client.endpoint, timeout=PATIENCE) as session,
     ):
         os.close(descriptor)
         yield session, page, layout
@@ -107,7 +92,7 @@ def test_torques_are_those_of_a_socket_to_the_last_bit(client, state, law, gains
     for transport in ("socket", "memory"):
         with client.session(law, gains=gains, transport=transport, low_pass=0.0) as session:
             assert session.transport == transport
-            output = session.step(q, v, timeout=PATIENCE)
+            output = session.step(q, v)
             assert output.status & (FALLBACK | WALL) == 0
             torques.append(output.tau.tobytes())
     assert torques[0] == torques[1]
@@ -117,7 +102,7 @@ def test_every_state_is_answered_and_the_newest_wins(client, state):
     with client.session("gravity", transport="memory") as session:
         for _ in range(50):
             number = session.send(*state)
-        output = session.step(*state, timeout=PATIENCE)
+        output = session.step(*state)
         assert output.seen == output.sequence == number + 1
         described_ = described(client, session.number)
         assert described_["transport"] == "memory"
@@ -126,7 +111,7 @@ def test_every_state_is_answered_and_the_newest_wins(client, state):
 
 def test_latest_is_none_until_another_output_comes(client, state):
     with client.session("gravity", transport="memory") as session:
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         first = eventually(session.latest)
         second = eventually(session.latest)
         assert second.tick > first.tick
@@ -134,37 +119,32 @@ def test_latest_is_none_until_another_output_comes(client, state):
 
 def test_orders_and_gains_reach_a_session_in_memory(client, state):
     with client.session("passivity", transport="memory") as session:
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         session.hold()
         session.tune({"bandwidth": 3.0})
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
         assert client.look(session.number).mode == "holding"
 
 
 def test_last_output_has_zero_torque(client, state):
     session = client.session("gravity", transport="memory")
-    session.step(*state, timeout=PATIENCE)
+    session.step(*state)
     client.call("close", session=session.number)
-    output = session.receive(PATIENCE)
+    output = session.receive()
     while not output.is_last:
-        output = session.receive(PATIENCE)
+        output = session.receive()
     assert output.status == FALLBACK | LAST
     assert not output.tau.any()
     assert session.step(*state) is output
     session.close()
 
 
-def test_states_that_stop_lead_to_the_fallback(tmp_path, state):
-    folder = tmp_path / "strict"
-    folder.mkdir(mode=0o700)
-    process = DaemonProcess(folder, "arm", "--robot", "panda", TORQUED_STALE_TICKS="3").start()
-    try:
-        with process.client() as client, client.session("gravity", transport="memory") as session:
-            session.step(*state, timeout=PATIENCE)
-            output = eventually(lambda: stale(session.receive(PATIENCE)), pause=0.0)
-            assert output.status & FALLBACK
-    finally:
-        assert process.stop() == 0
+def test_states_that_stop_lead_to_the_fallback(another, state):
+    process = another("--robot", "panda", stale_ticks=3).start()
+    with process.client() as client, client.session("gravity", transport="memory") as session:
+        session.step(*state)
+        output = eventually(lambda: stale(session.receive()), pause=0.0)
+        assert output.status & FALLBACK
 
 
 def stale(output):
@@ -184,7 +164,7 @@ def test_size_of_a_page_cannot_be_changed(client, state):
         assert libc.fallocate(descriptor, PUNCH_HOLE | KEEP_SIZE, *hole) == 0
         with client.session("gravity", transport="memory") as other:
             for _ in range(20):
-                assert other.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+                assert other.step(*state).status & FALLBACK == 0
 
 
 def test_garbage_harms_only_its_own_session(client, state):
@@ -198,7 +178,7 @@ def test_garbage_harms_only_its_own_session(client, state):
         for _ in range(200):
             page[:] = rng.bytes(layout.page_bytes)
             for other in others:
-                output = other.step(*state, timeout=PATIENCE)
+                output = other.step(*state)
                 assert output.status & (FALLBACK | INVALID) == 0
         assert described(client, number)["bad_states"] > 0
         assert described(client, number)["states"] == 0
@@ -207,15 +187,15 @@ def test_garbage_harms_only_its_own_session(client, state):
 def test_session_goes_on_after_a_write_that_was_not_finished(client, state):
     """What is left by a client that dies in the middle of a write, and another that goes on."""
     with mapped_session(client, "gravity") as (session, page, layout):
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         count = word_at(page, STATES) + 1
         slot = layout.states + count % layout.slots * layout.state_slot
         page[slot : slot + LOCK_BYTES] = (2 * count + 1).to_bytes(LOCK_BYTES, "little")
-        tick = session.receive(PATIENCE).tick
-        output = eventually(lambda: after(session.receive(PATIENCE), tick + 3), pause=0.0)
+        tick = session.receive().tick
+        output = eventually(lambda: after(session.receive(), tick + 3), pause=0.0)
         assert output.status & INVALID == 0  # the daemon has not read it
         assert described(client, session.number)["bad_states"] == 0
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
 
 
 def after(output, tick):
@@ -224,14 +204,14 @@ def after(output, tick):
 
 def test_count_without_its_frame_is_a_bad_state_once(client, state):
     with mapped_session(client, "gravity") as (session, page, _):
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         count = word_at(page, STATES) + 2  # no such state was written
         page[STATES : STATES + 4] = count.to_bytes(4, "little")
         eventually(lambda: described(client, session.number)["bad_states"])
-        tick = session.receive(PATIENCE).tick
-        eventually(lambda: after(session.receive(PATIENCE), tick + 5), pause=0.0)
+        tick = session.receive().tick
+        eventually(lambda: after(session.receive(), tick + 5), pause=0.0)
         assert described(client, session.number)["bad_states"] == 1
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
 
 
 CONTROLLER = """
@@ -256,7 +236,7 @@ def test_client_that_is_killed_leaves_others_and_no_files(daemon, client, state)
             for _ in range(20):
                 number = int(child.stdout.readline())
             child.kill()
-        assert mine.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert mine.step(*state).status & FALLBACK == 0
         assert daemon.files() == before
         client.call("close", session=number)
 
@@ -264,12 +244,12 @@ def test_client_that_is_killed_leaves_others_and_no_files(daemon, client, state)
 def test_another_process_goes_on_where_one_has_died(client, state):
     """A process that has the secret may map the page again, and counts on."""
     opened = client.call("open", law="gravity", transport="memory").as_dict()
-    first = Session(client._context, opened, client.call, client.endpoint)
-    first.step(*state, timeout=PATIENCE)
+    first = Session(client._context, opened, client.call, client.endpoint, timeout=PATIENCE)
+    first.step(*state)
     first._transport.close()
-    with Session(client._context, opened, client.call, client.endpoint) as second:
+    with Session(client._context, opened, client.call, client.endpoint, timeout=PATIENCE) as second:
         second._sequence = first._sequence
-        assert second.step(*state, timeout=PATIENCE).sequence == 2
+        assert second.step(*state).sequence == 2
 
 
 def test_page_is_not_handed_over_without_its_secret(client):
@@ -284,7 +264,7 @@ def test_silent_connections_do_not_keep_others_out(daemon, client, state):
             silent = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
             silent.connect(path)
         with client.session("gravity", transport="memory") as session:
-            session.step(*state, timeout=PATIENCE)
+            session.step(*state)
 
 
 def test_socket_that_hands_out_pages_is_the_users_own(daemon):
@@ -322,28 +302,28 @@ def test_without_the_compiled_part_memory_says_what_to_install_and_sockets_work(
         client.session("gravity", transport="memory")
     assert client.sessions() == []
     with client.session("gravity") as session:
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
 
 
 def test_daemon_that_stands_still_is_noticed_by_time(daemon, client, state):
     with client.session("gravity", transport="memory") as session:
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         with (
             standing_still(daemon.process.pid),
             pytest.raises(errors.TimeoutError, match="no fresh output within"),
         ):
             for _ in range(20):
                 session.receive(0.05)
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
 
 
 def test_asyncio_has_sessions_in_memory_too(daemon, state):
     async def control():
         async with (
-            AsyncClient(daemon.endpoint, timeout=60.0) as client,
+            AsyncClient(daemon.endpoint, timeout=PATIENCE) as client,
             client.session("gravity", transport="memory") as session,
         ):
-            output = await session.step(*state, timeout=PATIENCE)
+            output = await session.step(*state)
             return output.sequence, output.status & FALLBACK
 
     assert asyncio.run(control()) == (1, 0)
@@ -355,7 +335,7 @@ def test_outputs_that_are_kept_stay_as_they_were(client, state):
     with client.session("gravity", transport="memory", clock="state") as session:
         kept = []
         for k in range(40):
-            output = session.step(q + 0.01 * k, v, timeout=PATIENCE)
+            output = session.step(q + 0.01 * k, v)
             head = output.sequence, output.tick
             whole = (output, output.tau, output.tau[1:], output._data, output.values)
             kept.append((head, output.tau.copy(), whole[k % len(whole)]))
@@ -384,9 +364,9 @@ STATES_TO_SEND = {
 @pytest.mark.parametrize("kind", STATES_TO_SEND)
 def test_numbers_are_taken_however_they_come(client, state, kind):
     with client.session("stream", want=("bias",), transport="memory", clock="state") as session:
-        expected = session.step(*state, timeout=PATIENCE).bias.tobytes()
-        session.step(0 * state[0], 0 * state[1], timeout=PATIENCE)
-        found = session.step(*STATES_TO_SEND[kind](*state), timeout=PATIENCE)
+        expected = session.step(*state).bias.tobytes()
+        session.step(0 * state[0], 0 * state[1])
+        found = session.step(*STATES_TO_SEND[kind](*state))
         assert found.sequence == 3 and found.bias.tobytes() == expected
 
 
@@ -394,14 +374,14 @@ def test_states_of_other_shapes_are_refused_and_not_counted(client, state):
     q, v = state
     with client.session("gravity", transport="memory", clock="state") as session:
         with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(8,\)"):
-            session.step(q[:2], v, timeout=PATIENCE)
+            session.step(q[:2], v)
         with pytest.raises(ValueError, match="v has shape"):
-            session.step(q, v.reshape(1, -1), timeout=PATIENCE)
+            session.step(q, v.reshape(1, -1))
         with pytest.raises(ValueError, match="1 references, this session has: none"):
-            session.step(q, v, q, timeout=PATIENCE)
+            session.step(q, v, q)
         with pytest.raises(ValueError, match="no reference 'q_ref'"):
-            session.step(q, v, q_ref=q, timeout=PATIENCE)
-        assert session.step(q, v, timeout=PATIENCE).sequence == 1
+            session.step(q, v, q_ref=q)
+        assert session.step(q, v).sequence == 1
 
 
 def test_references_go_with_a_state_by_position_and_by_name(client, state):
@@ -417,10 +397,10 @@ def test_references_go_with_a_state_by_position_and_by_name(client, state):
 
         for k, give in enumerate(
             (
-                lambda r: session.step(q, v, r, np.zeros(8), timeout=PATIENCE),
-                lambda r: session.step(q, v, list(r), list(np.zeros(8)), timeout=PATIENCE),
-                lambda r: session.step(q, v, q_ref=r, v_ref=np.zeros(8), timeout=PATIENCE),
-                lambda r: session.step(q, v, r, v_ref=np.zeros(8), timeout=PATIENCE),
+                lambda r: session.step(q, v, r, np.zeros(8)),
+                lambda r: session.step(q, v, list(r), list(np.zeros(8))),
+                lambda r: session.step(q, v, q_ref=r, v_ref=np.zeros(8)),
+                lambda r: session.step(q, v, r, v_ref=np.zeros(8)),
             ),
             1,
         ):
@@ -432,19 +412,19 @@ def test_references_go_with_a_state_by_position_and_by_name(client, state):
 
 def test_robots_time_goes_with_a_state(client, state):
     with client.session("gravity", transport="memory", clock="state") as session:
-        output = session.step(*state, timeout=PATIENCE, at=5.0)
+        output = session.step(*state, at=5.0)
         assert output.sequence == 1 and output.status & FALLBACK == 0
 
 
 def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
     with client.session("gravity", transport="memory") as session:
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         session.oldest_output = -1.0  # none is younger
         with pytest.raises(errors.TimeoutError, match=r"no fresh output for state 2 within 0\.2 s"):
             session.step(*state, timeout=0.2)
         assert session.late > 0
         session.oldest_output = PATIENCE
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+        assert session.step(*state).status & FALLBACK == 0
 
 
 class Interruption(Exception):
@@ -468,36 +448,32 @@ def test_signal_ends_a_step_that_waits(daemon, client, state):
         raise Interruption
 
     with client.session("gravity", transport="memory") as session:
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
         with standing_still(daemon.process.pid), alarm(interrupt), pytest.raises(Interruption):
-            session.step(*state, timeout=PATIENCE)
-        assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
+            session.step(*state)
+        assert session.step(*state).status & FALLBACK == 0
 
 
 def test_session_can_be_closed_where_a_signal_interrupts_its_step(daemon, client, state):
     """The page stays mapped until the step has left it."""
     session = client.session("gravity", transport="memory")
-    session.step(*state, timeout=PATIENCE)
+    session.step(*state)
     with (
         standing_still(daemon.process.pid),
         alarm(lambda *_: session._transport.close()),
         pytest.raises(ValueError, match="is closed"),
     ):
-        session.step(*state, timeout=PATIENCE)
+        session.step(*state)
     session.close()
 
 
-def test_daemon_starts_again_where_one_was_killed(tmp_path):
-    folder = tmp_path / "killed"
-    folder.mkdir(mode=0o700)
-    process = DaemonProcess(folder, "arm", "--robot", "chain4").start()
-    with Client(process.endpoint, timeout=60.0) as client:
+def test_daemon_starts_again_where_one_was_killed(another):
+    process = another("--robot", "chain4").start()
+    with Client(process.endpoint, timeout=PATIENCE) as client:
         session = client.session("gravity", transport="memory")
         process.kill()
         with pytest.raises(errors.TimeoutError):
             session.step(np.zeros(4), np.zeros(4), timeout=0.1)
         process.start()
         with client.session("gravity", transport="memory") as session:
-            session.step(np.zeros(4), np.zeros(4), timeout=PATIENCE)
-    assert process.stop() == 0
-    assert process.files() == []
+            session.step(np.zeros(4), np.zeros(4))

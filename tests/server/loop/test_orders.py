@@ -5,10 +5,10 @@ import threading
 
 import numpy as np
 import pytest
-from eventually import PATIENCE, eventually
-from fuzzing import fields_for, good_fields
-from in_thread import InThread
 
+from support.eventually import PATIENCE, eventually
+from support.fuzzing import fields_for, good_fields
+from support.in_thread import InThread
 from torqued.client import OperationError, RequestError, TorquedError, errors
 from torqued.common.status import FALLBACK, LIMITED_REFERENCE, STALE, STOPPED
 from torqued.kernels import Robot
@@ -41,14 +41,14 @@ class Driver:
         self.pause = threading.Lock()  # whoever has it keeps states, and so time, from going on
         self._stop = threading.Event()
         self._daemon = daemon
-        self.newest = self.session.step(self.q, self.v, timeout=PATIENCE)
+        self.newest = self.session.step(self.q, self.v)
         self._thread = threading.Thread(target=self._drive, daemon=True)
         self._thread.start()
 
     def _drive(self):
         while not self._stop.is_set():
             with self.pause:
-                output = self.session.step(self.q, self.v, timeout=PATIENCE, **self.references)
+                output = self.session.step(self.q, self.v, **self.references)
             self.statuses.add(output.status)
             self.newest = output
             if output.is_last:
@@ -209,14 +209,14 @@ def test_session_moves_itself(daemon, robot):
     """A driver that is its own commander: states go on while it moves."""
     with daemon.client() as client, client.session("pd") as session:
         q, v = robot.neutral() + 0.1, np.zeros(NV)
-        session.step(q, v, timeout=PATIENCE)
+        session.step(q, v)
         seconds = session.move_to(q + 0.05)
-        eventually(lambda: session.step(q, v, timeout=PATIENCE) and _at(client, session, q + 0.05))
+        eventually(lambda: session.step(q, v) and _at(client, session, q + 0.05))
         session.hold()
         session.resume()
-        output = session.step(q, v, timeout=PATIENCE)
+        output = session.step(q, v)
         assert output.status == 0 and seconds > 0.0
-        eventually(lambda: session.step(q, v, timeout=PATIENCE) and _at(client, session, q))
+        eventually(lambda: session.step(q, v) and _at(client, session, q))
 
 
 def _at(client, session, q):
@@ -273,7 +273,7 @@ def test_without_states_the_torque_fades_to_gravity_where_asked_for(robot, tmp_p
         with client.session("pd", **options) as session:
             q = robot.neutral() + 0.1
             until_fallen(client, session, q)
-            fallen = lambda: session.receive(PATIENCE)  # noqa: E731
+            fallen = lambda: session.receive()  # noqa: E731
             eventually(lambda: fallen().status & (STALE | FALLBACK) == STALE | FALLBACK)
             eventually(lambda: np.allclose(fallen().tau, robot.gravity(q)))
 
@@ -286,7 +286,7 @@ def until_fallen(client, session, q):
     """
 
     def has_fallen():
-        session.step(q, np.zeros(NV), timeout=PATIENCE)
+        session.step(q, np.zeros(NV))
         return client.sessions()[0]["fallbacks"]
 
     assert eventually(has_fallen, pause=0.3) == 1
@@ -303,11 +303,11 @@ def test_fallback_is_left_by_resume_alone(robot, tmp_path):
         q, v = robot.neutral() + 0.1, np.zeros(NV)
         until_fallen(client, session, q)
         for _ in range(100):
-            assert session.step(q, v, timeout=PATIENCE).status & FALLBACK
+            assert session.step(q, v).status & FALLBACK
 
         def is_resumed():
             session.resume()  # again, where the machine was too busy for a state to come in time
-            return session.step(q, v, timeout=PATIENCE).status & FALLBACK == 0
+            return session.step(q, v).status & FALLBACK == 0
 
         eventually(is_resumed)
 

@@ -8,9 +8,10 @@ import re
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from fuzzing import check, fields_for, good_fields, packed
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE
+from support.fuzzing import check, fields_for, good_fields, packed
 from torqued.client import AsyncClient, codec, errors
 from torqued.common.status import CLAMPED
 from torqued.kernels import InputError, Robot
@@ -18,7 +19,6 @@ from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.config import load_config
 
-PATIENCE = 60.0
 LOAD = {"frame": "panda_hand", "mass": 1.5, "centre": [0.02, 0.0, 0.1]}
 FRICTION = {"viscous": 1.0, "coulomb": 0.5}
 CONFIG = """
@@ -36,19 +36,7 @@ coulomb = { panda_joint1 = 0.4 }
 """
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "panda", "--robot", "panda").start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of("panda")
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +53,7 @@ def stepped(session, q, v, ticks, **references):
     """Outputs of so many ticks, by their numbers."""
     found = {}
     while len(found) < ticks:
-        output = session.step(q, v, **references, timeout=PATIENCE)
+        output = session.step(q, v, **references)
         found[output.tick] = output
     return found
 
@@ -75,12 +63,12 @@ def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
     bare, loaded = robot.gravity(q), robot.with_payload(LOAD).gravity(q)
     with client.session("gravity", low_pass=0.0) as session:
         assert session.payloads == []
-        assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare)
+        assert np.allclose(session.step(q, still).tau, bare)
         session.set_payload(**LOAD, over=over)
         assert [load["frame"] for load in session.payloads] == ["panda_hand"]
         seen = {}
         while not seen or not np.allclose(seen[max(seen)], loaded, atol=1e-9):
-            output = session.step(q, still, timeout=PATIENCE)
+            output = session.step(q, still)
             seen[output.tick] = output.tau
             assert len(seen) < 20_000
         # No step: between ticks torques change by their even share and no more.
@@ -94,11 +82,11 @@ def test_a_payload_comes_evenly_and_goes_with_its_session(client, robot, q):
         session.set_payload("panda_hand", 0.0, over=0.0)
         assert session.payloads == []
         stepped(session, q, still, 3)
-        assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare, atol=1e-12)
+        assert np.allclose(session.step(q, still).tau, bare, atol=1e-12)
     with client.session("gravity", payload=LOAD) as session:
-        assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, loaded)
+        assert np.allclose(session.step(q, still).tau, loaded)
     with client.session("gravity") as session:
-        assert np.allclose(session.step(q, still, timeout=PATIENCE).tau, bare, atol=1e-12)
+        assert np.allclose(session.step(q, still).tau, bare, atol=1e-12)
 
 
 def test_one_sessions_payload_leaves_anothers_outputs_as_they_are(client, daemon, robot, q):
@@ -112,16 +100,16 @@ def test_one_sessions_payload_leaves_anothers_outputs_as_they_are(client, daemon
     ):
         watched = {first: {"q_ref": q}, last: {}}
         before = {
-            session: session.step(q, v, at=0.0, timeout=PATIENCE, **references)
+            session: session.step(q, v, at=0.0, **references)
             for session, references in watched.items()
         }
-        plain = loaded.step(q, v, q_ref=q, timeout=PATIENCE).tau
+        plain = loaded.step(q, v, q_ref=q).tau
         loaded.set_payload("panda_link4", 3.0, over=0.1)
         heaviest = 0
         for k in range(300):
-            heaviest = loaded.step(q, v, timeout=PATIENCE).tau
+            heaviest = loaded.step(q, v).tau
             for session, references in watched.items():
-                output = session.step(q, v, at=1e-9 * k, timeout=PATIENCE, **references)
+                output = session.step(q, v, at=1e-9 * k, **references)
                 for name, value in before[session].values.items():
                     if name not in ("external", "contact", "link"):
                         assert np.array_equal(output.values[name], value), name
@@ -135,7 +123,7 @@ def test_requests_sessions_and_process_agree(client, robot, q):
     here = Controller(robot, "pd_plus", **options).torque(q, v, **references)
     asked = client.control("pd_plus", q, v, references=references, **options)
     with client.session("pd_plus", **options, reference_limits=False) as session:
-        output = session.step(q, v, **references, timeout=PATIENCE)
+        output = session.step(q, v, **references)
         assert session.friction["share"] == 1.0
         assert np.allclose(session.friction["viscous"], 1.0)
         assert {"external", "contact", "link"} <= set(session.outputs)
@@ -152,9 +140,9 @@ def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
     options = {"reference_limits": False, "low_pass": 0.0}
     with client.session("pd_plus", integral={"rate": 5.0, "limit": 0.5}, **options) as session:
         wanted = q - np.append(np.full(7, 0.001), 0.0)
-        first = session.step(q, still, q_ref=wanted, at=0.0, timeout=PATIENCE).tau
+        first = session.step(q, still, q_ref=wanted, at=0.0).tau
         for k in range(1, 400):
-            output = session.step(q, still, at=0.005 * k, timeout=PATIENCE)
+            output = session.step(q, still, at=0.005 * k)
         assert np.abs(output.tau - first).max() == pytest.approx(0.5, rel=1e-3)
 
 
@@ -169,12 +157,12 @@ def test_a_client_changes_it_by_the_sessions_number(client):
 def test_awaited_sessions_take_it_too(daemon, robot, q):
     async def carry():
         async with (
-            AsyncClient(daemon.endpoint) as client,
+            AsyncClient(daemon.endpoint, timeout=PATIENCE) as client,
             await client.session("gravity") as session,
         ):
             await session.set_payload(**LOAD, over=0.0)
             for _ in range(3):
-                output = await session.step(q, np.zeros(robot.nv), timeout=PATIENCE)
+                output = await session.step(q, np.zeros(robot.nv))
             return output.tau, session.payloads
 
     tau, loads = asyncio.run(carry())
@@ -200,7 +188,7 @@ def test_wrong_payloads_are_refused_and_change_nothing(client, robot, q, fields,
         given = {"session": session.number, "frame": "panda_hand", "mass": 1.0} | fields
         with pytest.raises(errors.FieldError, match=message):
             client.call("payload", **given)
-        tau = session.step(q, np.zeros(robot.nv), timeout=PATIENCE).tau
+        tau = session.step(q, np.zeros(robot.nv)).tau
     assert np.allclose(tau, robot.gravity(q), atol=1e-12)
 
 
@@ -215,7 +203,7 @@ def test_fields_that_are_almost_right_are_never_a_fault_of_the_daemon(client, ro
             fields = fields_for(rng, robot, "payload", good)
             socket.send(packed({"protocol": 1, "id": 1, "op": "payload", **fields}))
             check(codec.decode_reply(socket.recv()))
-        output = session.step(q, np.zeros(robot.nv), timeout=PATIENCE)
+        output = session.step(q, np.zeros(robot.nv))
         assert output.status & ~CLAMPED == 0
     context.term()
 
@@ -260,7 +248,7 @@ def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):
         assert limits["friction"][0] == 0.4
         with client.session("passivity", reference_limits=False) as session:
             moving = np.full(robot.nv, 0.1)
-            output = session.step(q, moving, q_ref=q, v_ref=moving, timeout=PATIENCE)
+            output = session.step(q, moving, q_ref=q, v_ref=moving)
             assert session.friction["coulomb"][0] == 0.4
         gains = {"gains": session.gains}
         free = Controller(loaded, "passivity", **gains).torque(q, moving, q_ref=q, v_ref=moving)

@@ -5,8 +5,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.server.loop.realtime import REMEDIES, realtime, what_to_add
 from torqued.server.transport.session_context import SessionContext
 

@@ -5,9 +5,9 @@ import time
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE, eventually
 from torqued.client import Session, errors
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
@@ -21,37 +21,18 @@ STALE_AFTER, HOLD, FADE = 0.003, 0.02, 0.1
 MAX_FRAMES = 3000
 #: Gravity alone, also of what moves.
 UNDAMPED = {"damping": 0.0}
-#: Seconds until a frame has to come: no measure of the loop, only an end of waiting.
-PATIENCE = 60.0
 
 
-def started(folder, **settings):
-    folder.chmod(0o700)
-    settings |= {"HOLD": HOLD, "FADE": FADE, "SESSIONS_PER_CLIENT": MAX_SESSIONS}
-    environment = {f"TORQUED_{key}": str(value) for key, value in settings.items()}
-    return DaemonProcess(folder, "chain20", "--robot", "chain20", **environment).start()
+SETTINGS = {"hold": HOLD, "fade": FADE, "sessions_per_client": MAX_SESSIONS}
 
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    """One that calls no state stale, however slow the machine is."""
-    process = started(tmp_path_factory.mktemp("sockets"))
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture(scope="module")
-def strict(tmp_path_factory):
-    """One with the usual patience."""
-    process = started(tmp_path_factory.mktemp("strict"), STALE_TICKS=3)
-    with process.client() as client:
-        yield client
-    assert process.stop() == 0
+#: One that calls no state stale, however slow the machine is, and one with the usual patience.
+daemon = daemon_of("chain20", **SETTINGS)
+strict_daemon = daemon_of("chain20", stale_ticks=3, **SETTINGS)
 
 
 @pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
+def strict(strict_daemon):
+    with strict_daemon.client() as client:
         yield client
 
 
@@ -97,7 +78,7 @@ def test_stream_is_what_requests_give(client, robot, state):
 
 def test_outputs_name_the_state_that_they_used(client, state):
     with client.session("gravity", gains=UNDAMPED) as session:
-        before = session.receive(PATIENCE)
+        before = session.receive()
         assert before.sequence == -1
         assert before.status_names == ["STALE", "FALLBACK"]
         assert not before.tau.any()
@@ -128,7 +109,7 @@ def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
         def is_seen():
             """On a busy machine a reader may miss all the frames of a hold, or of a fade."""
             while "zero" not in seen:
-                output = session.receive(PATIENCE)
+                output = session.receive()
                 over = output.age - STALE_AFTER - HOLD
                 stale = output.age > STALE_AFTER
                 assert output.status == (STALE | FALLBACK if stale else 0)
@@ -152,7 +133,7 @@ def test_stale_torque_is_held_then_fades_then_is_zero(strict, state):
 def first_good(session, state):
     """An output without status; how soon it comes is a matter of the machine."""
     for _ in range(MAX_FRAMES):
-        output = session.step(*state, timeout=PATIENCE)
+        output = session.step(*state)
         if output.status == 0:
             return output
     raise AssertionError(f"no good output in {MAX_FRAMES}")
@@ -197,7 +178,7 @@ def test_torques_change_no_faster_than_their_limit(client, robot, state):
     with client.session("gravity", rate_limit=rate) as session:
         last, tick, compared = np.zeros(NV), None, 0
         for k in range(MAX_FRAMES):  # after the first torque, one that is far from it
-            output = session.step(q if k == 0 else -q, v, timeout=PATIENCE)
+            output = session.step(q if k == 0 else -q, v)
             if tick is not None:
                 most = rate * session.period * (output.tick - tick) * (1 + 1e-9)
                 assert (np.abs(output.tau - last) <= most).all()
@@ -262,27 +243,22 @@ def test_session_numbers_are_not_used_twice(client):
             client.call("close", session=first.number)
 
 
-def test_abandoned_session_makes_place_when_all_are_taken(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    environment = {"TORQUED_ABANDONED": "0.1", "TORQUED_SESSIONS_PER_CLIENT": str(MAX_SESSIONS)}
-    process = DaemonProcess(folder, "c", "--robot", "chain2", **environment).start()
-    try:
-        with process.client() as gone, process.client() as client:
-            for _ in range(MAX_SESSIONS):
-                gone.session("gravity")
+def test_abandoned_session_makes_place_when_all_are_taken(another):
+    settings = {"abandoned": 0.1, "sessions_per_client": MAX_SESSIONS}
+    process = another("--robot", "chain2", **settings).start()
+    with process.client() as gone, process.client() as client:
+        for _ in range(MAX_SESSIONS):
+            gone.session("gravity")
 
-            def opened():
-                try:
-                    return client.session("gravity", gains=UNDAMPED)
-                except errors.OperationError:
-                    return None
+        def opened():
+            try:
+                return client.session("gravity", gains=UNDAMPED)
+            except errors.OperationError:
+                return None
 
-            session = eventually(opened)
-            assert session.step(np.zeros(2), np.zeros(2)).status == 0
-            assert len(client.call("sessions", client.control_endpoint).sessions) == MAX_SESSIONS
-    finally:
-        process.stop()
+        session = eventually(opened)
+        assert session.step(np.zeros(2), np.zeros(2)).status == 0
+        assert len(client.call("sessions", client.control_endpoint).sessions) == MAX_SESSIONS
 
 
 def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
@@ -294,7 +270,7 @@ def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
         lazy.connect(opened.endpoint)
         with client.session("gravity", gains=UNDAMPED) as session:
             for _ in range(MAX_FRAMES):
-                assert session.step(*state, timeout=PATIENCE).status == 0
+                assert session.step(*state).status == 0
                 listed = client.call("sessions", client.control_endpoint).sessions
                 (found,) = [item for item in listed if item["session"] == opened.session]
                 # Frames also go nowhere before the reader has connected.
@@ -311,7 +287,7 @@ def test_closing_sends_a_last_frame_without_torque(client, state):
         assert session.step(*state).tau.any()
         client.call("close", session=session.number)
         for _ in range(MAX_FRAMES):
-            output = session.receive(PATIENCE)
+            output = session.receive()
             if output.status_names == ["FALLBACK", "LAST"]:
                 break
         assert output.status_names == ["FALLBACK", "LAST"]
@@ -326,7 +302,7 @@ def test_session_has_a_fallback_of_its_own(strict, state):
         seen = set()
 
         def is_seen():
-            output = session.receive(PATIENCE)
+            output = session.receive()
             over = output.age - STALE_AFTER - 0.3
             if abs(over) > 1e-6:
                 assert np.array_equal(output.tau, held if over < 0.0 else 0.0 * held)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fault_scripts import arm, near
-from scripted_session import ScriptedSession
 
+from support.fault_scripts import arm, near
+from support.scripted_session import ScriptedSession
 from torqued.common.status import FALLBACK, LAST, STALE, STOPPED
 from torqued.server.loop.session_modes import LAW_MODES, NEXT, TABLE, Event, Mode, next_mode
 

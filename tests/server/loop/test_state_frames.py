@@ -7,33 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess
-from standstill import standing_still
 
+from support.daemons import daemon_of
+from support.eventually import PATIENCE
+from support.standstill import standing_still
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames
 
-PATIENCE = 60.0
 MAX_FRAMES = 5000
 STALE_AFTER = 0.05
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(
-        folder, "biped8", "--robot", "biped8", "--base", "floating", TORQUED_STALE_TICKS="50"
-    ).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of("biped8", "--base", "floating", stale_ticks=50)
 
 
 @pytest.fixture

@@ -8,8 +8,9 @@ import time
 import numpy as np
 import pytest
 from numba import njit, types
-from written_ring import Written, per_ring, session
 
+from support.eventually import PATIENCE
+from support.written_ring import Written, per_ring, session
 from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import ring as rings
 from torqued.server.observation.directory import Directory
@@ -18,9 +19,6 @@ from torqued.server.observation.ring import Ring, RingError, is_in_memory, remov
 from torqued.server.transport.endpoints import Endpoints
 from torqued.tools.recording import cursor as cursors
 from torqued.tools.recording.reader import Reader, ReaderError
-
-#: s
-PATIENCE = 60.0
 
 
 @pytest.fixture

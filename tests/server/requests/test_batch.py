@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.client import codec, errors
 from torqued.common.stacked import STACKED
 from torqued.kernels import Robot

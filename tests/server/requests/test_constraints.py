@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from in_process import InProcess
-from mechanisms import four_bar, stewart
 
+from support.in_process import InProcess
+from support.mechanisms import four_bar, stewart
 from torqued.client import codec
 from torqued.client.requests import operations
 from torqued.common import errors

@@ -3,9 +3,9 @@
 import random
 
 import pytest
-from fuzzing import BAD, check, fields_for, good_fields, packed, state
-from in_process import InProcess
 
+from support.fuzzing import BAD, check, fields_for, good_fields, packed, state
+from support.in_process import InProcess
 from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS

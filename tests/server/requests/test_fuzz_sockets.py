@@ -4,9 +4,10 @@ import random
 
 import pytest
 import zmq
-from fuzzing import check, fields_for, good_fields, packed
-from in_thread import InThread
 
+from support.eventually import PATIENCE
+from support.fuzzing import check, fields_for, good_fields, packed
+from support.in_thread import InThread
 from torqued.client import Client, codec
 from torqued.kernels import Robot
 from torqued.server.requests.operation import REQUEST
@@ -15,7 +16,6 @@ from torqued.server.requests.operations import OPERATIONS
 pytestmark = pytest.mark.slow
 
 COUNT = 60
-PATIENCE = 60_000
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_wrong_requests_are_refused_and_the_daemon_goes_on(threaded, name):
     robot = threaded.daemon.robot
     good = good_fields(robot)
     with (
-        Client(threaded.endpoint, timeout=60.0) as client,
+        Client(threaded.endpoint, timeout=PATIENCE) as client,
         zmq.Context() as context,
         context.socket(zmq.DEALER) as dealer,
     ):
@@ -44,7 +44,7 @@ def test_wrong_requests_are_refused_and_the_daemon_goes_on(threaded, name):
             for k in range(COUNT):
                 fields = fields_for(rng, robot, name, good)
                 dealer.send(packed({"protocol": 1, "id": k, "op": name, **fields}))
-                assert dealer.poll(PATIENCE)
+                assert dealer.poll(1000 * PATIENCE)
                 reply = codec.decode(dealer.recv())
                 unreadable = not reply["ok"] and reply["error"]["code"] == "bad_message"
                 assert reply["id"] == (None if unreadable else k)

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from in_process import InProcess
 
+from support.in_process import InProcess
 from torqued.client import codec
 from torqued.kernels import Robot
 from torqued.server.requests import computations

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from in_process import InProcess
 
+from support.in_process import InProcess
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.server.requests.operations import OPERATIONS

@@ -78,8 +78,7 @@ def test_folder_for_a_group_lets_it_enter_and_not_write(tmp_path, group):
 
 
 @pytest.mark.parametrize(
-    "mode, words",
-    [(0o700, "group cannot enter"), (0o770, "others could"), (0o755, "others could")],
+    "mode, words", [(0o700, "group cannot enter"), (0o770, "others could"), (0o755, "others could")]
 )
 def test_folder_of_another_mode_is_not_taken_for_a_group(tmp_path, group, mode, words):
     tmp_path.chmod(mode)

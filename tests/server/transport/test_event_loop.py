@@ -4,8 +4,8 @@ import os
 import threading
 
 import pytest
-from eventually import eventually
 
+from support.eventually import PATIENCE, eventually
 from torqued.server.transport.event_loop import EventLoop
 
 
@@ -27,7 +27,7 @@ def test_tasks_run_in_the_thread_that_waits_and_in_order(events):
     other.start()
 
     def all_ran():
-        events.wait(1000)
+        events.wait(1000 * PATIENCE)
         return len(ran) == 100
 
     eventually(all_ran)
@@ -48,6 +48,14 @@ def test_source_that_another_action_removed_is_left_alone(events):
         for end in ends:
             os.close(end)
     assert len(seen) == 1
+
+
+def test_waking_ends_a_wait(events):
+    waiting = threading.Thread(target=events.wait, args=(1000 * PATIENCE,), daemon=True)
+    waiting.start()
+    events.wake()
+    waiting.join(PATIENCE / 2)
+    assert not waiting.is_alive()
 
 
 def test_waking_after_the_end_does_no_harm():

@@ -8,14 +8,13 @@ import time
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess, free_port
 
+from support.daemons import free_port
+from support.eventually import PATIENCE
 from torqued.client import Client, TorquedError
 
 pytestmark = pytest.mark.slow
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 120.0
 #: Open files that the daemon may have, and connections that strangers try to make.
 LIMIT, CONNECTIONS = 1024, 1500
 LOWER = f"import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, ({LIMIT}, {LIMIT}));"
@@ -23,16 +22,13 @@ LOWER += "os.execv(sys.argv[1], sys.argv[1:])"
 
 
 @pytest.fixture
-def daemon(tmp_path):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
+def daemon(another):
     port = free_port()
     listen = ("--listen", f"tcp://127.0.0.1:{port}", "--plain-tcp")
-    process = DaemonProcess(folder, "arm", "--robot", "chain2", *listen)
+    process = another("--robot", "chain2", *listen)
     process.command = [sys.executable, "-c", LOWER, *process.command]
     process.port = port
-    yield process.start()
-    assert process.stop() == 0
+    return process.start()
 
 
 @pytest.fixture

@@ -3,9 +3,8 @@
 import pytest
 import zmq
 
+from support.eventually import PATIENCE
 from torqued.server.transport.framing import MAX_AT_ONCE, Inbox
-
-PATIENCE = 60_000
 
 
 @pytest.fixture
@@ -22,7 +21,7 @@ def pair():
 
 
 def received(router, inbox):
-    assert router.poll(PATIENCE)  # also in the middle of a message
+    assert router.poll(1000 * PATIENCE)  # also in the middle of a message
     return inbox.receive()
 
 

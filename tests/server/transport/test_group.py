@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from daemons import DaemonProcess
+
+from support.daemons import DaemonProcess
 
 pytestmark = pytest.mark.slow
 
@@ -19,20 +20,16 @@ CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]
 NOBODY = 65534
 
 
-def test_members_connect_to_every_socket_of_the_daemon(tmp_path):
+def test_members_connect_to_every_socket_of_the_daemon(another, folder):
     group = grp.getgrgid(os.getgid()).gr_name
-    daemon = DaemonProcess(tmp_path / "shared", "arm", "--robot", "chain2", "--group", group)
-    daemon.start()
-    try:
-        with daemon.client() as client, client.session("stream"):
-            sockets = set(daemon.folder.glob("*.sock"))
-            assert len(sockets) == 5  # requests, control, telemetry, pages and a session
-            for path in sockets:
-                assert stat.S_IMODE(path.stat().st_mode) == 0o660
-                assert path.stat().st_gid == os.getgid()
-    finally:
-        assert daemon.stop() == 0
-    assert daemon.files() == []
+    folder.chmod(0o750)
+    daemon = another("--robot", "chain2", "--group", group).start()
+    with daemon.client() as client, client.session("stream"):
+        sockets = set(daemon.folder.glob("*.sock"))
+        assert len(sockets) == 5  # requests, control, telemetry, pages and a session
+        for path in sockets:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o660
+            assert path.stat().st_gid == os.getgid()
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can act as other users")

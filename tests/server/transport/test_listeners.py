@@ -5,19 +5,12 @@ import resource
 
 import pytest
 import zmq
-from eventually import eventually
 
+from support.eventually import PATIENCE, eventually
 from torqued.client.errors import RequestError
 from torqued.server.transport.endpoints import EndpointError
-from torqued.server.transport.listeners import (
-    BACKLOG,
-    Listeners,
-    descriptors_in_use,
-    raise_limit,
-)
+from torqued.server.transport.listeners import BACKLOG, Listeners, descriptors_in_use, raise_limit
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 60.0
 #: ms in which nothing may come from a client that cannot connect.
 SILENCE = 300
 

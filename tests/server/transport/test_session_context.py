@@ -4,8 +4,8 @@ import os
 
 import pytest
 import zmq
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.server.transport.session_context import (
     THREAD_NAME,
     EndpointError,

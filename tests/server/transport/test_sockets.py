@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 import zmq
-from daemons import free_port
 from zmq.utils.monitor import recv_monitor_message
 
+from support.daemons import free_port
+from support.eventually import PATIENCE
 from torqued.client.endpoints import host_and_port
 from torqued.client.errors import RequestError
 from torqued.server.access.rights import ADMINISTRATE, Caller
@@ -19,9 +20,6 @@ from torqued.server.transport.endpoints import EndpointError, Endpoints, private
 from torqued.server.transport.framing import Inbox
 from torqued.server.transport.listeners import Listeners
 from torqued.server.transport.sockets import LocalTransport, TcpTransport
-
-#: ms until a message that was sent has to be there: an end of waiting, not a measure.
-PATIENCE = 60_000
 
 
 @pytest.fixture
@@ -94,13 +92,13 @@ def test_message_names_its_sender_and_the_way_back(name, socket, request):
     callers = []
     for peer, text in ((first, b"one"), (second, b"two"), (first, b"three")):
         peer.send(text)
-        assert transport.request.poll(PATIENCE)
+        assert transport.request.poll(1000 * PATIENCE)
         message = Inbox(transport.request).receive()
         assert message is not None
         arrival = transport.arrival(transport.request, message)
         assert arrival.data == text
         transport.request.send_multipart([*arrival.route, b"reply to " + text])
-        assert peer.poll(PATIENCE)
+        assert peer.poll(1000 * PATIENCE)
         assert peer.recv() == b"reply to " + text
         callers.append(arrival.caller)
     assert callers[0] is callers[2]
@@ -124,7 +122,7 @@ def test_session_is_reached_where_its_reply_says(name, socket, request):
     endpoint = transport.bind_session(server, 7, caller)["endpoint"]
     peer = socket(zmq.PAIR, endpoint.replace("*", "127.0.0.1"))
     peer.send(b"state")
-    assert server.poll(PATIENCE)
+    assert server.poll(1000 * PATIENCE)
     assert server.recv() == b"state"
     server.close(linger=0)
     transport.end_session(7)
@@ -155,7 +153,7 @@ def subscriber(socket, transport, *topics):
 
 def gets_telemetry(transport, *subscribers):
     """Whether all of them get something that is published from now on."""
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = time.monotonic() + PATIENCE
     for peer in subscribers:
         while not peer.poll(20):
             if time.monotonic() > deadline:
@@ -170,7 +168,7 @@ def test_topics_without_end_are_dropped_and_subscribers_go_on(name, socket, requ
     good = subscriber(socket, transport, b"")
     assert gets_telemetry(transport, good)
     greedy = subscriber(socket, transport, b"", *(b"%d" % k * 300 for k in range(100, 200)))
-    deadline = time.monotonic() + PATIENCE / 1000
+    deadline = time.monotonic() + PATIENCE
     while not caplog.records:
         transport.publish(b"statistics")
         assert time.monotonic() < deadline
@@ -195,10 +193,10 @@ def test_topic_that_is_too_long_ends_the_connection(local, socket):
     events = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED
     with monitored.get_monitor_socket(events) as monitor:
         monitored.connect(local.endpoints["telemetry"])
-        assert monitor.poll(PATIENCE)
+        assert monitor.poll(1000 * PATIENCE)
         assert recv_monitor_message(monitor)["event"] == zmq.EVENT_HANDSHAKE_SUCCEEDED
         monitored.subscribe(b"x" * sockets.KINDS["telemetry"][1])
-        assert monitor.poll(PATIENCE)
+        assert monitor.poll(1000 * PATIENCE)
         assert recv_monitor_message(monitor)["event"] == zmq.EVENT_DISCONNECTED
         monitored.disable_monitor()
     assert gets_telemetry(local, subscriber(socket, local, b""))
@@ -227,7 +225,7 @@ def stranger(endpoint, data):
         connection.connect(str(file_of(endpoint)))
     else:
         connection = plain.create_connection(host_and_port(endpoint))
-    connection.settimeout(PATIENCE / 1000)
+    connection.settimeout(PATIENCE)
     with suppress(BrokenPipeError):
         connection.sendall(data)
     return connection
@@ -248,7 +246,7 @@ def test_stranger_neither_takes_the_owners_place_nor_keeps_a_connection(
             connection.recv(1)  # libzmq's greeting, or the end: it has accepted the connection
         peer = socket(zmq.PAIR, endpoint)
         peer.send(b"state")
-        assert server.poll(PATIENCE)
+        assert server.poll(1000 * PATIENCE)
         assert server.recv() == b"state"
         with suppress(ConnectionError):
             while connection.recv(1000):

@@ -7,10 +7,10 @@ import socket as plain
 import numpy as np
 import pytest
 import zmq
-from daemons import DaemonProcess, free_port
-from eventually import eventually
 from zmq.utils.monitor import recv_monitor_message
 
+from support.daemons import free_port
+from support.eventually import PATIENCE, eventually
 from torqued.client import AccessError, AsyncClient, Client, TimeoutError, errors
 from torqued.client.codec import MAX_MESSAGE
 from torqued.client.endpoints import reachable
@@ -20,8 +20,6 @@ from torqued.tools.cli.main import main
 
 pytestmark = pytest.mark.slow
 
-#: Seconds until something has to happen that does happen: an end of waiting, not a measure.
-PATIENCE = 60.0
 STATE = (np.zeros(2), np.zeros(2))
 
 
@@ -36,16 +34,11 @@ def keys(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory, keys):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    listen = f"tcp://127.0.0.1:{free_port()}"
-    process = DaemonProcess(
-        folder, "arm", "--robot", "chain2", "--listen", listen, TORQUED_KEYS=str(keys.folder)
-    )
-    process.tcp = listen
-    yield process.start()
-    assert process.stop() == 0
+def daemon(shared_daemons, keys):
+    tcp = f"tcp://127.0.0.1:{free_port()}"
+    with shared_daemons.lend("chain2", fresh=True, listen=tcp, keys=keys.folder) as process:
+        process.tcp = tcp
+        yield process
 
 
 @pytest.fixture
@@ -53,7 +46,7 @@ def connect(daemon, keys):
     """Clients by the name of their key."""
     made = []
 
-    def client(name, timeout=60.0, retries=2):
+    def client(name, timeout=PATIENCE, retries=2):
         made.append(
             Client(daemon.tcp, timeout, retries, key=keys.folder / f"{name}.key")
             if name
@@ -108,7 +101,7 @@ def test_key_opens_requests_control_telemetry_and_sessions(connect):
     with client.telemetry() as telemetry:
         assert telemetry.receive(PATIENCE)["robot"] == hello.name
     with client.session("gravity") as session:
-        assert session.step(*STATE, timeout=PATIENCE).sequence == 1
+        assert session.step(*STATE).sequence == 1
         assert sessions_of(client)[0]["client"] == "controller"
 
 
@@ -162,7 +155,7 @@ def test_shared_memory_is_for_local_clients_only(connect):
 def test_read_only_key_computes_and_streams_but_commands_no_torque(connect):
     client = connect("reader")
     with client.session("stream", want=["g"]) as session:
-        assert session.step(*STATE, timeout=PATIENCE).g.shape == (2,)
+        assert session.step(*STATE).g.shape == (2,)
     with pytest.raises(AccessError, match="'reader' has 'read'") as caught:
         client.session("gravity")
     assert (caught.value.code, caught.value.expected) == ("denied", "command")
@@ -224,7 +217,7 @@ def test_revoked_key_loses_sessions_requests_telemetry_and_new_connections(
     pair = pair_of(keys, "leaver")
     leaver, stayer = connect("leaver"), connect("reader")
     session = leaver.session("gravity")
-    session.step(*STATE, timeout=PATIENCE)
+    session.step(*STATE)
     assert leaver.ping().ready
     with leaver.telemetry() as cut, stayer.telemetry() as kept:
         assert cut.receive(PATIENCE)
@@ -247,7 +240,7 @@ def test_session_that_a_lowered_right_forbids_ends_and_a_stream_goes_on(connect,
     stream = client.session("stream", want=["g"])
     keys.allow("lowered", None, "read")
     eventually(lambda: [session["law"] for session in sessions_of(local)] == ["stream"])
-    assert stream.step(*STATE, timeout=PATIENCE).g.shape == (2,)
+    assert stream.step(*STATE).g.shape == (2,)
     with pytest.raises(AccessError):
         client.session("gravity")
     stream.close()
@@ -260,7 +253,7 @@ def test_broken_allow_list_leaves_the_last_one_in_force(connect, keys, daemon):
     try:
         keys.allowed.path.write_text("[oops")
         eventually(lambda: "keeping the previous allow-list" in daemon.log.read_text())
-        assert session.step(*STATE, timeout=PATIENCE).sequence == 1
+        assert session.step(*STATE).sequence == 1
         assert shakes_hands(daemon.tcp, pair_of(keys, "reader"), keys.server().public)
     finally:
         keys.allowed.path.write_text(text)
@@ -271,7 +264,7 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
     rng = random.Random(0)
     client = connect("controller")
     session = client.session("gravity")
-    session.step(*STATE, timeout=PATIENCE)
+    session.step(*STATE)
     port = int(daemon.tcp.rpartition(":")[2])
     session_port = int(sessions_of(client)[0]["endpoint"].rpartition(":")[2])
     greeting = bytes.fromhex("ff00000000000000017f0300") + b"CURVE".ljust(20, b"\0") + bytes(32)
@@ -289,7 +282,7 @@ def test_random_bytes_on_all_ports_leave_it_running(connect, daemon, local):
     for count, length in enumerate((0, 1, 8, 3 * len(session._frame)), 1):
         session._transport.socket.send(rng.randbytes(length))  # the next one would take its place
         eventually(lambda count=count: sessions_of(local)[0]["bad_states"] == count)
-    output = session.step(*STATE, timeout=PATIENCE)
+    output = session.step(*STATE)
     assert output.sequence == 2
     session.close()
     assert client.dynamics(*STATE).M.shape == (2, 2)
@@ -305,7 +298,9 @@ def test_oversized_message_ends_the_connection_and_not_the_daemon(connect, local
 
 def test_async_client_has_keys_too(daemon, keys):
     async def ask():
-        async with AsyncClient(daemon.tcp, timeout=60.0, key=keys.folder / "reader.key") as client:
+        async with AsyncClient(
+            daemon.tcp, timeout=PATIENCE, key=keys.folder / "reader.key"
+        ) as client:
             return await asyncio.gather(client.hello(), client.ping())
 
     hello, ping = asyncio.run(ask())
@@ -320,37 +315,28 @@ def test_commands_take_an_endpoint_and_keys(daemon, keys, capsys, monkeypatch):
     assert '"rights": "administrate"' in capsys.readouterr().out
 
 
-def test_limits_are_per_client(tmp_path, keys):
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
+def test_limits_are_per_client(another, keys):
     tcp = f"tcp://127.0.0.1:{free_port()}"
-    daemon = DaemonProcess(
-        *(folder, "arm", "--robot", "chain2", "--listen", tcp),
-        TORQUED_KEYS=str(keys.folder),
-        TORQUED_REQUEST_RATE="40",
-        TORQUED_SESSIONS_PER_CLIENT="2",
-    ).start()
+    settings = {"keys": keys.folder, "request_rate": 40, "sessions_per_client": 2}
+    daemon = another("--robot", "chain2", "--listen", tcp, **settings).start()
 
     def over(name):
-        return Client(tcp, timeout=60.0, key=keys.folder / f"{name}.key")
+        return Client(tcp, timeout=PATIENCE, key=keys.folder / f"{name}.key")
 
-    try:
-        # One key counts as one client over however many connections; another key is another.
-        with over("controller") as first, over("controller") as second, over("other") as other:
-            kept = [first.session("gravity"), second.session("gravity")]
-            with pytest.raises(errors.OperationError, match="this client has 2 sessions") as caught:
-                first.session("gravity")
-            assert caught.value.code == "busy"
-            other.session("gravity").close()
-            kept[0].close()
-            second.session("gravity").close()
-        for one, another in [(over("reader"), over("other")), (daemon.client(), daemon.client())]:
-            with one, another:
-                with pytest.raises(errors.OperationError) as caught:
-                    for _ in range(100_000):  # faster than 40 per second on any machine
-                        one.hello()
-                assert caught.value.code == "rate_limited"
-                assert caught.value.expected == "at most 40 per second"
-                assert another.hello().nv == 2
-    finally:
-        assert daemon.stop() == 0
+    # One key counts as one client over however many connections; another key is another.
+    with over("controller") as first, over("controller") as second, over("other") as other:
+        kept = [first.session("gravity"), second.session("gravity")]
+        with pytest.raises(errors.OperationError, match="this client has 2 sessions") as caught:
+            first.session("gravity")
+        assert caught.value.code == "busy"
+        other.session("gravity").close()
+        kept[0].close()
+        second.session("gravity").close()
+    for one, second in [(over("reader"), over("other")), (daemon.client(), daemon.client())]:
+        with one, second:
+            with pytest.raises(errors.OperationError) as caught:
+                for _ in range(100_000):  # faster than 40 per second on any machine
+                    one.hello()
+            assert caught.value.code == "rate_limited"
+            assert caught.value.expected == "at most 40 per second"
+            assert second.hello().nv == 2

@@ -1,9 +1,9 @@
-"""The robot of most tests of the worker, states of it, and daemons of a test's own."""
+"""The robot of most tests of the worker, states of it, and a daemon."""
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
 
+from support.daemons import daemon_of
 from torqued.kernels import Robot
 
 
@@ -19,30 +19,4 @@ def states(robot):
     return np.array([q for q, _ in pairs]), np.array([v for _, v in pairs])
 
 
-@pytest.fixture
-def make(tmp_path):
-    """Starts a daemon with these options; it is stopped when the test is over."""
-    folder = tmp_path / "sockets"
-    folder.mkdir(mode=0o700)
-    made = []
-
-    def start(*options, **environment):
-        made.append(DaemonProcess(folder, "arm", *options, **environment).start())
-        return made[-1]
-
-    yield start
-    for process in made:
-        assert process.stop() == 0
-        assert "Traceback" not in process.log.read_text()
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    """One for all tests of a file."""
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    assert process.stop() == 0
-    assert process.files() == []
-    assert "Traceback" not in process.log.read_text()
+daemon = daemon_of("chain20")

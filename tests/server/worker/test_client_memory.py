@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from eventually import PATIENCE, eventually
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.eventually import PATIENCE, eventually
+from support.standstill import standing_still
 from torqued.client import Client, TimeoutError, codec, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory import batch_memory
@@ -198,9 +198,9 @@ def test_new_worker_has_the_memory_of_those_before_it(daemon, robot, states):
             eventually(lambda deaths=worker["deaths"]: client.stats().worker["deaths"] > deaths)
 
 
-def test_memory_is_handed_over_again_after_a_restart(make, states):
+def test_memory_is_handed_over_again_after_a_restart(another, states):
     q, _ = states
-    daemon = make("--robot", "chain20")
+    daemon = another("--robot", "chain20").start()
     with Client(daemon.endpoint, timeout=PATIENCE) as client:
         expected = gravity(client, q)
         daemon.stop()

@@ -7,11 +7,11 @@ import sys
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import PATIENCE, eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.daemons import DaemonProcess
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import Client, errors
 from torqued.kernels import Robot
 
@@ -90,8 +90,8 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert after["tick"] <= after["lateness"]["count"] <= later["tick"] + 1
 
 
-def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(make, file):
-    daemon = make("--urdf", str(file), "--rate", "100")
+def test_ticks_and_missed_ticks_add_up_to_the_time_that_has_passed(another, file):
+    daemon = another("--urdf", str(file), "--rate", "100").start()
     with daemon.client() as client, client.telemetry() as telemetry:
         assert telemetry.receive(PATIENCE)
         for _ in range(5):
@@ -143,8 +143,8 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
         session.close()
 
 
-def test_abandoned_session_does_not_stand_in_the_way(make, file):
-    daemon = make("--urdf", str(file), TORQUED_ABANDONED="0.1")
+def test_abandoned_session_does_not_stand_in_the_way(another, file):
+    daemon = another("--urdf", str(file), abandoned=0.1).start()
     with daemon.client() as gone, daemon.client() as client:
         gone.session("gravity", gains={"damping": 0.0})
         file.write_text(urdf(3))
@@ -187,10 +187,10 @@ def test_file_with_faults_gives_all_of_them_and_the_robot_stays(daemon, file):
         assert client.reload().nv == 4
 
 
-def test_changed_configuration_is_taken_as_far_as_it_can_be(make, tmp_path):
+def test_changed_configuration_is_taken_as_far_as_it_can_be(another, tmp_path):
     config = tmp_path / "arm.toml"
     config.write_text('[robot]\nfamily = "chain"\ndofs = 2\n')
-    daemon = make("--config", str(config))
+    daemon = another("--config", str(config)).start()
     with daemon.client() as client:
         config.write_text('rate = 500\nhold = 0.5\n[robot]\nfamily = "chain"\ndofs = 5\n')
         reply = client.reload()
@@ -243,7 +243,7 @@ def test_robot_without_a_file_cannot_be_loaded_anew(tmp_path):
     robot = Robot.family("chain", 2)
     with (
         InThread(robot, tmp_path) as daemon,
-        Client(daemon.endpoint, timeout=60.0) as client,
+        Client(daemon.endpoint, timeout=PATIENCE) as client,
         pytest.raises(errors.ModelError, match="does not come from a file"),
     ):
         client.reload()

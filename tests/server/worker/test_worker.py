@@ -9,12 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from daemons import DaemonProcess
-from eventually import PATIENCE, eventually
-from in_thread import InThread
-from standstill import standing_still
 
+from support.agreement import assert_agree
+from support.eventually import PATIENCE, eventually
+from support.in_thread import InThread
+from support.standstill import standing_still
 from torqued.client import AsyncClient, Client, errors
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
@@ -30,23 +29,10 @@ NV = 20
 ROUNDING = 1e-12
 
 
-def started(folder):
-    folder.chmod(0o700)
-    process = DaemonProcess(folder, "chain20", "--robot", "chain20").start()
-    yield process
-    process.stop()
-    assert process.files() == []
-
-
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    yield from started(tmp_path_factory.mktemp("sockets"))
-
-
 @pytest.fixture
-def fresh(tmp_path_factory):
+def fresh(another):
     """A daemon whose worker has done nothing, and that may be ended."""
-    yield from started(tmp_path_factory.mktemp("sockets"))
+    return another("--robot", "chain20").start()
 
 
 class Asking:

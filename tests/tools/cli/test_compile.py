@@ -5,9 +5,9 @@ import subprocess
 import sys
 
 import pytest
-from eventually import PATIENCE, eventually
 from rich.console import Console
 
+from support.eventually import PATIENCE, eventually
 from torqued.kernels.compilation import entries as compiled
 from torqued.kernels.compilation import jit
 from torqued.tools.cli import compile as command

@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
-from installations import PROJECT, import_names, imported_from, key, run_with
 from packaging.requirements import Requirement
 
+from support.installations import PROJECT, import_names, imported_from, key, run_with
 from torqued.tools.cli import main as cli
 
 STATES = ["states.npz", "--robot", "chain3", "--operation", "dynamics", "--want", "M"]

@@ -6,8 +6,8 @@ import warnings
 
 import pytest
 import zmq
-from in_thread import InThread
 
+from support.in_thread import InThread
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
 from torqued.tools.cli import main as cli

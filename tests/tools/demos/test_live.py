@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from eventually import eventually
-from viewing import running_in
 
+from support.eventually import eventually
+from support.viewing import running_in
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.tools.demos import live, live_pace, live_setup, results

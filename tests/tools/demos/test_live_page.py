@@ -9,9 +9,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from browser import PROGRAM, chromium, open_page, position, require_picture
-from eventually import eventually
-from viewing import running_in
+
+from support.browser import PROGRAM, chromium, open_page, position, require_picture
+from support.eventually import eventually
+from support.viewing import running_in
 
 pytestmark = pytest.mark.slow
 

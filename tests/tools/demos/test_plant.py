@@ -3,8 +3,8 @@
 import mujoco
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.tools.demos.models import PANDA_READY, described, panda, with_payload

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from disturbances import STEP, friction_of, plant_of, rub, swing
 
+from support.disturbances import STEP, friction_of, plant_of, rub, swing
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller

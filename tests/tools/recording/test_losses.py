@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 import pytest
-from written_ring import Written, per_ring
 
+from support.written_ring import Written, per_ring
 from torqued.server.transport.endpoints import Endpoints
 from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import read_recording

@@ -6,9 +6,9 @@ import sys
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 
+from support.daemons import daemon_of
+from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.observation.layout import ARRIVAL, USED
@@ -16,25 +16,11 @@ from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import read_recording
 from torqued.tools.recording.replay import replay
 
-PATIENCE = 60.0
 ON_ARRIVAL = {"transport": "memory", "clock": "state"}
 ROBOT = "tree8"
 
 
-@pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    settings = {"TORQUED_RING_SIZE": "16"}
-    process = DaemonProcess(folder, "arm", "--robot", ROBOT, **settings).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+daemon = daemon_of(ROBOT, ring_size=16)
 
 
 def drive(session, ticks=60):
@@ -43,7 +29,7 @@ def drive(session, ticks=60):
     for k in range(ticks):
         phase = 0.02 * k + np.arange(8)
         state = 0.2 * np.sin(phase), 4.0 * np.cos(phase)
-        outputs.append(session.step(*state, q_ref=state[0] + 0.05, timeout=PATIENCE))
+        outputs.append(session.step(*state, q_ref=state[0] + 0.05))
     return outputs
 
 
@@ -61,7 +47,7 @@ def taken(reader, numbers):
 
 
 def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
-    reader = Reader("arm", daemon.folder)
+    reader = Reader(daemon.name, daemon.folder)
     with (
         client.session("pd_plus", **ON_ARRIVAL) as first,
         client.session("pd_plus") as looped,
@@ -87,11 +73,11 @@ def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
 
 
 def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
-    reader = Reader("arm", daemon.folder)
+    reader = Reader(daemon.name, daemon.folder)
     numbers = []
     for _ in range(3):
         with client.session("gravity", **ON_ARRIVAL) as session:
-            session.step(np.zeros(8), np.zeros(8), timeout=PATIENCE)
+            session.step(np.zeros(8), np.zeros(8))
         numbers.append(session.number)
     ticks = taken(reader, numbers)
     assert all(found["index"][0] == 0 for found in ticks.values()) and reader.lost == {}
@@ -99,7 +85,7 @@ def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
 
 
 def test_recording_has_them_and_replays_to_the_last_bit(daemon, client, tmp_path):
-    command = ["record", "--robot", "arm", "--folder", str(daemon.folder), "--out", str(tmp_path)]
+    command = ["record", "--robot", ROBOT, "--folder", str(daemon.folder), "--out", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
     try:
         (path,) = eventually(lambda: list(tmp_path.glob("*.mcap")))

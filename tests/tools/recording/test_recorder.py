@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 from mcap.reader import make_reader
 
+from support.eventually import eventually
 from torqued.common.status import LAST
 from torqued.tools.cli.record import duration, limit
 from torqued.tools.cli.stats import view
@@ -26,23 +25,10 @@ N = 8
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("sockets")
-    folder.chmod(0o700)
-    settings = {
-        "TORQUED_RECORD": "true",
-        "TORQUED_RECORD_MINUTES": "0.2",
-        "TORQUED_RECORD_FOLDER": str(folder / "flight"),
-    }
-    process = DaemonProcess(folder, "panda", "--robot", "panda", **settings).start()
-    yield process
-    assert process.stop() == 0
-
-
-@pytest.fixture
-def client(daemon):
-    with daemon.client() as client:
-        yield client
+def daemon(folder, shared_daemons):
+    settings = {"record": "true", "record_minutes": 0.2, "record_folder": folder / "flight"}
+    with shared_daemons.lend("panda", fresh=True, **settings) as process:
+        yield process
 
 
 @pytest.fixture
@@ -223,17 +209,16 @@ def test_flight_recorder_keeps_the_last_seconds(daemon, client, tmp_path):
 
 
 def test_without_a_flight_recorder_saving_says_what_to_do(another, tmp_path):
-    daemon = another("--robot", "chain4", name="plain", TORQUED_RING_SIZE="8").start()
+    daemon = another("--robot", "chain4", name="plain", ring_size=8).start()
     command = [*RECORD[:-1], "plain", "--folder", str(daemon.folder), "--save-last", "60s"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
     assert "record = true" in done.stderr
-    assert daemon.stop() == 0
 
 
 def test_flight_recorder_ends_with_its_daemon_and_finishes_its_file(another, tmp_path):
-    settings = {"TORQUED_RECORD": "1", "TORQUED_RECORD_FOLDER": str(tmp_path)}
-    daemon = another("--robot", "chain4", name="flown", TORQUED_RING_SIZE="8", **settings).start()
+    settings = {"record": "1", "record_folder": tmp_path}
+    daemon = another("--robot", "chain4", name="flown", ring_size=8, **settings).start()
     with daemon.client() as client:
         (report,) = eventually(lambda: client.stats().observation["recorders"])
     daemon.kill()

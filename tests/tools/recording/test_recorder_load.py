@@ -7,42 +7,37 @@ from contextlib import ExitStack
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from eventually import eventually
 from mcap.reader import make_reader
 
+from support.eventually import PATIENCE, eventually
 from torqued.common.status import LAST
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.tools.recording.recording import read_recording
 
-PATIENCE = 60.0
 STEPS = 150
 #: On its hooks, so that every law may have it.
 OPTIONS = ("--base", "fixed", "--rate", "250")
 
 
 @pytest.mark.slow
-def test_sixteen_sessions_of_a_humanoid_are_recorded_without_a_loss(tmp_path_factory):
+def test_sixteen_sessions_of_a_humanoid_are_recorded_without_a_loss(another, tmp_path):
     """In lock step, each as fast as the loop answers. Slower than 1 kHz where that is much for the
     machine: it is about what is in the file."""
-    folder, out = tmp_path_factory.mktemp("sockets"), tmp_path_factory.mktemp("recorded")
-    folder.chmod(0o700)
-    settings = {"TORQUED_SESSIONS_PER_CLIENT": str(MAX_SESSIONS)}
-    daemon = DaemonProcess(folder, "talos", "--robot", "talos", *OPTIONS, **settings).start()
-    command = ["record", "--robot", "talos", "--folder", str(folder), "--out", str(out)]
+    options = ("--robot", "talos", *OPTIONS)
+    daemon = another(*options, name="talos", sessions_per_client=MAX_SESSIONS).start()
+    command = ["record", "--robot", "talos", "--folder", str(daemon.folder), "--out", str(tmp_path)]
     process = subprocess.Popen(
         [sys.executable, "-m", "torqued.tools.cli.main", *command],
         stdout=subprocess.PIPE,
         text=True,
     )
     try:
-        (path,) = eventually(lambda: list(out.glob("*.mcap")))
+        (path,) = eventually(lambda: list(tmp_path.glob("*.mcap")))
         sent = driven(daemon)
         eventually(lambda: is_whole(path, sent), patience=PATIENCE)
     finally:
         process.send_signal(signal.SIGTERM)
         said, _ = process.communicate(timeout=PATIENCE)
-        daemon.stop()
     assert process.returncode == 0 and " 0 lost" in said
     recording = read_recording(path)
     assert recording.lost == {}
@@ -76,7 +71,7 @@ def driven(daemon):
             for session, sequence in zip(sessions, sent, strict=True):
                 answered = False
                 while not answered:
-                    output = session.receive(PATIENCE)
+                    output = session.receive()
                     outputs[session.number].append(output)
                     answered = output.sequence == sequence
     return outputs

@@ -9,11 +9,11 @@ import tomllib
 
 import numpy as np
 import pytest
-from daemons import DaemonProcess
-from disturbances import STEP, friction_of, plant_of, rub, swing
-from eventually import eventually
 from mcap.records import Message
 
+from support.daemons import DaemonProcess
+from support.disturbances import STEP, friction_of, plant_of, rub, swing
+from support.eventually import eventually
 from torqued.tools.demos.models import panda, with_payload, write_urdf
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines

@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
-from served import serving
 
+from support.served import serving
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.server.observation.layout import USED

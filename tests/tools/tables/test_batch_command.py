@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agreement import assert_agree
 
+from support.agreement import assert_agree
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.tools.cli import batch

@@ -6,31 +6,24 @@ import sys
 
 import numpy as np
 import pytest
-from browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
-from daemons import DaemonProcess
-from eventually import eventually
-from viewing import ROBOT, Driver, Recording, Viewer
 
+from support.browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
+from support.daemons import daemon_of
+from support.eventually import eventually
+from support.viewing import ROBOT, Driver, Recording, Viewer
 from torqued.client import TimeoutError
 from torqued.common.status import STATUS
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.urdf_writer import to_urdf
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not PROGRAM, reason="chromium is not installed"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not PROGRAM, reason="chromium is not installed")]
 
 #: Of the robot's capsules, that which is last.
 END = "/robot/joint_3"
 
 
-@pytest.fixture(scope="module")
-def daemon(folder):
-    process = DaemonProcess(folder, ROBOT, "--robot", ROBOT).start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of(ROBOT)
 
 
 @pytest.fixture(scope="module")
@@ -126,12 +119,10 @@ STATUS_OF = """number => [...document.querySelectorAll('.torqued-status')]
     .map(node => node.innerText).join()"""
 
 
-def test_robot_whose_controller_stops_is_stale_and_falls_back(browser, tmp_path_factory):
+def test_robot_whose_controller_stops_is_stale_and_falls_back(browser, another):
     """States that stay out, and nothing else, make these two words."""
-    folder = tmp_path_factory.mktemp("stale") / "run"
-    daemon = DaemonProcess(folder, "silent", "--robot", ROBOT, TORQUED_STALE_TICKS="50").start()
+    daemon = another("--robot", ROBOT, stale_ticks=50).start()
     with contextlib.ExitStack() as stack:
-        stack.callback(daemon.stop)
         session = stack.enter_context(stack.enter_context(daemon.client()).session("pd_plus"))
         eventually(lambda: stepped(session))
         viewer = stack.enter_context(Viewer(daemon, "dash", "--listen", "127.0.0.1:0"))

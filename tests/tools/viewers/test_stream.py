@@ -10,8 +10,8 @@ import msgpack
 import numpy as np
 import pytest
 import zmq
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.server.observation.layout import TICK_HEAD
 from torqued.tools.recording.reader import Batch
 from torqued.tools.recording.records import session_info

@@ -12,21 +12,17 @@ from pathlib import Path
 import msgpack
 import pytest
 import zmq
-from daemons import DaemonProcess, free_port
-from eventually import eventually
-from viewing import ROBOT, Driver, Viewer
 from websockets.sync.client import connect
 
+from support.daemons import daemon_of, free_port
+from support.eventually import eventually
+from support.viewing import ROBOT, Driver, Viewer
 from torqued.tools.recording.reader_scheduling import NICENESS
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def daemon(folder):
-    process = DaemonProcess(folder, ROBOT, "--robot", ROBOT).start()
-    yield process
-    assert process.stop() == 0
+daemon = daemon_of(ROBOT)
 
 
 @pytest.fixture(scope="module")

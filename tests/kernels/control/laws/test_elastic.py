@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import GRAVITY, random_case
-from robots import without_effort_limits
-from spring_arm import SpringArm, state_of
 
 from oracles import extended_precision
 from oracles.extended_precision import IS_EXTENDED, Extended
 from oracles.finite_differences import derivative
+from support.cases import GRAVITY, random_case
+from support.robots import without_effort_limits
+from support.spring_arm import SpringArm, state_of
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf

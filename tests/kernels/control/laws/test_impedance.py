@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from robots import without_effort_limits
 
+from support.robots import without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.wholebody.controller import quaternion

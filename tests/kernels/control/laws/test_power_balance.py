@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from robots import without_effort_limits
 
+from support.robots import without_effort_limits
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
@@ -39,10 +39,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 def robots() -> dict[str, Robot]:
     """A chain with joints in all directions, and an arm whose second finger follows the first."""
-    both = {
-        "chain": Robot.family("chain", 7, seed=2),
-        "panda": Robot.from_urdf(find_urdf("panda")),
-    }
+    both = {"chain": Robot.family("chain", 7, seed=2), "panda": Robot.from_urdf(find_urdf("panda"))}
     # The balance holds where nothing is cut.
     return {name: without_effort_limits(robot) for name, robot in both.items()}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from robots import without_effort_limits
 
+from support.agreement import assert_agree
+from support.robots import without_effort_limits
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from wholebody_cases import FEET, biped, random_state
 
+from support.agreement import assert_agree
+from support.wholebody_cases import FEET, biped, random_state
 from torqued.common.status import CLAMPED, SOLVER
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.wholebody.balance import Balance

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from agreement import assert_agree
-from wholebody_cases import FEET, STANDING, biped, random_state
 
+from support.agreement import assert_agree
+from support.wholebody_cases import FEET, STANDING, biped, random_state
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.control.wholebody.whole_body import WholeBody

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from wholebody_cases import FEET, STANDING, biped
 
+from support.wholebody_cases import FEET, STANDING, biped
 from torqued.kernels import InputError
 from torqued.kernels.control.wholebody.whole_body import WholeBody
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba.core.runtime import _nrt_python, rtsys
-from wholebody_cases import FEET, STANDING, biped, random_state
 
+from support.wholebody_cases import FEET, STANDING, biped, random_state
 from torqued.kernels import Robot
 from torqued.kernels.compilation import jit
 from torqued.kernels.compilation.entries import COMPILED

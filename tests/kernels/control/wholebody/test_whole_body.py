@@ -3,8 +3,9 @@
 import daqp
 import numpy as np
 import pytest
-from agreement import assert_agree
-from wholebody_cases import (
+
+from support.agreement import assert_agree
+from support.wholebody_cases import (
     FEET,
     STANDING,
     TALOS,
@@ -15,7 +16,6 @@ from wholebody_cases import (
     talos,
     wrenches,
 )
-
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.control.wholebody.dense import dense_program

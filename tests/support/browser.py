@@ -9,6 +9,8 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from support.eventually import PATIENCE
+
 PROGRAM = shutil.which("chromium")
 #: WebGL in software, and nothing but WebGL: a browser that also puts its page together with it
 #: needs seconds of computing for a picture. Calls nobody.
@@ -26,8 +28,6 @@ OPTIONS = (
     "--disable-quic",
     "--no-first-run",
 )
-#: ms
-PATIENCE = 240_000
 #: Pixels of the picture for each of the window.
 COARSE = "?fixedDpr=0.25"
 #: In the page: where a node of the scene is, as it is drawn.
@@ -41,7 +41,7 @@ POSITION = """name => {
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=PROGRAM, args=list(OPTIONS), timeout=PATIENCE
+            executable_path=PROGRAM, args=list(OPTIONS), timeout=1000 * PATIENCE
         )
         try:
             yield browser
@@ -52,7 +52,7 @@ def chromium() -> Iterator[Browser]:
 def open_page(browser: Browser, address: str) -> Page:
     """A page of `torqued dash`, drawn coarsely: a computer that is busy has time for that."""
     page = browser.new_page(viewport={"width": 1000, "height": 400})
-    page.set_default_timeout(PATIENCE)
+    page.set_default_timeout(1000 * PATIENCE)
     page.goto(address + COARSE, wait_until="commit")
     return page
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from cases import GRAVITY, random_case
-from random_trees import ALL_TYPES, random_tree
-from robots import load_real, robot_urdfs
 
 from oracles.literal_tree import Base, root_link
+from support.cases import GRAVITY, random_case
+from support.random_trees import ALL_TYPES, random_tree
+from support.robots import load_real, robot_urdfs
 from torqued.kernels import Robot
 from torqued.kernels.charts import CHARTS, Chart
 from torqued.kernels.model.description import Array, Description, Joint, Link

@@ -7,7 +7,7 @@ import os
 import signal
 from pathlib import Path
 
-from eventually import eventually
+from support.eventually import eventually
 
 
 def is_stopped(pid):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from packaging.requirements import Requirement
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 #: What the files of a distribution do not tell: it lies in a prefix of its own.
 IMPORTED_AS = {"pin": {"pinocchio", "eigenpy", "coal", "hppfcl"}, "eigenpy": {"eigenpy"}}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from cases import Case, cases
 from hypothesis import strategies as st
-from robots import load_real, robots_folder
 
+from support.cases import Case, cases
+from support.robots import load_real, robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Array, Description, Inertia, Link
 
@@ -126,9 +126,7 @@ HUMANOIDS = {
         ("left_rubber_hand", "right_rubber_hand"),
     ),
     "icub": Humanoid(
-        "icub_description/robots/icub_reduced.urdf",
-        ("l_sole", "r_sole"),
-        ("l_hand", "r_hand"),
+        "icub_description/robots/icub_reduced.urdf", ("l_sole", "r_sole"), ("l_hand", "r_hand")
     ),
     "simple_humanoid": Humanoid(
         "simple_humanoid_description/urdf/simple_humanoid.urdf",

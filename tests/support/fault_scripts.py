@@ -1,6 +1,6 @@
 """Scripts of what goes wrong in a session, and recordings of what it did then.
 
-    python tests/fault_scripts.py
+    PYTHONPATH=tests python -m support.fault_scripts
 
 writes tests/server/loop/fault_recordings.npz. It holds what ticks gave before the session's modes
 became a table, but for scripts in which a stop meets a resume that waits: a stop cancels it since.
@@ -11,12 +11,12 @@ they compute, or where a change of behavior is meant, and look at which scripts 
 from pathlib import Path
 
 import numpy as np
-from scripted_session import ScriptedSession
 
+from support.scripted_session import ScriptedSession
 from torqued.kernels import Robot
 from torqued.kernels.compilation.jit import PROCESSOR
 
-FILE = Path(__file__).parent / "server" / "loop" / "fault_recordings.npz"
+FILE = Path(__file__).parents[1] / "server" / "loop" / "fault_recordings.npz"
 
 
 def start(s):

@@ -8,8 +8,8 @@ import sys
 import threading
 
 import numpy as np
-from eventually import eventually
 
+from support.eventually import eventually
 from torqued.client import TimeoutError
 
 ROBOT = "chain4"

@@ -1,4 +1,4 @@
-"""Every method of `Robot` that computes, called once: `python -m robot_methods FILE` saves all.
+"""Every method of `Robot` that computes, called once: `python -m support.robot_methods FILE` saves all.
 
 Run with NUMBA_DISABLE_JIT=1 it is the kernels as plain Python.
 """
@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cases import random_case
-from kernel_calls import example_robot
 
+from support.cases import random_case
+from support.kernel_calls import example_robot
 from torqued.common.results import Result
 from torqued.kernels import Loop, Robot, Target
 from torqued.kernels.charts import CHARTS

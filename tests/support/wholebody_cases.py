@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from robots import load_real, robots_folder
 
+from support.robots import load_real, robots_folder
 from torqued.kernels import Robot, Wrench
 from torqued.kernels.control.wholebody.controller import ContactController
 from torqued.kernels.control.wholebody.dense import DenseProgram, dense_program

@@ -2,9 +2,8 @@
 
 import threading
 
-from daemons import MAX_START, MAX_STOP, is_complete
-from eventually import eventually
-
+from support.daemons import MAX_START, MAX_STOP, is_complete
+from support.eventually import PATIENCE, eventually
 from torqued.client import Client
 from torqued.server.daemon import Daemon
 from torqued.server.loop.session import Safety
@@ -25,12 +24,12 @@ class InThread:
         self.daemon.run()
 
     def __enter__(self):
-        with Client(self.endpoint, timeout=60.0) as client:
+        with Client(self.endpoint, timeout=PATIENCE) as client:
             eventually(lambda: is_complete(client), MAX_START)
         return self
 
     def client(self):
-        return Client(self.endpoint, timeout=60.0)
+        return Client(self.endpoint, timeout=PATIENCE)
 
     def __exit__(self, *_):
         self.stop()

@@ -3,7 +3,7 @@
 import time
 
 #: Seconds after which it is taken that something will not happen.
-PATIENCE = 120.0
+PATIENCE = 120
 
 
 def eventually(condition, patience=PATIENCE, pause=0.01):

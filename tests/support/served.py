@@ -5,6 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import zmq
 
+from support.eventually import PATIENCE
 from torqued.client.sessions.session import Session
 from torqued.server.access.rights import Caller
 from torqued.server.loop.servo import Servo
@@ -68,7 +69,7 @@ class Served:
         def call(operation, *_, **given):
             return self.call(operation, **given)
 
-        with Session(self.context, opened, call, "inproc:") as session:
+        with Session(self.context, opened, call, "inproc:", timeout=PATIENCE) as session:
             yield session
 
     def take(self):

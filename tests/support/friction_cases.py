@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from agreement import largest
-from contact_cases import (
-    SIZE,
-    box,
-    corners,
-    standing,
-)
 
 from oracles.contact_kkt import rows_of
+from support.agreement import largest
+from support.contact_cases import SIZE, box, corners, standing
 from torqued.kernels import Contact, Robot
 from torqued.kernels.contacts.types import FrictionSolution
 from torqued.kernels.model.description import Array

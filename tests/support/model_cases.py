@@ -9,13 +9,7 @@ import pytest
 
 from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
-from torqued.kernels.model.description import (
-    Description,
-    Inertia,
-    Joint,
-    Limits,
-    Link,
-)
+from torqued.kernels.model.description import Description, Inertia, Joint, Limits, Link
 
 LIMITS = Limits(-1.0, 1.0, 2.0, 3.0)
 SOLID = Inertia(1.0, np.array([0.1, 0.0, 0.0]), np.diag([0.1, 0.1, 0.1]))

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
-from random_trees import ALL_TYPES, random_tree
 
 from oracles.literal_tree import Base, LiteralTree
+from support.random_trees import ALL_TYPES, random_tree
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description
 

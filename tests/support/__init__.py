@@ -1,0 +1,1 @@
+"""What tests share: daemons, waiting, robots and cases."""
