@@ -180,7 +180,7 @@ def test_frame_stays_in_its_box():
         ({"frames": "hand"}, "expected a list of maps"),
         ({"frames": [{"box": [[0, 0, 0], [1, 1, 1]]}]}, "expected a map with a 'frame'"),
         ({"frames": [{"frame": "body3"}]}, "either a 'box' or a 'normal'"),
-        ({"frames": [{"frame": "body3", "box": [[1, 0, 0], [0, 1, 1]]}]}, "not below the upper"),
+        ({"frames": [{"frame": "body3", "box": [[1, 0, 0], [0, 1, 1]]}]}, "not below upper corner"),
         ({"frames": [{"frame": "body3", "normal": [0, 0, 0]}]}, "normal is zero"),
         ({"frames": [{"frame": "nowhere", "normal": [0, 0, 1]}]}, "nowhere"),
         ({"frames": [{"frame": "body3", "plane": 1}]}, "'plane' is unknown"),

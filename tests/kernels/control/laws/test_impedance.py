@@ -76,7 +76,7 @@ def test_axes_are_what_the_frame_can_do():
     frame = robot.frame_names[-1]
     out = Controller(robot, "impedance", frame=frame).torque(robot.neutral(), np.zeros(4))
     assert not out.inertia[:3].any() and out.inertia[3:, 3:].any()
-    with pytest.raises(InputError, match=r"'all' needs 6 directions .* moves in 4") as caught:
+    with pytest.raises(InputError, match=r"'all' requires 6 directions, .* moves in 4") as caught:
         Controller(robot, "impedance", frame=frame, axes="all")
     assert caught.value.field == "axes"
 
