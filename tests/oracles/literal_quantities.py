@@ -29,11 +29,6 @@ def link_jacobian(tree: LiteralTree, q: Array, link: str) -> Array:
     return transform(pose.rotation, pose.position) @ body_jacobian(tree, q, body)
 
 
-def body_wrenches_in_world(tree: LiteralTree, q: Array, wrenches: Array) -> Array:
-    """(bodies, 6) wrenches, each in its own body's coordinates, as `rnea` and `aba` take them."""
-    return np.array([tree.X0(i, q).T @ f for i, f in enumerate(wrenches)]).reshape(-1, 6)
-
-
 def kinetic_energy(tree: LiteralTree, q: Array, v: Array) -> float:
     """Sum over bodies of ½ v_iᵀ I_i v_i, [F16] eq. 42, and of the rotors."""
     energy = 0.5 * float(tree.armature() @ v**2)

@@ -207,11 +207,3 @@ def mimic_maps(description: Description, base: Base = "fixed") -> MimicMaps:
             followers_q.extend(range(body.qs.start, body.qs.stop))
             followers_v.extend(range(body.vs.start, body.vs.stop))
     return MimicMaps(np.delete(Gq, followers_q, 1), np.delete(Gv, followers_v, 1), offsets)
-
-
-def mimic_projection(description: Description, base: Base = "fixed") -> tuple[Array, Array]:
-    """(G, offset) with v_full = G v, q_full = G q + offset, when every joint has nq = nv."""
-    maps = mimic_maps(description, base)
-    if maps.Gq.shape != maps.Gv.shape:
-        raise ValueError("some joint has more coordinates than velocities: use mimic_maps")
-    return maps.Gv, maps.offset

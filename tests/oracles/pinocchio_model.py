@@ -182,9 +182,6 @@ class PinocchioRobot:
     def v_to_pin(self, q: Array, v: Array) -> Array:
         return self.P(q) @ v
 
-    def v_from_pin(self, q: Array, v_pin: Array) -> Array:
-        return self.P(q).T @ v_pin
-
     def a_to_pin(self, q: Array, v: Array, a: Array) -> Array:
         return self.P(q) @ a + self.P_rate(q, v) @ v
 

@@ -1,15 +1,12 @@
 """Sessions in shared memory with a daemon in another process."""
 
-import asyncio
-import ctypes
 import mmap
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -17,19 +14,15 @@ import pytest
 from support.daemons import daemon_of
 from support.eventually import PATIENCE, eventually
 from support.standstill import standing_still
-from torqued.client import AsyncClient, Client, errors
+from torqued.client import Client, errors
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory.memory_transport import receive_fd
 from torqued.client.memory.page_layout import LOCK_BYTES, STATES, PageLayout
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD
 from torqued.client.sessions.session import Session
 from torqued.common.errors import TorquedError
-from torqued.common.status import FALLBACK, INVALID, LAST, STALE, WALL
+from torqued.common.status import FALLBACK, INVALID, WALL
 from torqued.server.loop.records import MAX_SESSIONS
-from torqued.server.transport.memory_pages import MAX_CONNECTIONS
-
-PUNCH_HOLE, KEEP_SIZE = 2, 1  # of fallocate
-
 
 daemon = daemon_of("panda", sessions_per_client=MAX_SESSIONS)
 
@@ -40,21 +33,6 @@ def state(daemon):
         robot = client.hello()
     rng = np.random.default_rng(0)
     return robot.neutral + 0.1 * rng.normal(size=robot.nq), 0.1 * rng.normal(size=robot.nv)
-
-
-@contextmanager
-def page_of(client, **fields):
-    """A session's page as a hostile client has it: number, map, descriptor, layout."""
-    opened = client.call("open", law="gravity", transport="memory", **fields)
-    descriptor = receive_fd(opened.endpoint, opened.owner.encode())
-    layout = PageLayout(**opened.memory)
-    page = mmap.mmap(descriptor, layout.page_bytes)
-    try:
-        yield opened.session, page, descriptor, layout
-    finally:
-        page.close()
-        os.close(descriptor)
-        client.call("close", session=opened.session)
 
 
 @contextmanager
@@ -126,64 +104,6 @@ def test_orders_and_gains_reach_a_session_in_memory(client, state):
         assert client.look(session.number).mode == "holding"
 
 
-def test_last_output_has_zero_torque(client, state):
-    session = client.session("gravity", transport="memory")
-    session.step(*state)
-    client.call("close", session=session.number)
-    output = session.receive()
-    while not output.is_last:
-        output = session.receive()
-    assert output.status == FALLBACK | LAST
-    assert not output.tau.any()
-    assert session.step(*state) is output
-    session.close()
-
-
-def test_states_that_stop_lead_to_the_fallback(another, state):
-    process = another("--robot", "panda", stale_ticks=3).start()
-    with process.client() as client, client.session("gravity", transport="memory") as session:
-        session.step(*state)
-        output = eventually(lambda: stale(session.receive()), pause=0.0)
-        assert output.status & FALLBACK
-
-
-def stale(output):
-    return output if output.status & STALE and output.seen >= 0 else None
-
-
-def test_size_of_a_page_cannot_be_changed(client, state):
-    with page_of(client) as (_, _, descriptor, layout):
-        for size in (0, layout.page_bytes // 2, 2 * layout.page_bytes):
-            with pytest.raises(PermissionError):
-                os.ftruncate(descriptor, size)
-        with pytest.raises(PermissionError):
-            os.open(f"/proc/self/fd/{descriptor}", os.O_RDWR | os.O_TRUNC)
-        # A hole gives memory back, which comes again as zeros when it is next looked at.
-        libc = ctypes.CDLL(None, use_errno=True)
-        hole = (ctypes.c_int64(0), ctypes.c_int64(layout.page_bytes))
-        assert libc.fallocate(descriptor, PUNCH_HOLE | KEEP_SIZE, *hole) == 0
-        with client.session("gravity", transport="memory") as other:
-            for _ in range(20):
-                assert other.step(*state).status & FALLBACK == 0
-
-
-def test_garbage_harms_only_its_own_session(client, state):
-    rng = np.random.default_rng(1)
-    with ExitStack() as stack:
-        number, page, _, layout = stack.enter_context(page_of(client))
-        others = [
-            stack.enter_context(client.session("gravity", transport=transport))
-            for transport in ("memory", "socket")
-        ]
-        for _ in range(200):
-            page[:] = rng.bytes(layout.page_bytes)
-            for other in others:
-                output = other.step(*state)
-                assert output.status & (FALLBACK | INVALID) == 0
-        assert described(client, number)["bad_states"] > 0
-        assert described(client, number)["states"] == 0
-
-
 def test_session_goes_on_after_a_write_that_was_not_finished(client, state):
     """What is left by a client that dies in the middle of a write, and another that goes on."""
     with mapped_session(client, "gravity") as (session, page, layout):
@@ -252,21 +172,6 @@ def test_another_process_goes_on_where_one_has_died(client, state):
         assert second.step(*state).sequence == 2
 
 
-def test_page_is_not_handed_over_without_its_secret(client):
-    with page_of(client), pytest.raises(TorquedError, match="knows no such session"):
-        receive_fd(memory_endpoint(client.endpoint), b"torqued-000000000000000000000000")
-
-
-def test_silent_connections_do_not_keep_others_out(daemon, client, state):
-    path = memory_endpoint(daemon.endpoint).removeprefix("ipc://")
-    with ExitStack() as stack:
-        for _ in range(2 * MAX_CONNECTIONS):
-            silent = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-            silent.connect(path)
-        with client.session("gravity", transport="memory") as session:
-            session.step(*state)
-
-
 def test_socket_that_hands_out_pages_is_the_users_own(daemon):
     mode = os.stat(memory_endpoint(daemon.endpoint).removeprefix("ipc://")).st_mode
     assert stat.S_ISSOCK(mode)
@@ -315,18 +220,6 @@ def test_daemon_that_stands_still_is_noticed_by_time(daemon, client, state):
             for _ in range(20):
                 session.receive(0.05)
         assert session.step(*state).status & FALLBACK == 0
-
-
-def test_asyncio_has_sessions_in_memory_too(daemon, state):
-    async def control():
-        async with (
-            AsyncClient(daemon.endpoint, timeout=PATIENCE) as client,
-            client.session("gravity", transport="memory") as session,
-        ):
-            output = await session.step(*state)
-            return output.sequence, output.status & FALLBACK
-
-    assert asyncio.run(control()) == (1, 0)
 
 
 def test_outputs_that_are_kept_stay_as_they_were(client, state):
@@ -408,23 +301,6 @@ def test_references_go_with_a_state_by_position_and_by_name(client, state):
             output = give(reference)
             assert output.sequence == k and output.status & FALLBACK == 0
             assert sent().startswith(reference.tobytes() + bytes(v.nbytes))
-
-
-def test_robots_time_goes_with_a_state(client, state):
-    with client.session("gravity", transport="memory", clock="state") as session:
-        output = session.step(*state, at=5.0)
-        assert output.sequence == 1 and output.status & FALLBACK == 0
-
-
-def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
-    with client.session("gravity", transport="memory") as session:
-        session.step(*state)
-        session.oldest_output = -1.0  # none is younger
-        with pytest.raises(errors.TimeoutError, match=r"no fresh output for state 2 within 0\.2 s"):
-            session.step(*state, timeout=0.2)
-        assert session.late > 0
-        session.oldest_output = PATIENCE
-        assert session.step(*state).status & FALLBACK == 0
 
 
 class Interruption(Exception):

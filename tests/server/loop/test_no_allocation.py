@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import zmq
 from numba import njit
 from numba.core.runtime import _nrt_python, rtsys
 
-from torqued.client.sessions.session import Session
+from support.eventually import eventually
+from support.served import serving
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.compilation import jit
@@ -21,13 +21,6 @@ from torqued.kernels.compilation.jit import ENTRIES
 from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.steps import STEPS
-from torqued.server.access.rights import Caller
-from torqued.server.loop.servo import Servo
-from torqued.server.loop.session import Safety
-from torqued.server.observation.observation import Observation
-from torqued.server.transport.endpoints import Endpoints
-from torqued.server.transport.listeners import Listeners
-from torqued.server.transport.sockets import LocalTransport, Transport
 
 ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = (
@@ -70,21 +63,6 @@ def test_loop_refers_to_no_allocator(name):
     assert not [allocator for allocator in ALLOCATORS if allocator in code]
 
 
-class Inside(LocalTransport):
-    """A transport to this process alone."""
-
-    def __init__(self) -> None:
-        Transport.__init__(self, "inproc://requests")
-        self.listeners = Listeners()
-
-    def _bind_session(self, socket, number, caller):
-        socket.bind(f"inproc://{number}")
-        return {"endpoint": f"inproc://{number}"}
-
-    def end_session(self, number):
-        pass
-
-
 FEET = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]
 #: By law, what it takes beside gains.
 OPTIONS = {
@@ -107,27 +85,20 @@ def test_ticks_allocate_nothing(robot, statistics, law, tmp_path):
     motors = {"motor_q": q, "motor_v": v} if law == "elastic" else {}
     if LAWS[law].is_torque:
         fields["observer"] = True
-    with zmq.Context() as context:
-        observation = Observation(Endpoints(tmp_path, "robot"), 8, 1000.0)
-        servo = Servo(robot, context, 1000.0, Safety(stale_after=60.0), observation=observation)
-        servo.start()
-        try:
-            opened = servo.open(fields, Caller(b"me", "me", "administrate", Inside()))
-            with Session(context, opened, lambda *_, **__: None, "inproc:") as session:
-                session.step(q, v, timeout=60.0, **motors)
-                before, first = allocations(), int(servo.shared.loop.tick[0])
-                for _ in range(20_000):
-                    session.send(q, v, **motors)
-                    output = session.receive(10.0)
-                    if int(servo.shared.loop.tick[0]) >= first + 200:
-                        break
-                assert int(servo.shared.loop.tick[0]) >= first + 200
-                assert output.status & ~(CLAMPED | SOLVER | FALLBACK) == 0
-                assert allocations() == before
-                assert observation.statistics()["records"] > 200  # all of it into the ring
-        finally:
-            servo.stop(0)
-            observation.close()
+    with serving(robot, tmp_path) as served, served.session(**fields) as session:
+        session.step(q, v, **motors)
+        loop = served.servo.shared.loop
+        before, first = allocations(), int(loop.tick[0])
+
+        def is_through():
+            session.send(q, v, **motors)
+            output = session.receive()
+            assert output.status & ~(CLAMPED | SOLVER | FALLBACK) == 0
+            return int(loop.tick[0]) >= first + 200
+
+        eventually(is_through, pause=0.0)
+        assert allocations() == before
+        assert served.observation.statistics()["records"] > 200  # all of it into the ring
 
 
 def test_counter_sees_an_allocation(statistics):

@@ -62,20 +62,6 @@ def test_gravity_law_is_gravity_minus_damping(client, robot, state):
     assert np.allclose(output.tau, robot.gravity(q) - damping * v, rtol=1e-12)
 
 
-def test_stream_is_what_requests_give(client, robot, state):
-    frame = robot.frame_names[-1]
-    want = ["M", "C", "Gamma", "g", "bias", "energy", "com", "momentum", "J", "Jdot_v", "pose"]
-    asked = client.dynamics(*state, want=want, frames=[frame])
-    with client.session("stream", want=want, frames=[frame]) as session:
-        output = session.step(*state)
-    assert output.status == 0
-    for name in want:
-        per_frame = name in ("J", "Jdot_v", "pose")
-        expected = asked[name][frame] if per_frame else asked[name]
-        got = output.values[name][frame] if per_frame else output.values[name]
-        assert np.allclose(got, expected, rtol=1e-12, atol=1e-12), name
-
-
 def test_outputs_name_the_state_that_they_used(client, state):
     with client.session("gravity", gains=UNDAMPED) as session:
         before = session.receive()

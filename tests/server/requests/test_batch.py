@@ -1,7 +1,5 @@
 """A batch is its states' requests, but for rounding."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ from torqued.client import codec, errors
 from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
-from torqued.server.requests.batch import run_batch
 from torqued.server.requests.operations import BATCHED, OPERATIONS, batch, names_on
 from torqued.server.requests.replies import as_request_error
 
@@ -170,16 +167,6 @@ def test_derivatives_refuse_what_a_single_request_refuses(robot, change, code, f
     assert (problem.code, problem.field) == (code, field)
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
-def test_wrenches_are_stacked_as_well(robot, name):
-    fields = fields_of(robot, name)
-    frame = robot.frame_names[-1]
-    wrenches = np.random.default_rng(4).standard_normal((COUNT, 6))
-    stacked = run(robot, name, f_ext={frame: wrenches}, **fields)
-    for k in range(COUNT):
-        assert_same(stacked, k, one(robot, name, k, fields | {"f_ext": {frame: wrenches[k]}}))
-
-
 def test_velocity_may_be_left_out_where_nothing_depends_on_it(robot):
     q = states_of(robot)["q"]
     stacked = run(robot, "dynamics", q=q, want=["M", "g"])
@@ -194,16 +181,6 @@ def test_nested_lists_do_as_well_as_arrays(robot):
     assert np.array_equal(stacked["g"], run(robot, "dynamics", q=q, want=["g"])["g"])
 
 
-def test_dynamics_are_left_to_the_kernel_alone(robot):
-    """Speed is the point of a batch."""
-    calls = []
-    row = OPERATIONS["dynamics"]
-    counted = replace(row, run=lambda *args: calls.append(1) or row.run(*args))
-    states = states_of(robot)
-    run_batch(robot, counted, {"q": states["q"], "v": states["v"]}, lambda done, total: None)
-    assert not calls
-
-
 def test_progress_is_told_up_to_the_end(robot):
     told = []
     run(
@@ -214,20 +191,6 @@ def test_progress_is_told_up_to_the_end(robot):
     )
     assert told[-1] == (COUNT, COUNT)
     assert all(0 < done <= COUNT == total for done, total in told)
-
-
-def test_progress_of_operations_state_by_state_is_told_too(robot):
-    told = []
-    fields = fields_of(robot, "integrate")
-    run(robot, "integrate", lambda *progress: told.append(progress), **fields)
-    assert told == [(k, COUNT) for k in range(1, COUNT + 1)]
-
-
-def test_operations_without_a_way_for_several_states_are_the_same_to_the_last_bit(robot):
-    fields = fields_of(robot, "control")
-    stacked = run(robot, "control", **fields)
-    single = one(robot, "control", 2, fields)
-    assert np.array_equal(stacked["tau"][2], single["tau"])
 
 
 def refused(robot, name, **fields):
@@ -245,14 +208,6 @@ def test_wrong_state_is_named(robot, name, wrong):
     assert (error.code, error.field, error.state) == ("bad_field", "v", wrong)
     assert str(error) == f"state {wrong}: v[2] is nan, expected a finite number"
     assert errors.from_map(error.to_map()).state == wrong
-
-
-def test_quaternion_that_is_none_is_named():
-    robot = quadruped()
-    fields = fields_of(robot, "dynamics")
-    fields["q"][5, 3:7] *= 2.0
-    error = refused(robot, "dynamics", **fields)
-    assert (error.code, error.field, error.state) == ("bad_field", "q", 5)
 
 
 @pytest.mark.parametrize(

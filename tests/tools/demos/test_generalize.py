@@ -9,7 +9,6 @@ from torqued.common.errors import InputError
 from torqued.kernels import Contact
 from torqued.kernels.control import Controller
 from torqued.tools.demos import (
-    generalize,
     generalize_motions,
     generalize_stability,
     generalize_stances,
@@ -57,13 +56,6 @@ def ur5():
     return load(describe(row("ur5")), "fixed")
 
 
-def test_there_are_twelve_arms_and_eight_floating_robots():
-    kinds = [item.kind for item in ROWS]
-    assert kinds.count("arm") >= 12
-    assert len(kinds) - kinds.count("arm") >= 8
-    assert len({item.label for item in ROWS}) == len(ROWS)
-
-
 def test_unknown_robots_and_laws_are_refused_with_what_there_is():
     with pytest.raises(InputError, match="unknown robot 'pnda'"):
         chosen("ur5,pnda", quick=False)
@@ -73,19 +65,10 @@ def test_unknown_robots_and_laws_are_refused_with_what_there_is():
     assert chosen_laws("balance,pd") == ("pd", "balance")
 
 
-def test_last_frame_is_at_the_end_of_the_longest_chain():
-    assert last_frame(describe(row("xarm7"))) == "link_eef"
-    assert last_frame(describe(row("finger_edu"))) == "finger_tip_link"
-
-
 def test_efforts_that_make_no_sense_are_not_what_chatter_is_measured_by():
     finger = load(describe(row("finger_edu")), "fixed")
     assert (finger.limits.effort == 1000.0).all()
     assert (useful_effort(finger) < 100.0).all()
-
-
-def test_efforts_that_make_sense_are_kept(ur5):
-    np.testing.assert_array_equal(useful_effort(ur5), ur5.limits.effort)
 
 
 def test_heavier_links_weigh_more_by_the_same_share(ur5):
@@ -364,14 +347,6 @@ def test_law_that_does_not_open_is_named():
     assert "ur5, pd_plus: frame: missing" in check.found
 
 
-def test_picture_shows_all_robots(tmp_path):
-    from torqued.tools.demos.generalize_picture import draw
-
-    runs = [made_up(robot=item.label, run="jump", speed=1.5) for item in ROWS]
-    path = draw(runs, judge_all(runs), tmp_path)
-    assert path.stat().st_size > 10_000
-
-
 @pytest.mark.slow
 def test_whole_demo_on_two_small_robots(tmp_path, capsys):
     """Real processes, real runs; whatever laws do, all runs are there and the verdict is honest."""
@@ -403,7 +378,3 @@ def test_worker_that_fails_is_an_error_and_not_a_missing_row(monkeypatch):
     monkeypatch.setattr(generalize_worker.sys, "executable", "/bin/false")
     with pytest.raises(generalize_worker.WorkerError, match="TwoDofs"):
         list(each_run([row("TwoDofs")], LAWS, quick=True))
-
-
-def test_demo_has_one_module_that_runs_it():
-    assert callable(generalize.run)
