@@ -439,11 +439,11 @@ def test_robots_time_goes_with_a_state(client, state):
 def test_outputs_that_are_too_old_are_counted_and_passed_over(client, state):
     with client.session("gravity", transport="memory") as session:
         session.step(*state, timeout=PATIENCE)
-        session.oldest_output = -1.0  # none is younger
+        session.max_output_age = -1.0  # none is younger
         with pytest.raises(errors.TimeoutError, match=r"no fresh output for state 2 within 0\.2 s"):
             session.step(*state, timeout=0.2)
         assert session.late > 0
-        session.oldest_output = PATIENCE
+        session.max_output_age = PATIENCE
         assert session.step(*state, timeout=PATIENCE).status & FALLBACK == 0
 
 
