@@ -1,4 +1,4 @@
-"""What a controller process installs: numpy, pyzmq and msgpack, and nothing of the daemon.
+"""The client of a daemon. It needs numpy, pyzmq and msgpack only.
 
 from torqued.client import Client
 
@@ -58,7 +58,7 @@ __all__ = [
 ]
 
 
-#: What is imported when it is asked for: asyncio alone takes as long as all the rest.
+#: Imported on first use: asyncio alone takes as long as all the rest.
 _LATER = {
     "Arm": "sessions.arm",
     "AsyncClient": "async_client",

@@ -1,4 +1,4 @@
-"""What a program may give for a daemon: its name, or where it listens."""
+"""How a program names a daemon: by its name, or by its endpoint."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from torqued.common.errors import TorquedError
 
 
 def endpoint_for(daemon: str) -> str:
-    """The request endpoint that is meant by `panda`, `ipc:///…/panda.sock` or `tcp://HOST:PORT`."""
+    """The request endpoint for `panda`, `ipc:///…/panda.sock` or `tcp://HOST:PORT`."""
     if re.fullmatch(r"[A-Za-z0-9_-]+", daemon):
         return request_endpoint(daemon)
     if daemon.startswith("tcp://"):
-        host_and_port(daemon)  # refuses what cannot be one
+        host_and_port(daemon)  # raises if it is not one
         return daemon
     if daemon.startswith("ipc://"):
         return daemon

@@ -5,7 +5,7 @@ async with AsyncClient("panda") as client:
     async with client.session("gravity") as session:
         tau = (await session.step(q, v)).tau
 
-Any number of requests may be under way at once; replies find theirs by their ids.
+Any number of requests may be under way at once; ids match replies to requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from torqued.common.errors import TorquedError
 
 
 class AsyncClient(BaseClient, AsyncContextManager):
-    """One daemon, as seen from a program in asyncio. Arguments and retries as `Client` has them."""
+    """A connection to one daemon, for asyncio. Arguments and retries as in `Client`."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class AsyncClient(BaseClient, AsyncContextManager):
         for connection in self._connections.values():
             await connection.close()
         self._connections.clear()
-        self._context.destroy(linger=0)  # with what an interrupted request may have left
+        self._context.destroy(linger=0)  # also sockets of interrupted requests
 
     async def perform(self, request: Request[Any]) -> Any:
-        """Ask the daemon, and give what the request makes of the reply."""
+        """Send a request; the result that it makes of the reply."""
         return request.result(
             await self._ask(request.operation, None, request.timeout, request.fields)
         )
@@ -88,7 +88,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_recently():
             await self._find(operation)
-        timeout = self._patience(operation) if timeout is None else timeout
+        timeout = self._default_timeout(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
         for _ in range(attempts):
             if endpoint not in self._connections:
@@ -105,14 +105,14 @@ class AsyncClient(BaseClient, AsyncContextManager):
         raise no_reply(operation, endpoint, timeout, attempts)
 
     async def _find(self, operation: str) -> None:
-        """Make sure that there is a daemon before waiting long for it."""
+        """Check that the daemon runs before waiting long for it."""
         try:
             await self._ask("ping", None, None, {})
         except TimeoutError as error:
             raise TimeoutError(f"{operation}: {error}") from None
 
     def telemetry(self) -> AsyncTelemetry:
-        """A subscription to what the daemon publishes about itself; to be closed before this."""
+        """A subscription to the daemon's statistics; close it before this client."""
         self._require_open()
         return AsyncTelemetry(self._context, self.telemetry_endpoint, self._keys)
 
@@ -127,7 +127,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
     def stream(
         self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
     ) -> Opening:
-        """A stream, as `Client.stream` has it; opened as `session` is."""
+        """A stream as in `Client.stream`; opened like `session`."""
         return self.session("stream", **self._stream_options(want, frames, options))
 
     async def _open(self, law: str, fields: Mapping[str, Any]) -> AsyncSession:
@@ -148,7 +148,7 @@ class AsyncClient(BaseClient, AsyncContextManager):
 
 
 class Opening:
-    """A session that is about to be opened: to be awaited, or entered with `async with`."""
+    """A session about to be opened: await it, or enter it with `async with`."""
 
     def __init__(self, open_session: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
         self._open = open_session
@@ -172,7 +172,7 @@ class Opening:
 
 
 class Connection:
-    """One socket, and who waits for which reply. ZeroMQ reconnects it after a restart."""
+    """One socket, and the requests that wait for replies. ZeroMQ reconnects it."""
 
     def __init__(self, socket: zmq.asyncio.Socket) -> None:
         self._socket = socket
@@ -192,7 +192,7 @@ class Connection:
     async def _read(self) -> None:
         while True:
             data = await self._socket.recv()
-            with contextlib.suppress(MessageError):  # its request runs out of time
+            with contextlib.suppress(MessageError):  # its request times out
                 reply = codec.decode_reply(data)
                 identity = reply.get("id")
                 waiting = self._waiting.get(identity) if isinstance(identity, int) else None

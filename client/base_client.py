@@ -1,4 +1,4 @@
-"""What `Client` and `AsyncClient` have in common: all of a request that does not wait."""
+"""What `Client` and `AsyncClient` share: all parts of a request that do not wait."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from torqued.client.requests.operations import CONTROL, LONG, ONCE
 from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
-#: s after a reply in which the daemon is taken to be there.
+#: s after a reply in which the daemon counts as alive.
 RECENT = 0.1
 
 
 class BaseClient(Methods):
-    """Where a daemon is, and how patient its client."""
+    """The endpoint of a daemon, keys, timeout and retries."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class BaseClient(Methods):
 
     @classmethod
     def of(cls, name: str, **options: Any) -> Self:
-        """The daemon of that name on this machine: `Client(name)` in a word that says so."""
+        """The daemon of that name on this machine; the same as `Client(name)`."""
         return cls(name, **options)
 
     def __repr__(self) -> str:
@@ -54,23 +54,23 @@ class BaseClient(Methods):
 
     @property
     def control_endpoint(self) -> str:
-        """Where introspection goes: beside the request socket."""
+        """Endpoint of introspection, beside the request socket."""
         return endpoints.control_endpoint(self.endpoint)
 
     @property
     def telemetry_endpoint(self) -> str:
-        """Where the daemon publishes statistics."""
+        """Endpoint of published statistics."""
         return endpoints.telemetry_endpoint(self.endpoint)
 
     def _heard_recently(self) -> bool:
-        """Whether a reply came so recently that the daemon need not be looked for."""
+        """Whether a reply came so recently that the daemon counts as alive."""
         return time.monotonic() < self._heard + RECENT
 
     def _endpoint_of(self, operation: str) -> str:
         return self.control_endpoint if operation in CONTROL else self.endpoint
 
-    def _patience(self, operation: str) -> float:
-        """Seconds to wait for a reply, where the caller does not say."""
+    def _default_timeout(self, operation: str) -> float:
+        """Default timeout of an operation, s."""
         return max(self.timeout, LONG.get(operation, 0.0))
 
     def _attempts(self, operation: str) -> int:
@@ -80,14 +80,14 @@ class BaseClient(Methods):
     def _stream_options(
         want: Sequence[str], frames: Sequence[str] | None, options: dict[str, Any]
     ) -> dict[str, Any]:
-        """Options of a session for a stream: in memory each state is answered on arrival."""
+        """Options of a stream's session: in memory each state is answered on arrival."""
         if options.get("transport") == "memory":
             options = {"clock": "state", **options}
         given = {} if frames is None else {"frames": names(frames)}
         return {"want": names(want), **given, **options}
 
     def _require_open(self) -> None:
-        """Refuse to use a client that has been closed."""
+        """Raise if this client is closed."""
         if self.closed:
             raise TorquedError(f"the client of {self.endpoint} is closed")
 
@@ -105,9 +105,9 @@ class BaseClient(Methods):
 
 
 def fields_for(identity: int, data: bytes, endpoint: str) -> dict[str, Any] | None:
-    """The fields of the reply to a request, or its error; None where it is another's reply.
+    """The fields of the reply to a request, or its error; None if it belongs to another request.
 
-    `endpoint` is the daemon's, to be named in errors.
+    `endpoint` is the daemon's, for errors.
     """
     reply = codec.decode_reply(data)
     if reply.get("id") not in (identity, None):  # of a request that was given up
@@ -117,7 +117,7 @@ def fields_for(identity: int, data: bytes, endpoint: str) -> dict[str, Any] | No
 
 
 def require_protocol_version(reply: Mapping[str, Any], endpoint: str) -> None:
-    """Refuse a reply of another protocol version than this client speaks."""
+    """Raise if a reply has another protocol version."""
     version = reply.get("protocol")
     if version != codec.PROTOCOL_VERSION:
         raise VersionError(

@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 
 
 class Client(BaseClient, ContextManager):
-    """One daemon, as seen from another process. Not to be shared between threads.
+    """A connection to one daemon. Do not share it between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
 
-    A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
-    fresh connection; only those in `operations.ONCE` are not, as they must not happen twice.
-    Replies carry the id of their request, so a late one is never taken for another's. Sessions
-    wait as long for an output.
+    A request without a reply within `timeout` seconds is sent again, `retries` times, over a new
+    connection, except those in `operations.ONCE`, which must not happen twice. Replies carry the id
+    of their request, so a late one is never mistaken. Sessions wait as long
+    for an output.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
-    daemon's public key or its file, where that is not in the key's file.
+    daemon's public key or its file, if the key's file lacks it.
     """
 
     def __init__(
@@ -81,13 +81,13 @@ class Client(BaseClient, ContextManager):
         self._context.end()
 
     def perform(self, request: Request[Any]) -> Any:
-        """Ask the daemon, and give what the request makes of the reply."""
+        """Send a request; the result that it makes of the reply."""
         if request.operation == "batch":
             return self._perform_batch(request)
         return request.result(self._ask(request.operation, None, request.timeout, request.fields))
 
     def _perform_batch(self, request: Request[Any]) -> Any:
-        """Through memory that the daemon shares, or with arrays in the message."""
+        """Through shared memory, or with arrays in the message."""
 
         def ask(fields: dict[str, Any]) -> dict[str, Any]:
             return self._ask("batch", None, request.timeout, fields)
@@ -97,7 +97,7 @@ class Client(BaseClient, ContextManager):
         return request.result(ask(fields) if memory is None else memory.perform(fields, ask))
 
     def _shared_memory(self) -> BatchMemory | None:
-        """What batches share with a daemon on this machine; None where it cannot be shared."""
+        """The memory shared with a daemon on this machine; None if it cannot be shared."""
         self._require_open()
         if self._batch_memory is not None:
             if self._batch_memory.is_usable:
@@ -106,7 +106,7 @@ class Client(BaseClient, ContextManager):
             self._batch_memory = None
         if not self.endpoint.startswith("ipc://") or not hasattr(os, "memfd_create"):
             return None
-        from torqued.client.memory.batch_memory import BatchMemory  # most controllers never need it
+        from torqued.client.memory.batch_memory import BatchMemory  # rarely needed
 
         with contextlib.suppress(OSError, TorquedError):
             self._batch_memory = BatchMemory(self.endpoint, self.timeout)
@@ -134,7 +134,7 @@ class Client(BaseClient, ContextManager):
         endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
         if operation in LONG and not self._heard_recently():
             self._find(operation)
-        timeout = self._patience(operation) if timeout is None else timeout
+        timeout = self._default_timeout(operation) if timeout is None else timeout
         attempts = self._attempts(operation)
         for _ in range(attempts):
             result = self._exchange(endpoint, operation, fields, timeout)
@@ -145,7 +145,7 @@ class Client(BaseClient, ContextManager):
         raise no_reply(operation, endpoint, timeout, attempts)
 
     def _find(self, operation: str) -> None:
-        """Make sure that there is a daemon before waiting long for it."""
+        """Check that the daemon runs before waiting long for it."""
         try:
             self._ask("ping", None, None, {})
         except TimeoutError as error:
@@ -158,7 +158,7 @@ class Client(BaseClient, ContextManager):
         fields: dict[str, Any],
         timeout: float,
     ) -> dict[str, Any] | None:
-        """One request and what its reply holds, or None when time is up."""
+        """Send a request once; the fields of its reply, or None after the timeout."""
         socket = self._connected(endpoint)
         if self._waits.get(endpoint) != timeout:
             socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
@@ -166,7 +166,7 @@ class Client(BaseClient, ContextManager):
         socket.send(codec.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
         try:
-            # `recv` waits that long; to poll first would take longer.
+            # `recv` waits; polling first would be slower.
             data = socket.recv()
         except zmq.Again:
             return None
@@ -189,7 +189,7 @@ class Client(BaseClient, ContextManager):
         self._sockets.pop(endpoint).close(linger=0)
 
     def telemetry(self) -> Telemetry:
-        """A subscription to what the daemon publishes about itself; to be closed before this."""
+        """A subscription to the daemon's statistics; close it before this client."""
         from torqued.client.sessions.telemetry import Telemetry
 
         self._require_open()
@@ -198,10 +198,10 @@ class Client(BaseClient, ContextManager):
     def arm(
         self, session: int | None = None, *, take_over: bool = False, lease: float = 1.0
     ) -> Arm:
-        """Command the robot that a driver, in another process, has a session open for.
+        """Command a robot whose driver, in another process, has a session open.
 
-        `session` is its number where several give torques. Nobody else commands it meanwhile,
-        unless with `take_over`; silent for `lease` s, the robot holds.
+        `session` is its number if several give torques. `take_over` takes it from another
+        commander. If this process is silent for `lease` s, the robot holds.
         """
         from torqued.client.sessions.arm import Arm, only_torque_session
 
@@ -226,8 +226,8 @@ class Client(BaseClient, ContextManager):
 
         Options are those of `open` in docs/PROTOCOL.md: `gains`, `observer`, `want`, `frames`, …
 
-        `hello` goes first: it may be repeated, so that `open`, which must not be, finds a
-        connection that works.
+        `hello` goes first: it may be repeated, and makes sure of a working connection for `open`,
+        which must not be repeated.
         """
         from torqued.client.sessions.session import Session
 
@@ -248,8 +248,8 @@ class Client(BaseClient, ContextManager):
     def stream(
         self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
     ) -> Session:
-        """What a controller asks for in every cycle: `stream.step(q, v).M`, with the names and
-        shapes of `dynamics`; without v, at rest.
+        """Quantities in every cycle of a controller: `stream.step(q, v).M`, with the names and
+        shapes of `dynamics`; at rest without v.
 
         A session, so `options` are those of `session`. With `transport="memory"` each state is
         answered on arrival, several times faster than a request; over a socket at the loop's tick.
@@ -258,5 +258,5 @@ class Client(BaseClient, ContextManager):
 
 
 def milliseconds(seconds: float) -> int:
-    """As ZeroMQ wants them; at least one, as none or less would mean something else."""
+    """For ZeroMQ, where 0 and -1 have other meanings: at least 1."""
     return max(1, round(seconds * 1000))

@@ -31,7 +31,7 @@ ARRAY = 1
 #: Largest message that either side accepts, bytes.
 MAX_MESSAGE = 16 * 1024 * 1024
 MAX_NESTING = 64
-#: Members that maps and lists of a request may have together; arrays are none.
+#: Members that maps and lists of a request may have together; those of arrays do not count.
 MAX_MEMBERS = 100_000
 NESTING = (dict, list)
 MAX_DIMENSIONS = 8
@@ -45,12 +45,12 @@ TYPES: dict[int, np.dtype[Any]] = {
 BYTES = {kind: byte for byte, kind in TYPES.items()}
 
 
-#: Heads of arrays that are remembered: more than the shapes that one robot has.
+#: Remembered heads of arrays: more than the shapes of one robot.
 MAX_HEADS = 256
 
 Head = tuple[np.dtype[Any], tuple[int, ...], int]  # type of numbers, shape, bytes of numbers
 
-#: Heads that have been written or read before, as each message of a control loop has the same.
+#: Heads by dtype and shape, and back: each message of a control loop has the same.
 _written: dict[tuple[str, tuple[int, ...]], bytes] = {}
 _read: dict[bytes, Head] = {}
 _fronts: dict[tuple[str, str, tuple[int, ...]], bytes] = {}
@@ -84,7 +84,7 @@ def _write_head(array: NDArray[Any]) -> bytes:
 
 
 def remember(known: dict[Any, Any], key: Any, value: Any) -> None:
-    """Keep a value; when there are too many, begin anew."""
+    """Keep a value; clear all when there are too many."""
     if len(known) >= MAX_HEADS:
         known.clear()
     known[key] = value
@@ -118,7 +118,7 @@ def _read_head(data: bytes) -> Head:
         raise MessageError("bad_message", f"array of {dimensions} dimensions is cut off")
     shape = struct.unpack_from(f"<{dimensions}I", data, 4)
     head = (TYPES[byte], shape, TYPES[byte].itemsize * math.prod(shape))
-    if head[2] == len(data) - start:  # others are refused, and not worth remembering
+    if head[2] == len(data) - start:  # others are refused
         remember(_read, data[:start], head)
     return head
 
@@ -135,21 +135,21 @@ def encode(message: Mapping[str, Any]) -> bytes:
     """A message as bytes."""
     try:
         pack = _thread.pack
-    except AttributeError:  # one per thread: a packer's buffer is not to be shared
+    except AttributeError:  # one per thread: packers share a buffer
         pack = _thread.pack = msgpack.Packer(default=_encode_other).pack
     data: bytes = _join(message, pack) if len(message) <= MAX_SHORT_MAP else pack(message)
     return data
 
 
 def _join(message: Mapping[str, Any], pack: Callable[[Any], bytes]) -> bytes:
-    """The same bytes from two kinds of parts: arrays as they are in memory, each after its front,
-    which is remembered; and members between them. Takes a quarter less time."""
+    """The same bytes, joined from arrays in memory, each after its remembered front, and the
+    members between them: a quarter faster than packing."""
     parts: list[Any] = [SHORT_MAPS[len(message)]]
     between: dict[str, Any] = {}
     for key, value in message.items():
         if type(value) is np.ndarray and value.flags.c_contiguous:
             if between:
-                parts.append(pack(between)[1:])  # without the byte that says how many
+                parts.append(pack(between)[1:])  # without the byte for their number
                 between = {}
             front = _fronts.get((key, value.dtype.str, value.shape))
             parts += (front, value) if front else _write_front(key, value)
@@ -161,26 +161,26 @@ def _join(message: Mapping[str, Any], pack: Callable[[Any], bytes]) -> bytes:
 
 
 def _write_front(key: str, array: NDArray[Any]) -> tuple[bytes, Any]:
-    """What goes before an array's numbers (its key, the extension's head and its own), and they."""
+    """The bytes before an array's numbers (key, extension head, array head), and the numbers."""
     member: bytes = msgpack.packb({key: encode_array(array)})
     end = len(member) - array.nbytes
-    if array.dtype.str[0] == "<":  # so that its memory is what is sent
+    if array.dtype.str[0] == "<":  # its memory is what is sent
         remember(_fronts, (key, array.dtype.str, array.shape), member[1:end])
     return member[1:end], member[end:]
 
 
-def decode(data: bytes, most_members: int = MAX_MESSAGE) -> dict[str, Any]:
-    """The message in some bytes; `MessageError` whatever is wrong with them.
+def decode(data: bytes, max_members: int = MAX_MESSAGE) -> dict[str, Any]:
+    """The message in some bytes; raises `MessageError` for any fault.
 
-    `most_members` is how many its maps and lists may have together.
+    `max_members` limits its maps and lists together.
     """
     if len(data) > MAX_MESSAGE:
         raise MessageError(
             "too_large", f"message of {len(data)} bytes, at most {MAX_MESSAGE} are allowed"
         )
-    members = _Members(most_members)
+    members = _Members(max_members)
     # A message has no more members than bytes.
-    count_list = members.of_list if len(data) > most_members else None
+    count_list = members.of_list if len(data) > max_members else None
     try:
         message = msgpack.unpackb(
             data,
@@ -188,8 +188,8 @@ def decode(data: bytes, most_members: int = MAX_MESSAGE) -> dict[str, Any]:
             object_pairs_hook=members.of_map,
             list_hook=count_list,
             strict_map_key=False,
-            max_array_len=most_members,
-            max_map_len=most_members,
+            max_array_len=max_members,
+            max_map_len=max_members,
         )
     except MessageError:
         raise
@@ -207,7 +207,7 @@ def decode(data: bytes, most_members: int = MAX_MESSAGE) -> dict[str, Any]:
 
 
 def decode_reply(data: bytes) -> dict[str, Any]:
-    """The reply of a daemon, which is trusted not to wear out its clients: a third faster."""
+    """The reply of a daemon, which is trusted: without limits, a third faster."""
     try:
         reply = msgpack.unpackb(data, ext_hook=decode_array)
     except MessageError:
@@ -220,20 +220,20 @@ def decode_reply(data: bytes) -> dict[str, Any]:
 
 
 class _Members:
-    """Counts the members of a message's maps and lists, each of which takes memory and time."""
+    """Counts the members of a message's maps and lists."""
 
-    __slots__ = ("left", "most")
+    __slots__ = ("left", "limit")
 
-    def __init__(self, most: int) -> None:
-        self.left = self.most = most
+    def __init__(self, limit: int) -> None:
+        self.left = self.limit = limit
 
     def _count(self, count: int) -> None:
         self.left -= count + 1
         if self.left < 0:
             raise MessageError(
                 "bad_message",
-                f"maps and lists have more than {self.most} members together; "
-                "many numbers are sent as arrays",
+                f"maps and lists have more than {self.limit} members together; "
+                "send many numbers as arrays",
             )
 
     def of_list(self, members: list[Any]) -> list[Any]:
@@ -242,7 +242,7 @@ class _Members:
         return members
 
     def of_map(self, pairs: list[tuple[Any, Any]]) -> dict[str, Any]:
-        """A map, counted, if its keys are texts and none is there twice."""
+        """A map, counted; its keys must be texts, each once."""
         self._count(len(pairs))
         for key, _ in pairs:
             if type(key) is not str:
@@ -254,7 +254,7 @@ class _Members:
 
 
 def _nests_within(inside: list[Any], depth: int) -> bool:
-    """Whether maps and lists nest no deeper; what nests deeper could be read but not be written."""
+    """Whether maps and lists nest no deeper: deeper ones could be read but not written."""
     while inside and depth > 0:
         depth -= 1
         inside = [
@@ -272,7 +272,7 @@ def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
 
 
 def result_of(reply: dict[str, Any]) -> dict[str, Any]:
-    """The reply without its header, which is taken from it; raises the error that it carries."""
+    """The reply without its header, which is removed; raises the error that it carries."""
     if not reply.get("ok"):
         raise from_map(reply.get("error") or {})
     for key in REPLY_HEADER:

@@ -12,8 +12,7 @@ class Context(zmq.Context[zmq.Socket[bytes]]):
     """Knows its sockets before they are open.
 
     Ctrl-C may come while ZeroMQ opens a socket, which takes long the first time. An ordinary
-    context does not know of that socket then, nor does anybody else who could close it; and
-    `term`, as ZeroMQ has it, waits until all are closed.
+    context does not know that socket, so that it is never closed, and `term` waits for ever.
     """
 
     _known: WeakSet[zmq.Socket[bytes]] | None = None
@@ -28,7 +27,7 @@ class Context(zmq.Context[zmq.Socket[bytes]]):
         return socket
 
     def end(self) -> None:
-        """Close all that is open, at once, and give everything back."""
+        """Close all sockets at once, and end the context."""
         for socket in list(self._known or ()):
             socket.close(linger=0)
         self.term()

@@ -24,7 +24,7 @@ class ContextManager(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what was taken."""
+        """Release all resources."""
 
 
 class AsyncContextManager(ABC):
@@ -45,4 +45,4 @@ class AsyncContextManager(ABC):
 
     @abstractmethod
     def close(self) -> Awaitable[None] | None:
-        """Give back what was taken; to be awaited where that takes a request."""
+        """Release all resources; awaitable if that takes a request."""

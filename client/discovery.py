@@ -1,4 +1,4 @@
-"""Which daemons run on this machine: by their sockets, those of dead daemons left out."""
+"""Daemons that run on this machine, found by their sockets."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ SUFFIX = ".control.sock"
 
 
 def running(folder: Path | None = None) -> list[str]:
-    """Names of the daemons that listen in a folder, by default the user's."""
+    """Names of the daemons that listen in a directory, by default the user's."""
     files = (folder or default_folder()).glob(f"*{SUFFIX}")
     return sorted(path.name.removesuffix(SUFFIX) for path in files if listens(path))
 
 
 def listens(path: Path) -> bool:
-    """Whether a process listens on a local socket; the file of one outlives it."""
-    import socket  # takes long; who gives an endpoint does without
+    """Whether a process listens on a local socket, whose file outlives it."""
+    import socket  # a slow import, not needed with an endpoint
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
             probe.connect(str(path))
-        except (BlockingIOError, PermissionError):  # has much to do; is another user's
+        except (BlockingIOError, PermissionError):  # it is busy, or another user's
             return True
         except OSError:
             return False
@@ -32,7 +32,7 @@ def listens(path: Path) -> bool:
 
 
 def endpoint_of(name: str, folder: Path | None = None) -> str:
-    """The request endpoint of a daemon that runs; the error names those that do."""
+    """The request endpoint of a running daemon; the error names those that run."""
     folder = folder or default_folder()
     if not listens(folder / f"{name}{SUFFIX}"):
         raise TorquedError(f"no daemon {name!r} is running; {describe_running(folder)}")

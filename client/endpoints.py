@@ -1,16 +1,16 @@
-"""Where a daemon's sockets are: files in a folder of the user's own, named after the robot.
+"""Where a daemon's sockets are: files in a directory of the user, named after the robot.
 
 panda.sock               requests
 panda.control.sock       introspection and administration
 panda.telemetry.sock     statistics, published ten times a second
 panda.session-….sock     one per open session
-panda.memory.sock        hands out the pages of sessions in shared memory
+panda.memory.sock        hands over shared memory, of sessions and for batches
 
 Over TCP they are ports: the request endpoint's, the next for control, and the one after that for
-telemetry. A session gets a port of its own.
+telemetry. A session has its own port.
 
-Whoever can put a socket there passes for the daemon, and commands the torques of a robot. So a
-client looks who may, before it connects: `check_local`.
+A user who can put a socket there could impersonate the daemon and command a robot's torques. So a
+client checks the directory before it connects: `check_local`.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ def default_folder() -> Path:
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime:
         return Path(runtime) / "torqued"
-    import tempfile  # takes longer to import than the rest of the client
+    import tempfile  # a slower import than the rest of the client
 
     return Path(tempfile.gettempdir()) / f"torqued-{os.getuid()}"
 
 
 def is_default(folder: Path) -> bool:
-    """Whether this is where sockets are unless somebody says otherwise."""
+    """Whether this is the default directory of sockets."""
     if os.environ.get("TORQUED_FOLDER") or not folder.name.startswith("torqued"):
         return False
     return folder == default_folder()
 
 
 def check_local(endpoint: str) -> None:
-    """Refuse local sockets that somebody else may have put there to pass for the daemon.
+    """Refuse local sockets that another user may have made to impersonate the daemon.
 
-    The folder must be one that only its owner may write to. The default one must also belong to
-    this user or to root; whoever names a folder or an endpoint, decides whom to trust. One that is
-    not there yet is taken as it comes, except the default one in the common temporary folder,
-    which is made at once: later it might be made by anybody.
+    Only its owner may write to the directory. The default one must also belong to this user or to
+    root; a program that names another one decides whom to trust. A missing directory is accepted,
+    except the default one in the common temporary directory, which is made at once, before another
+    user does.
     """
     if not endpoint.startswith("ipc://") or endpoint.startswith("ipc://@"):
-        return  # no file
+        return  # not a file
     path = Path(endpoint.removeprefix("ipc://"))
     folder, default = path.parent, is_default(path.parent)
     try:
@@ -67,44 +67,44 @@ def check_local(endpoint: str) -> None:
     except OSError as error:
         raise TorquedError(f"folder {folder} of the sockets: {error.strerror}") from None
     if not stat.S_ISDIR(info.st_mode):
-        raise TorquedError(f"folder {folder} of the sockets is no folder")
+        raise TorquedError(f"folder {folder} of the sockets is not a directory")
     if info.st_mode & 0o022:
         raise TorquedError(
-            f"folder {folder} of the sockets has mode {stat.S_IMODE(info.st_mode):04o}: others "
-            "may write to it and pass for the daemon; expected 0700, or 0750 for a group"
+            f"folder {folder} of the sockets has mode {stat.S_IMODE(info.st_mode):04o}, expected "
+            "0700, or 0750 for a group: others could impersonate the daemon"
         )
     if default and info.st_uid not in (os.getuid(), 0):
         raise TorquedError(
-            f"folder {folder} of the sockets belongs to user {info.st_uid}, not to this one; where "
-            f"that user's daemon is meant, set TORQUED_FOLDER={folder}"
+            f"folder {folder} of the sockets belongs to user {info.st_uid}, not to this one; set "
+            f"TORQUED_FOLDER={folder} for that user's daemon"
         )
     _check_socket(path, info.st_uid)
 
 
 def _check_link(folder: Path, info: os.stat_result, default: bool) -> None:
-    """A link is as good as its owner: those of strangers, and any in the default place, are not."""
+    """Refuse links of other users, and any link in the default place."""
     if default or info.st_uid not in (os.getuid(), 0):
         raise TorquedError(
             f"folder {folder} of the sockets is a symbolic link of user {info.st_uid} to "
-            f"{os.readlink(folder)}: name that folder itself where it is meant"
+            f"{os.readlink(folder)}: name that directory itself"
         )
 
 
 def _check_socket(path: Path, owner: int) -> None:
-    """What is there must be a socket, of the folder's owner or of this user."""
+    """The file must be a socket, of the directory's owner or of this user."""
     try:
         info = path.lstat()
     except OSError:
-        return  # not there yet, or not for this user: connecting will tell
+        return  # missing, or not for this user: connecting reports it
     if not stat.S_ISSOCK(info.st_mode):
-        raise TorquedError(f"{path} is no socket")
+        raise TorquedError(f"{path} is not a socket")
     if info.st_uid not in (owner, os.getuid(), 0):
         raise TorquedError(f"socket {path} belongs to user {info.st_uid}, its folder to {owner}")
 
 
 def is_alive(name: str, folder: Path | None = None) -> bool:
-    """Whether a daemon of that name listens: a dead one leaves files, but nobody behind them."""
-    import socket  # only programs that look for daemons wait for it
+    """Whether a daemon of that name listens; a dead one leaves its files."""
+    import socket  # a slow import
 
     path = control_endpoint(request_endpoint(name, folder)).removeprefix("ipc://")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as probe:
@@ -112,7 +112,7 @@ def is_alive(name: str, folder: Path | None = None) -> bool:
         try:
             probe.connect(path)
         except BlockingIOError:
-            return True  # others wait to be connected, too
+            return True  # its backlog is full
         except OSError:
             return False
     return True
@@ -134,7 +134,7 @@ def telemetry_endpoint(request: str) -> str:
 
 
 def memory_endpoint(request: str) -> str:
-    """Where pages of sessions in shared memory are handed out, beside a local request endpoint."""
+    """The endpoint that hands over shared memory, beside a local request endpoint."""
     return request.removesuffix(".sock") + ".memory.sock"
 
 
@@ -159,8 +159,8 @@ def host_and_port(endpoint: str) -> tuple[str, int]:
 def reachable(endpoint: str, request: str) -> str:
     """An endpoint that a daemon named, as the client reaches it.
 
-    The daemon says `*` for its host. Local sockets lie beside each other, and a daemon in a
-    container may know their folder by another name than the client.
+    The daemon replies `*` for its host. Local sockets lie beside each other, and a daemon in a
+    container may know their directory by another name.
     """
     if endpoint.startswith("ipc://") and request.startswith("ipc://"):
         return f"{request.rpartition('/')[0]}/{endpoint.rpartition('/')[2]}"

@@ -4,7 +4,7 @@ A key file is TOML, of mode 0600, as `torqued keys new NAME` writes it:
 
     public = "…"    40 characters (Z85) each
     secret = "…"
-    server = "…"    the daemon's public key: by it the client knows that it talks to the right one
+    server = "…"    the daemon's public key, which authenticates it
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ class Keys:
         self.public, self.secret, self.server = public, secret, server
 
     def protect(self, socket: zmq.Socket[Any], server: str | None = None) -> None:
-        """Encrypt and authenticate what a socket will connect to.
+        """Encrypt and authenticate the connection of a socket.
 
-        A session has a `server` key of its own, so that nobody takes it for another session.
+        A session has its own `server` key, so that it is not mistaken for another.
         """
         socket.curve_publickey = self.public
         socket.curve_secretkey = self.secret
@@ -41,10 +41,10 @@ class Keys:
 def connect(
     socket: zmq.Socket[Any], endpoint: str, keys: Keys | None, server: str | None = None
 ) -> None:
-    """Connect a socket, with keys where there are any; `server` is a session's own key.
+    """Connect a socket, with keys if there are any; `server` is a session's own key.
 
-    Refuses a local socket that a stranger may have put there. A socket that is not connected is
-    closed: nobody else would, and its context could not end.
+    Refuses a local socket that another user may have made. A socket that cannot be connected is
+    closed; otherwise its context could not end.
     """
     try:
         check_local(endpoint)
@@ -65,17 +65,17 @@ def connect(
 def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | None) -> Keys | None:
     """The keys for an endpoint: files or keys, else $TORQUED_KEY and $TORQUED_SERVER_KEY.
 
-    None for local sockets, and for TCP where there is no key: then the connection is in the clear,
-    which a daemon takes only with --plain-tcp.
+    None for local sockets, and for TCP without a key: then the connection is not encrypted, which a
+    daemon accepts only with --plain-tcp.
     """
     if not endpoint.startswith("tcp://"):
         return None
-    host_and_port(endpoint)  # refuses what cannot be one
+    host_and_port(endpoint)  # raises if it is not one
     key = key or os.environ.get("TORQUED_KEY")
     server_key = server_key or os.environ.get("TORQUED_SERVER_KEY")
     if not key:
         if server_key:
-            raise TorquedError("server key without a client's key: give `key` or $TORQUED_KEY too")
+            raise TorquedError("server key without a client key: give `key` or $TORQUED_KEY too")
         return None
     own = read_key(key, "secret")
     server = read_key(server_key, "public").get("public") if server_key else own.get("server")
@@ -89,9 +89,9 @@ def find_keys(endpoint: str, key: str | Path | None, server_key: str | Path | No
 
 
 def read_key(key: str | Path, wanted: str) -> dict[str, str]:
-    """The keys in a file, or a key itself as the one that is `wanted`."""
+    """The keys in a file, or the given key as the `wanted` one."""
     path = Path(key)
-    if not os.path.isfile(path):  # False also for what no file can be called
+    if not os.path.isfile(path):  # False also for impossible names
         if Z85.fullmatch(str(key)):
             return {wanted: str(key)}
         raise TorquedError(
@@ -101,9 +101,9 @@ def read_key(key: str | Path, wanted: str) -> dict[str, str]:
 
 
 def _shown(key: str) -> str:
-    """A path as it is; of what may be a mistyped secret, or is too long, the beginning.
+    """A path as it is; only the beginning of a possible mistyped secret, or of a long text.
 
-    A secret may have "/" anywhere: what is as long as one is a path only where its folder exists.
+    A secret may contain "/": a text of its length counts as a path only if its directory exists.
     """
     folder = os.path.dirname(key)
     is_path = folder.strip("/.") != "" and os.path.isdir(folder)
@@ -113,13 +113,13 @@ def _shown(key: str) -> str:
 
 
 def read_key_file(path: Path, wanted: str) -> dict[str, str]:
-    """The keys in a file; refused where it lacks the `wanted` one, or others may read a secret."""
-    import tomllib  # only programs that use keys wait for it
+    """The keys in a file; raises if it lacks the `wanted` one, or others may read a secret."""
+    import tomllib  # a slow import, only for keys
 
     try:
         found = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise TorquedError(f"key file {path} cannot be read: {error}") from None
+        raise TorquedError(f"cannot read key file {path}: {error}") from None
     for name in {wanted, *found} & {"public", "secret", "server"}:
         if not isinstance(found.get(name), str) or not Z85.fullmatch(found[name]):
             raise TorquedError(f"key file {path}: {name!r} is missing or not 40 characters (Z85)")

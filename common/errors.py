@@ -32,7 +32,7 @@ from typing import Any
 class TorquedError(Exception):
     """Base class of every error that torqued raises on purpose.
 
-    `state` is the index of the state that it is about, where that is one of many.
+    `state` is the index of the state in a batch.
     """
 
     state: int | None = None
@@ -54,8 +54,8 @@ class ModelError(TorquedError):
 class InputError(TorquedError, ValueError):
     """An argument with a wrong shape, a non-finite number or an unknown name.
 
-    `field` names the argument, `value` is what was wrong with it, `expected` what is allowed,
-    where that can be stated apart from the message.
+    `field` names the argument, `value` is its wrong value, `expected` what is allowed, if that can
+    be stated apart from the message.
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class ModelWarning(UserWarning):
 class RequestError(TorquedError):
     """The daemon refused a request. `code` says why, in one word.
 
-    `field` names what is wrong, `value` is what it is, `expected` what is allowed, `state` the
-    index of the state in a batch; each is None where it does not apply.
+    `field` names the fault's field, `value` its value, `expected` what is allowed, `state` the
+    index of the state in a batch; each is None if it does not apply.
     """
 
-    #: Longest text, characters: a refusal must not be as large as what it refuses.
-    longest_text = 1000
+    #: Characters of a text: a refusal must not be as large as what it refuses.
+    max_text = 1000
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class RequestError(TorquedError):
         expected: str | None = None,
         state: int | None = None,
     ) -> None:
-        Exception.__init__(self, message)  # other bases of a subclass are made in other ways
+        Exception.__init__(self, message)  # other bases of subclasses take other arguments
         self.code = code
         self.field = field
         self.value = value
@@ -113,7 +113,7 @@ class RequestError(TorquedError):
             "expected": self.expected,
             "state": self.state,
         }
-        longest = self.longest_text
+        longest = self.max_text
         return {
             "code": self.code,
             "message": _sendable(str(self), longest),
@@ -126,7 +126,7 @@ MIN_INTEGER, MAX_INTEGER = -(2**63), 2**64 - 1
 
 
 def _sendable(value: Any, longest: int) -> Any:
-    """A value that can be sent whatever it is: numbers and short texts as they are."""
+    """A value that can be sent: numbers and short texts unchanged, others as short texts."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int) and MIN_INTEGER <= value <= MAX_INTEGER:
@@ -139,7 +139,7 @@ def _sendable(value: Any, longest: int) -> Any:
         return value  # a shape
     spelled = value if isinstance(value, str) else repr(value)
     short = spelled if len(spelled) <= longest else spelled[: longest - 1] + "…"
-    return short.encode("utf-8", "replace").decode()  # half a surrogate pair cannot be written
+    return short.encode("utf-8", "replace").decode()  # without unpaired surrogates
 
 
 class MessageError(RequestError):
@@ -165,7 +165,7 @@ class ComputationError(RequestError, NumericalError):
 class ReloadError(RequestError, ModelError):
     """The robot's files cannot be used. The message has all of their faults, a line for each."""
 
-    longest_text = 100_000  # the daemon's own files, not what a client sent
+    max_text = 100_000  # the daemon's own files, not what a client sent
 
     def __init__(self, code: str, message: str, *details: Any, **named: Any) -> None:
         super().__init__(code, message, *details, **named)

@@ -1,4 +1,4 @@
-"""Results by name, of a request as of a call in process: `r.M`, also `r["M"]` and `"M" in r`."""
+"""Results by name, of requests and of calls in process: `r.M`, also `r["M"]` and `"M" in r`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Result:
         self.__dict__.update(fields)
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"no {name!r} in this result; there are {', '.join(self.__dict__)}")
+        raise AttributeError(f"no {name!r} in this result, which has {', '.join(self.__dict__)}")
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
         raise AttributeError(f"{name!r} cannot be set: results are read-only")
@@ -41,7 +41,7 @@ class Result:
 
 
 class Dynamics(Result):
-    """Those quantities that `want` named. M, C and the like in SI units, rows in v's order."""
+    """The quantities in `want`, in SI units, rows in v's order."""
 
     M: Array  # (nv, nv) mass matrix
     Mdot: Array  # (nv, nv) its rate

@@ -1,4 +1,4 @@
-"""Which fields of a batch belong to a state: they have one more dimension in front."""
+"""Fields of a batch that belong to a state: they have one more dimension in front."""
 
 from __future__ import annotations
 

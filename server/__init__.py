@@ -1,1 +1,1 @@
-"""Everything around the kernels: the daemon, its loop, the command line, the known robots."""
+"""The daemon: sockets, access, requests, sessions on a compiled loop, the worker."""

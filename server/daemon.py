@@ -1,8 +1,8 @@
-"""The daemon: composed of its sockets, the servo and the worker; started, run and stopped.
+"""The daemon: its sockets, the servo and the worker; started, run and stopped.
 
-Requests are answered in the main thread (server/requests/dispatch.py). Control requests are
-answered in another thread, so that introspection never queues behind work. The servo needs neither.
-What takes long goes to a worker process, and is answered when it is done.
+The main thread answers requests (server/requests/dispatch.py). Another thread answers control
+requests, so that introspection never queues behind work. The servo needs neither. Long work goes to
+a worker process and is answered when it is done.
 """
 
 from __future__ import annotations
@@ -55,16 +55,15 @@ log = logging.getLogger("torqued")
 
 #: Seconds between telemetry messages.
 TELEMETRY_PERIOD = 0.1
-#: Milliseconds that last replies and frames have to leave when the daemon stops.
+#: Milliseconds for last replies and frames to leave when the daemon stops.
 LINGER = 200
-#: Milliseconds between looks at things that wake nobody; the second while clients have replies or
-#: last frames to take that did not fit into their connections.
-LOOK_AROUND = 100
-TRY_AGAIN = 5
+#: Milliseconds between checks of things that wake no thread; and while replies or last frames wait
+#: that did not fit into their connections.
+POLL_INTERVAL, RETRY_DELAY = 100, 5
 
 
 class Stopped(Exception):
-    """The daemon was told to stop before it was ready."""
+    """The daemon was asked to stop before it was ready."""
 
 
 class Daemon:
@@ -87,17 +86,17 @@ class Daemon:
         spin: float = 0.0,
         laws: Sequence[str] = (),
     ) -> None:
-        checked_spin(spin, MAX_SPINNING / rate)  # before there is anything to take away again
+        checked_spin(spin, MAX_SPINNING / rate)  # before there is anything to undo
         self.robot = robot
-        self.source = source  # to load the robot anew
+        self.source = source  # to load the robot again
         self.endpoints = endpoints
         self.cpu = cpu  # the loop's, where it has one
-        self.laws = laws  # that it has to have before it is ready
+        self.laws = laws  # compiled before it is ready
         self.listeners = Listeners()
         private_folder(endpoints.folder, endpoints.group)
         limits = limits or Limits()
         self.lock = endpoints.lock()
-        endpoints.remove_sockets()  # whoever left them there is dead: the lock is ours
+        endpoints.remove_sockets()  # of a dead daemon: the lock is ours
         self.context: zmq.Context[Any] = zmq.Context()
         self.session_context = SessionContext()
         self.observation = Observation(endpoints, ring_size, rate, cpu)
@@ -114,7 +113,7 @@ class Daemon:
         )
         io_thread = self.session_context.io_thread
         self.servo.settings = lambda: realtime(priority, lock_memory, cpu, io_thread)
-        # As the I/O thread, one below the loop, and on any processor: the loop's may be taken.
+        # One below the loop, as the I/O thread, and on any processor: the loop's may be busy.
         below = max(1, priority - 1) if priority else 0
         self.servo.arrival_settings = lambda: realtime(below, False, None)
         self.started = time.monotonic()
@@ -144,7 +143,7 @@ class Daemon:
         self.control.start()
 
     def describe_robot(self) -> None:
-        """Tell those who observe what robot it is."""
+        """Describe the robot to observers."""
         source = self.source.description() if self.source else {}
         self.observation.describe_robot(self.robot, source)
 
@@ -189,16 +188,16 @@ class Daemon:
             signal.signal(number, lambda *_: self.stop())
 
     def stop(self) -> None:
-        """Have the daemon stop; from any thread."""
+        """Ask the daemon to stop; from any thread."""
         self.stopping.set()
         self.events.wake()
 
     def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
         """Compile what is needed first and enter the loop; ready afterwards.
 
-        Meanwhile requests are refused as `not_ready`. All other kernels follow from a process
-        beside this one; where they could not come from there, for want of a cache, they are
-        compiled first as well. Raises `Stopped` when told to stop.
+        Meanwhile requests are refused as `not_ready`. Another process compiles all other kernels
+        into the cache; without a cache they are compiled first as well. Raises `Stopped` when
+        asked to stop.
         """
         needed, others = kernels_needed.needed(self.laws), kernels_needed.others(self.laws)
         if not can_be_handed_on():
@@ -237,7 +236,7 @@ class Daemon:
 
     @property
     def kernels(self) -> dict[str, Any]:
-        """How many kernels are here, of how many, and which comes next."""
+        """How many kernels are ready, of how many, and which is next."""
         if not self.ready:
             return self.preparing
         total, left = self.preparing["total"], self.background.left
@@ -250,24 +249,24 @@ class Daemon:
 
     @np.errstate(all="ignore")  # what overflows in an operation is found in its results
     def run(self) -> None:
-        """Serve until told to stop."""
+        """Serve until asked to stop."""
         try:
             while not self.stopping.is_set():
                 waiting = [self._flush(), self.servo.last_frames.flush()]
-                self.events.wait(TRY_AGAIN if any(waiting) else LOOK_AROUND)
+                self.events.wait(RETRY_DELAY if any(waiting) else POLL_INTERVAL)
                 if self.access_changed.is_set():
                     self._end_revoked()
                 if self.flight and self.observation.ring:
-                    self.flight.look()
+                    self.flight.check()
         finally:
             self.close()
 
     def _flush(self) -> bool:
-        """Send kept replies that their clients can take by now; whether some are left."""
+        """Send waiting replies for which there is room now; whether some are left."""
         return flush([self.outboxes[transport.request] for transport in self.transports])
 
     def _end_revoked(self) -> None:
-        """End the sessions whose clients have lost the right to them."""
+        """End the sessions whose clients have lost their right."""
         self.access_changed.clear()
         self.servo.end_where(lambda session: not may_keep(session.caller, session.controller.name))
 
@@ -279,12 +278,12 @@ class Daemon:
         self.background.close()
         self.servo.stop(LINGER)
         if self.flight:
-            self.flight.close()  # it has all that the loop has written
+            self.flight.close()  # after the loop's last record
         self.pages.close()
         self.worker.close()
         self.memories.close()
         for events in (self.events, self.control_events):
-            events.finish()  # replies that have been handed over
+            events.finish()  # sends replies that were handed over
             events.close()
         for transport in self.transports:
             transport.close(LINGER)
@@ -300,12 +299,12 @@ class Daemon:
         session_events = SessionEvents()
         outboxes = [self.outboxes[transport.control] for transport in self.transports]
         while not self.stopping.is_set():
-            self.control_events.wait(TRY_AGAIN if flush(outboxes) else 20)
+            self.control_events.wait(RETRY_DELAY if flush(outboxes) else 20)
             if time.monotonic() >= next_telemetry:
                 next_telemetry = time.monotonic() + TELEMETRY_PERIOD
-                known = statistics(self)
-                write(session_events.look(known["sessions"]))
-                message = codec.encode({"protocol": PROTOCOL_VERSION, **known})
+                stats = statistics(self)
+                write(session_events.update(stats["sessions"]))
+                message = codec.encode({"protocol": PROTOCOL_VERSION, **stats})
                 for transport in self.transports:
                     transport.publish(message)
             if any([transport.refresh() for transport in self.transports]):
@@ -313,7 +312,7 @@ class Daemon:
 
 
 def flush(outboxes: list[Outbox]) -> bool:
-    """Send kept replies that their clients can take by now; whether some are left."""
+    """Send waiting replies for which there is room now; whether some are left."""
     for outbox in outboxes:
         outbox.flush()
     return any(outbox.is_waiting for outbox in outboxes)

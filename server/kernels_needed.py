@@ -1,8 +1,7 @@
-"""Which kernels a daemon has before it is ready, and in which order the others follow.
+"""Which kernels a daemon needs before it is ready, and in which order the others follow.
 
-Needed are the loop with all that every session goes through, what requests for dynamics, kinematics
-and torques call, and the laws that a configuration names. Other laws come next, those that most
-robots are tried with first.
+It needs the loop, what every session uses, what requests for dynamics, kinematics and torques call,
+and the laws that the configuration names. Other laws come next.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ NEEDED = (
     "project_matrix",
 )
 
-#: What follows first.
-SOON = (
+#: First of those that follow.
+FIRST_IN_BACKGROUND = (
     "answer_arrivals",
     "evaluate_once",
     "observe",
@@ -48,6 +47,6 @@ def needed(laws: Iterable[str] = ()) -> list[str]:
 
 
 def others(laws: Iterable[str] = ()) -> list[str]:
-    """All that follow, in order."""
+    """All other kernels, in order."""
     first = set(needed(laws))
-    return [name for name in dict.fromkeys((*SOON, *ENTRIES)) if name not in first]
+    return [name for name in dict.fromkeys((*FIRST_IN_BACKGROUND, *ENTRIES)) if name not in first]

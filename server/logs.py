@@ -77,8 +77,8 @@ class TextLines(logging.Formatter):
 class JsonLines(logging.Formatter):
     """For a program: one object a line.
 
-    time (ISO 8601, UTC), level, logger and message are always there; `event` and its fields where
-    a message has them, `left_out` where it has been repeated, `exception` with a traceback.
+    Always time (ISO 8601, UTC), level, logger and message; `event` and its fields if a message has
+    them, `left_out` if it was repeated, `exception` with a traceback.
     """
 
     def format(self, record: logging.LogRecord) -> str:

@@ -1,4 +1,4 @@
-"""Tell systemd how the daemon is doing, where systemd wants to know (`Type=notify`)."""
+"""Notifies systemd of the daemon's state (`Type=notify`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ log = logging.getLogger("torqued")
 
 
 def notify(state: str) -> None:
-    """Send `READY=1`, `STOPPING=1` or the like to $NOTIFY_SOCKET; nothing where there is none.
+    """Send `READY=1`, `STOPPING=1` or the like to $NOTIFY_SOCKET, if it is set.
 
     The protocol of sd_notify(3): one datagram; a name that begins with @ is an abstract socket.
     """

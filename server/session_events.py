@@ -1,4 +1,4 @@
-"""What has happened to sessions since the last look at them, told by what `stats` has of them."""
+"""Events of sessions, found by comparing their entries in `stats`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 log = logging.getLogger("torqued")
 
-#: Counters, and what it is called when one begins to grow.
+#: Counter → event when it begins to grow.
 COUNTED = {
     "stale": "stale",
     "fallbacks": "fallback",
@@ -19,20 +19,20 @@ COUNTED = {
     "clamped": "clamped",
     "walls": "wall",
 }
-#: Status bits that no counter has, likewise.
+#: Status bit without a counter → event.
 BITS = {
     "SOLVER": "solver",
     "NONFINITE": "nonfinite",
     "OSCILLATING": "oscillating",
     "STOPPED": "stopped",
 }
-#: What belongs to ordinary work.
+#: Events of ordinary work, logged as INFO.
 ORDINARY = {"opened", "closed", "clamped", "wall"}
 
 
 @dataclass(frozen=True)
 class SessionEvent:
-    """Something that began in a session, or the session itself."""
+    """Something that began in a session, or its opening or end."""
 
     event: str
     session: int
@@ -45,18 +45,18 @@ class SessionEvent:
 
 
 class SessionEvents:
-    """Compares what is known of sessions with what was known at the last look.
+    """Compares sessions with those of the last update.
 
-    Something that goes on is told once, when it begins: it ends with a look that finds no more
-    of it. A session that is opened and closed between two looks is not seen.
+    A condition that lasts is one event, when it begins; it ends with an update without it. A
+    session that is opened and closed between two updates has no events.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, Mapping[str, Any]] = {}
         self._going_on: dict[int, set[str]] = {}
 
-    def look(self, sessions: Sequence[Mapping[str, Any]]) -> list[SessionEvent]:
-        """What has begun; `sessions` as in `stats`."""
+    def update(self, sessions: Sequence[Mapping[str, Any]]) -> list[SessionEvent]:
+        """Events since the last update; `sessions` as in `stats`."""
         now = {int(session["session"]): session for session in sessions}
         found = [
             _event("closed", before) for number, before in self._known.items() if number not in now
@@ -73,10 +73,10 @@ class SessionEvents:
 
 
 def write(events: Sequence[SessionEvent]) -> None:
-    """Log what has happened."""
+    """Log events."""
     for event in events:
         level = logging.INFO if event.event in ORDINARY else logging.WARNING
-        # The event itself is the message: what differs is no repetition.
+        # The message names the event, so that different events are not suppressed as repetitions.
         log.log(level, str(event), extra=asdict(event))
 
 
@@ -89,5 +89,5 @@ def _happening(before: Mapping[str, Any], session: Mapping[str, Any]) -> set[str
         name for counter, name in COUNTED.items() if session[counter] > before.get(counter, 0)
     }
     if not before.get("states", 0):
-        counted.discard("stale")  # as each session is until its first state comes
+        counted.discard("stale")  # every session is, until its first state
     return counted | {name for bit, name in BITS.items() if bit in session["status"]}

@@ -8,8 +8,8 @@
 //     const auto tau = session.output("tau");
 //     while (session.step(q, v, 0.01) == torqued::Answer::answered) apply(tau.data, tau.size);
 //
-// `Session::step` and whatever else is marked noexcept neither throws nor allocates, except that
-// libzmq allocates its messages where a session goes over a socket. Everything else throws one of
+// `Session::step` and all that is marked noexcept neither throws nor allocates, except that libzmq
+// allocates messages of sessions over a socket. Everything else throws one of
 // the errors of torqued/errors.hpp. docs/PROTOCOL.md is what all of this is written from.
 #pragma once
 

@@ -2,9 +2,8 @@
 
 It is one anonymous file (memfd), handed over once on the daemon's memory socket. It can grow but
 not shrink, so that neither side takes memory away from the other. A batch says where its states lie
-and where its results may go. Results are read where they are: their part of the memory is taken
-until the last array of them is gone. The daemon drops the memory when the connection closes that it
-came by.
+and where its results may go. Results are views: their part of the memory is in use until the last
+one is deleted. The daemon drops the memory when the connection closes that it came by.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ from torqued.common.stacked import STACKED
 
 Fields = dict[str, Any]
 
-#: What goes with the descriptor.
+#: Sent with the descriptor.
 HANDOVER = b"batch"
-#: Bytes of a daemon's reply to it.
+#: Bytes of the daemon's reply.
 MAX_REPLY = 4096
-#: Bytes that the memory grows to.
+#: Bytes of the memory.
 MAX_BYTES = 1 << 30
-#: Bytes beyond what is known to be needed: results that a message could hold have room. The system
-#: provides them as they are written.
+#: Bytes beyond the known need: room for results that a message could hold. The system allocates
+#: them as they are written.
 HEADROOM = codec.MAX_MESSAGE
-#: Bytes of a line of the cache, at which arrays begin.
+#: Bytes of a cache line; arrays are aligned to it.
 LINE = 64
 
 
@@ -48,11 +47,11 @@ class Region(NamedTuple):
 
 
 class BatchMemory:
-    """The memory of one client. It has one batch under way at a time."""
+    """The memory of one client, for one batch at a time."""
 
     def __init__(self, endpoint: str, timeout: float) -> None:
-        """Hand it to the daemon at this request endpoint. Raises OSError or TorquedError where that
-        is not possible."""
+        """Hand it to the daemon at this request endpoint. Raises OSError or TorquedError if that
+        fails."""
         import fcntl  # not on every system: clients elsewhere send arrays in messages
 
         self._file = os.memfd_create("torqued-batch", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -71,11 +70,11 @@ class BatchMemory:
 
     @property
     def is_usable(self) -> bool:
-        """Not after a fork: the other process may still have arrays whose memory is free here."""
+        """False after a fork: the other process may have arrays in memory that is free here."""
         return self.close.alive and self._forks == _forks
 
     def perform(self, fields: Fields, ask: Callable[[Fields], Fields]) -> Fields:
-        """The fields of the reply to a batch, which `ask` gets."""
+        """The fields of the reply to a batch, which `ask` sends."""
         results = 0
         try:
             return self._perform(fields, ask, results)
@@ -86,15 +85,15 @@ class BatchMemory:
         except FieldError as error:
             if error.field != "memory":
                 raise
-            self.close()  # the daemon does not have it, as after a restart
+            self.close()  # unknown to the daemon, as after a restart
         return self._perform(fields, ask, results) if results else ask(fields)
 
     def _perform(self, fields: Fields, ask: Callable[[Fields], Fields], results: int) -> Fields:
-        """The same, with room for so many bytes of results at least."""
+        """The same, with room for at least `results` bytes."""
         arrays = {k: x for k, x in fields.items() if k in STACKED and isinstance(x, np.ndarray)}
         states = sum(lines_of(x.nbytes) for x in arrays.values())
         try:
-            region = self._take(states + results)
+            region = self._reserve(states + results)
         except OSError:  # no memory left
             return ask(fields)
         places, start = {}, region.start
@@ -115,7 +114,7 @@ class BatchMemory:
         return self._resolve(reply, region)
 
     def _resolve(self, reply: Fields, region: Region) -> Fields:
-        """A reply with its arrays in place of where they are."""
+        """A reply with arrays in place of their descriptions."""
         described = reply.pop("memory", None)
         self._taken.remove(region)
         if described is None:
@@ -125,12 +124,12 @@ class BatchMemory:
         found = _arrays(described, whole)
         region = Region(region.start, max(_ends(described)))
         self._taken.append(region)
-        # All arrays and their views lead to `whole`: the region is free when it goes.
+        # `whole` is the base of all arrays and their views: the region is free when it is deleted.
         weakref.finalize(whole, self._taken.remove, region).atexit = False
         return reply | found
 
-    def _take(self, size: int) -> Region:
-        """The first gap of so many bytes; the last one grows."""
+    def _reserve(self, size: int) -> Region:
+        """Reserve the first gap of at least `size` bytes; the last one may grow."""
         start = 0
         for taken in sorted(self._taken):
             if taken.start - start >= size:
@@ -144,7 +143,7 @@ class BatchMemory:
         return region
 
     def _grow(self, size: int) -> None:
-        """Have so many bytes; raises OSError where they are too many."""
+        """Grow to at least `size` bytes; raises OSError if that is too much."""
         if size <= self._size and self._map is not None:
             return
         if size > MAX_BYTES:
@@ -157,7 +156,7 @@ class BatchMemory:
 def _hand_over(connection: socket.socket, endpoint: str, file: int, timeout: float) -> str:
     """The name that the daemon gives the memory."""
     check_local(endpoint)
-    # Timeouts of the system: with Python's, connecting fails at once where others wait.
+    # Timeouts of the system: with Python's, connecting fails at once if the backlog is full.
     seconds = struct.pack("qq", int(timeout), int(timeout % 1.0 * 1e6) + 1)
     for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
         connection.setsockopt(socket.SOL_SOCKET, option, seconds)
@@ -169,18 +168,18 @@ def _hand_over(connection: socket.socket, endpoint: str, file: int, timeout: flo
 
 def _close(file: int, connection: socket.socket) -> None:
     os.close(file)
-    with contextlib.suppress(OSError):  # it is not connected
-        connection.shutdown(socket.SHUT_RDWR)  # also where a forked process has it open
+    with contextlib.suppress(OSError):  # not connected
+        connection.shutdown(socket.SHUT_RDWR)  # even if a forked process has it open
     connection.close()
 
 
 def lines_of(size: int) -> int:
-    """So many bytes in whole lines."""
+    """`size` rounded up to whole cache lines."""
     return -(-size // LINE) * LINE
 
 
 def _arrays(described: Mapping[str, Any], whole: Any) -> Fields:
-    """Read-only arrays, as those of a message are; numpy refuses what lies outside."""
+    """Read-only arrays, as those of a message; numpy refuses places outside."""
     return {
         key: np.ndarray(place["shape"], np.float64, whole, place["offset"], place["strides"])
         if is_place(place)
@@ -190,12 +189,12 @@ def _arrays(described: Mapping[str, Any], whole: Any) -> Fields:
 
 
 def is_place(described: Mapping[str, Any]) -> bool:
-    """Whether it describes one array, and not a map by frame."""
+    """Whether it describes an array, not a map by frame."""
     return isinstance(described.get("offset"), int)
 
 
 def _ends(described: Mapping[str, Any]) -> list[int]:
-    """Where each array ends, byte."""
+    """The end of each array, byte."""
     found = []
     for place in described.values():
         if not is_place(place):
@@ -206,7 +205,7 @@ def _ends(described: Mapping[str, Any]) -> list[int]:
     return found
 
 
-#: Times that this process has forked or was forked.
+#: Number of forks of this process and its parents.
 _forks = 0
 
 

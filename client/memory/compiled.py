@@ -1,6 +1,6 @@
 """The client's compiled part, `torqued.client._native` (native/): sessions in shared memory.
 
-It is built with the package where there is a C compiler. Everything else does without it.
+It is built with the package if there is a C compiler. Nothing else needs it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from torqued.common.errors import TorquedError
 if TYPE_CHECKING:
     from torqued.client._native import Page
 
-#: Of the compiled part that belongs to these modules; native/page.c has the same number.
+#: Version of the compiled part that these modules need; native/page.c has the same number.
 VERSION = 4
 
 
 def page_type() -> type[Page]:
-    """The type of pages of shared memory; where it was not built, the error says how to."""
+    """The type of pages of shared memory; if it was not built, the error says how to."""
     try:
         from torqued.client._native import VERSION as built_version
         from torqued.client._native import Page

@@ -1,8 +1,8 @@
 """A session's frames through shared memory; page_layout.py says where they are.
 
 The daemon makes the page and hands it, over a local socket, to a client that knows the session's
-secret. Its size is sealed. The daemon checks what a client writes as it checks what comes over
-sockets: what a client does to its page harms its own session only.
+secret. Its size is sealed. The daemon checks frames as it does over sockets: a client that writes
+garbage harms only its own session.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from torqued.client._native import Page
 
 #: s for the daemon to hand over a page.
-MAX_HANDOVER = 5
+HANDOVER_TIMEOUT = 5
 
 
 def memory_transport(endpoint: str, owner: bytes, opened: Mapping[str, Any]) -> Page:
     """The transport of a session that was opened with `transport="memory"`."""
-    page_type()  # says what to install before anything is asked for
+    page_type()  # raises first if it was not built
     descriptor = receive_fd(endpoint, owner)
     try:
         return page_of(descriptor, opened)
@@ -55,17 +55,17 @@ def receive_fd(endpoint: str, owner: bytes) -> int:
     check_local(endpoint)
     path = endpoint.removeprefix("ipc://")
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC) as connection:
-        # Times of the system: with Python's, connecting fails at once where it should wait.
+        # Timeouts of the system: with Python's, connecting fails at once if the backlog is full.
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
-            connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("qq", MAX_HANDOVER, 0))
+            connection.setsockopt(socket.SOL_SOCKET, option, struct.pack("qq", HANDOVER_TIMEOUT, 0))
         try:
             connection.connect(path)
             connection.send(owner)
             _, descriptors, _, _ = socket.recv_fds(connection, 1, 1, socket.MSG_CMSG_CLOEXEC)
         except BlockingIOError:
-            raise TimeoutError(f"no page from {path} within {MAX_HANDOVER} s") from None
+            raise TimeoutError(f"no page from {path} within {HANDOVER_TIMEOUT} s") from None
         except OSError as error:
             raise TorquedError(f"no page from {path}: {error.strerror}") from None
     if not descriptors:
-        raise TorquedError(f"the daemon at {path} knows no such session, or has ended it")
+        raise TorquedError(f"the daemon at {path} does not know this session, or has ended it")
     return descriptors[0]

@@ -1,4 +1,4 @@
-"""The page of a session in shared memory: where its words and frames are. No system calls here.
+"""The layout of a session's page in shared memory. No system calls here.
 
     byte 0      PAGE_FIELDS, written once by the daemon
     byte 64     states: how many frames the client has written; the daemon may sleep on this word
@@ -18,7 +18,7 @@ import struct
 from typing import NamedTuple
 
 MAGIC = b"tqrdmem1"
-#: Frames each way that are there at a time: so many periods a reader has to copy one.
+#: Frames each way: a reader has SLOTS - 1 periods to copy one.
 SLOTS = 4
 LINE = 64  # bytes: words of different writers lie on different lines of the processor's cache
 STATES, DAEMON_SLEEPS = LINE, LINE + 4
@@ -51,7 +51,7 @@ class PageLayout(NamedTuple):
 
     @classmethod
     def of(cls, state_bytes: int, output_bytes: int) -> PageLayout:
-        """The page of a session whose whole frames have so many bytes."""
+        """The page for whole frames of these sizes."""
         state_slot, output_slot = slot_bytes(state_bytes), slot_bytes(output_bytes)
         outputs = FIRST_SLOT + SLOTS * state_slot
         return cls(
@@ -64,5 +64,5 @@ class PageLayout(NamedTuple):
 
 
 def slot_bytes(frame: int) -> int:
-    """Of a lock and a frame of so many bytes, in whole lines."""
+    """Bytes of a lock and a frame, in whole lines."""
     return -(-(LOCK_BYTES + frame) // LINE) * LINE

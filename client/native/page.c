@@ -12,7 +12,7 @@ typedef struct {
     PyObject_HEAD
     struct page page;
     Py_buffer memory;
-    int waiting; /* threads: a page that is closed meanwhile is released by the last of them */
+    int waiting; /* threads; the last one releases a page that is closed meanwhile */
     bool closed;
 } PageObject;
 
@@ -61,7 +61,7 @@ static PyObject *page_new(PyTypeObject *type, PyObject *args, PyObject *named)
         .output_bytes = output,
         .spin = nanoseconds(spin),
     };
-    /* Another process may have used the page before: its counts go on. */
+    /* Another process may have used the page before: continue its counts. */
     self->page.sent = load(&self->page, STATES);
     self->page.taken = load(&self->page, OUTPUTS);
     return (PyObject *)self;
@@ -83,12 +83,12 @@ static void page_dealloc(PageObject *self)
 
 static bool require_open(const PageObject *self)
 {
-    if (self->closed) PyErr_SetString(PyExc_ValueError, "this page of shared memory is closed");
+    if (self->closed) PyErr_SetString(PyExc_ValueError, "the page of shared memory is closed");
     return !self->closed;
 }
 
-/* Wait for an output without the interpreter's lock. False with an error where a signal's handler
- * raised one, or where the page was closed meanwhile. */
+/* Wait for an output without the interpreter's lock. False with an error if a signal handler raised
+ * one, or the page was closed meanwhile. */
 static bool pause_for_output(PageObject *self, int64_t longest)
 {
     ++self->waiting;
@@ -163,7 +163,7 @@ static PyTypeObject PageType = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "torqued.client._native.Page",
     .tp_basicsize = sizeof(PageObject),
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "The client's side of a page of shared memory. Not to be shared between threads.",
+    .tp_doc = "The client's side of a page of shared memory. Do not share it between threads.",
     .tp_new = page_new,
     .tp_dealloc = (destructor)page_dealloc,
     .tp_methods = page_methods,

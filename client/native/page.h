@@ -19,7 +19,7 @@
 /* Bytes from the beginning of the page, and the bytes of a lock: client/memory/page_layout.py. */
 enum { STATES = 64, DAEMON_SLEEPS = 68, OUTPUTS = 128, CLIENT_SLEEPS = 132, LOCK_BYTES = 8 };
 enum { SECOND = 1000000000 }; /* ns */
-/* Attempts to read an output, where the daemon overtakes each of them. */
+/* Attempts to read an output while the daemon overtakes each of them. */
 enum { TRIES = 8 };
 
 struct page {
@@ -28,7 +28,7 @@ struct page {
     uint64_t states, state_slot, outputs, output_slot; /* bytes */
     uint64_t state_bytes, output_bytes;                /* of a frame */
     uint32_t sent, taken;                              /* frames, modulo 2^32 */
-    int64_t spin; /* ns of watching for an output before the thread sleeps */
+    int64_t spin; /* ns of polling for an output before the thread sleeps */
 };
 
 static inline int64_t now(void)
@@ -73,7 +73,7 @@ static inline void write_state(struct page *page, const void *frame)
         syscall(SYS_futex, word_at(page, STATES), FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Copy the newest output; false where there is none that is new and whole. */
+/* Copy the newest output; false if none is new and whole. */
 static inline bool read_output(struct page *page, char *target)
 {
     for (int k = 0; k < TRIES; ++k) {
@@ -95,9 +95,9 @@ static inline bool read_output(struct page *page, char *target)
     return false;
 }
 
-/* Watch for another output, at most so many ns; whether there is one. Other threads get this
- * processor meanwhile: one of them may write the output. */
-static inline bool watch_for_output(const struct page *page, int64_t nanoseconds)
+/* Poll for another output, at most so many ns; whether there is one. Yields to other threads: one
+ * of them may write the output. */
+static inline bool poll_for_output(const struct page *page, int64_t nanoseconds)
 {
     const int64_t until = now() + nanoseconds;
     while (!has_output(page)) {
@@ -111,10 +111,10 @@ static inline bool watch_for_output(const struct page *page, int64_t nanoseconds
 static inline void wait_for_output(const struct page *page, int64_t nanoseconds)
 {
     const int64_t spin = page->spin < nanoseconds ? page->spin : nanoseconds;
-    if (spin > 0 && watch_for_output(page, spin)) return;
+    if (spin > 0 && poll_for_output(page, spin)) return;
     const struct timespec limit = {nanoseconds / SECOND, nanoseconds % SECOND};
     __atomic_store_n(word_at(page, CLIENT_SLEEPS), 1u, __ATOMIC_SEQ_CST);
-    /* The system compares the word with `taken` once more before it lets the thread sleep. */
+    /* The system compares the word with `taken` again before the thread sleeps. */
     syscall(SYS_futex, word_at(page, OUTPUTS), FUTEX_WAIT, page->taken, &limit, NULL, 0);
     __atomic_store_n(word_at(page, CLIENT_SLEEPS), 0u, __ATOMIC_RELAXED);
 }

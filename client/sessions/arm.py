@@ -1,12 +1,12 @@
-"""`Arm`: a robot for a person at a prompt, whose driver runs in another process.
+"""`Arm`: commands a robot interactively, while its driver runs in another process.
 
 arm = Client.of("panda").arm()
 arm.q
 arm.move_to(q, seconds=3)
 arm.hold()
 
-It commands the session that the robot's driver has open. While it lives a thread says so; when this
-process ends, however it does, the robot holds.
+It commands the session of the robot's driver. A thread renews its lease; when this process ends,
+however it does, the robot holds.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from torqued.client.requests.targets import targets
 
 Array = NDArray[np.float64]
 
-#: s between two looks at a movement under way.
-LOOKING = 0.05
+#: s between two reads of a movement under way.
+POLL_INTERVAL = 0.05
 
 
 class Arm(ContextManager):
     """The commander of one session.
 
-    `client` is this object's own: nothing else uses its sockets.
+    `client` must not be used by others: its sockets belong to this object.
     """
 
     def __init__(self, client: Any, session: int, take_over: bool, lease: float) -> None:
@@ -43,8 +43,8 @@ class Arm(ContextManager):
         self._lost: TorquedError | None = None
         self._ask(lambda: client.take(session, take_over=take_over, lease=lease))
         self._references = {name: value.shape for name, value in self.state.references.items()}
-        self._alive = threading.Thread(target=self._keep_alive, name="commander", daemon=True)
-        self._alive.start()
+        self._renewal = threading.Thread(target=self._renew_lease, name="commander", daemon=True)
+        self._renewal.start()
 
     def __repr__(self) -> str:
         state = self.state
@@ -77,8 +77,7 @@ class Arm(ContextManager):
     ) -> float:
         """Move to joint positions (nq,) or a pose (4, 4); returns the seconds that it takes.
 
-        With `wait` it returns once the robot is there, and fails where the robot is stopped on its
-        way.
+        With `wait` it returns once the robot is there, and raises if the robot is stopped before.
         """
         goal = targets(target, self._references, motion)
         taken: float = self._ask(lambda: self._client.move(self.session, goal, seconds))
@@ -91,19 +90,21 @@ class Arm(ContextManager):
         while (state := self.state).mode == "moving":
             if time.monotonic() > deadline:
                 raise TimeoutError(
-                    f"the movement of {seconds:g} s has not ended; is the loop late?"
+                    f"the movement of {seconds:g} s did not end in time; is the loop late?"
                 )
-            time.sleep(LOOKING)
+            time.sleep(POLL_INTERVAL)
         if state.mode in ("fallback", "stopped"):
             names = ", ".join(state.status)
-            raise OperationError("stopped", f"the robot fell back on its way: {names}")
+            raise OperationError(
+                "stopped", f"movement aborted, session is in its fallback: {names}"
+            )
 
     def hold(self) -> None:
         """Come to rest and stay."""
         self._ask(lambda: self._client.hold(self.session))
 
     def stop(self) -> None:
-        """Give the robot to its session's fallback: brake, then hold, until `resume`."""
+        """Put the session into its fallback (brake, then hold) until `resume`."""
         self._ask(lambda: self._client.stop(self.session))
 
     def resume(self) -> None:
@@ -123,7 +124,7 @@ class Arm(ContextManager):
         if self._closed.is_set():
             return
         self._closed.set()
-        self._alive.join()
+        self._renewal.join()
         try:
             if self._lost is None:
                 self._client.give(self.session)
@@ -131,14 +132,14 @@ class Arm(ContextManager):
             self._client.close()
 
     def _ask(self, ask: Callable[[], Any]) -> Any:
-        """One request; the client's sockets are for one thread at a time."""
+        """Send one request, in one thread at a time."""
         with self._lock:
             if self._lost is not None:
                 raise self._lost
             return ask()
 
-    def _keep_alive(self) -> None:
-        """Say that the commander lives, often enough."""
+    def _renew_lease(self) -> None:
+        """Renew the lease until the arm is closed."""
         while not self._closed.wait(self._lease / 3.0):
             try:
                 with self._lock:
@@ -154,6 +155,6 @@ def only_torque_session(sessions: list[dict[str, Any]]) -> int:
     if len(numbers) == 1:
         return int(numbers[0])
     if not numbers:
-        raise TorquedError("no session gives torques: the robot's driver has to open one first")
+        raise TorquedError("no session gives torques: start the robot's driver first")
     listed = ", ".join(map(str, numbers))
-    raise TorquedError(f"several sessions give torques, name one of them: {listed}")
+    raise TorquedError(f"several sessions give torques, choose one: {listed}")

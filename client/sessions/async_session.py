@@ -5,7 +5,7 @@ async with AsyncClient("panda") as client:
         tau = (await session.step(q, v)).tau
 
 asyncio keeps no deadlines: a torque controller has its own process and `Session`. This is for
-programs that watch or command a robot beside other things.
+programs that watch or command a robot among other things.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from torqued.client.sessions.transports import SocketTransport
 
 T = TypeVar("T")
 
-#: s that a thread waits for shared memory before it ends: its task may have been cancelled.
+#: s that a thread waits for shared memory: its task may have been cancelled.
 POLL_INTERVAL = 0.05
 
 
@@ -53,7 +53,7 @@ class AsyncSession(
         return at_once(call)
 
     def _leave(self) -> None:
-        """Stay until `close`: other tasks may be waiting for this socket."""
+        """Stay connected until `close`: other tasks may be waiting for this socket."""
 
     async def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
@@ -88,8 +88,8 @@ class AsyncSession(
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
-        Waits for `timeout` s, by default the client's.
-        Where the state was refused, or the session has ended, that is the output that says so.
+        Waits for `timeout` s, by default the client's. If the state was refused, or the session has
+        ended, the output says so.
         """
         return await self._next(self.send(q, v, *references, at=at, **named), timeout)
 
@@ -107,7 +107,7 @@ class AsyncSession(
             raise no_output(timeout, sequence) from None
 
     async def _arrival(self) -> bytes:
-        """The next output, however old."""
+        """The next output, of any age."""
         transport = self._transport
         if isinstance(transport, SocketTransport):
             return cast(bytes, await transport.socket.recv())

@@ -1,4 +1,4 @@
-"""`AsyncTelemetry`: what a daemon publishes about itself, for programs that run in asyncio."""
+"""`AsyncTelemetry`: published statistics of a daemon, for programs that run in asyncio."""
 
 from __future__ import annotations
 

@@ -46,11 +46,11 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
     def send(
         self, q: Any, v: Any = None, *references: Any, at: float | None = None, **named: Any
     ) -> int:
-        """Send a state without waiting; returns its sequence number. A stream's may be at rest.
+        """Send a state without waiting; returns its sequence number. v is optional for a stream.
 
         References follow in their order, or by name; those not given stay as they were. `at` is
-        the robot's time in s where that is not the clock's, as in a simulation: laws that learn
-        and observers go by it. Once the session has ended, nothing is sent.
+        the robot's time in s if that is not the clock's, as in a simulation: laws that learn
+        and observers use it. Once the session has ended, nothing is sent.
         """
         if self._last is None:
             self._transport.send(self._pack(q, v, references, named, at))
@@ -114,7 +114,7 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         self._transport.close()
 
     def latest(self) -> Output | None:
-        """The newest output that has come, or None where that is none, or too old."""
+        """The newest output, or None if there is none, or it is too old."""
         if self._last is not None:
             return self._last
         newest = self._transport.newest()
@@ -122,7 +122,7 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
 
 
 def no_result(_: Any) -> None:
-    """Of an order whose reply says nothing more."""
+    """For orders whose reply has no result."""
 
 
 def no_output(timeout: float, sequence: int = NO_STATE) -> TimeoutError:

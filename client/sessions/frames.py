@@ -1,8 +1,8 @@
 """Session frames: valid msgpack of a fixed layout, so that compiled code reads at known offsets.
 
-A frame is a msgpack array of two: a short text, and a binary payload. The text is as long as it
-takes for the payload to begin at byte 8, whatever the payload's size; any msgpack library that
-writes the shortest form, as all do, writes these bytes. All numbers are 8 bytes, little-endian.
+A frame is a msgpack array of two: a short text, whose length makes the payload begin at byte 8, and
+a binary payload. Any msgpack library that writes shortest forms, as all do, writes these bytes. All
+numbers are 8 bytes, little-endian.
 
     payload of a state    head (STATE_FIELDS), then q, v and references (f64 …)
     payload of an output  head (OUTPUT_FIELDS), then values (f64 …)

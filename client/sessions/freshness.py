@@ -1,7 +1,7 @@
-"""How old an output is when it is read: what a client must know before it moves a robot.
+"""The age of an output when it is read, which a client must know before it moves a robot.
 
 On one machine both sides read the same clock, and the age is exact. Over a network clocks differ
-by an unknown offset; the output that came fastest so far counts as having taken no time.
+by an unknown offset; the output that came fastest so far counts as immediate.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ DRIFT = 5e-4
 
 
 class Freshness:
-    """Ages of outputs by the times that they carry, s."""
+    """Ages of outputs by their times, s."""
 
     def __init__(self, same_clock: bool) -> None:
         self._offset: float | None = None

@@ -23,11 +23,11 @@ __all__ = ["Output", "Session"]
 class Session(BaseSession[None, float], ContextManager):
     """An open session; closes itself at the end of a `with` block.
 
-    The newest wins in both directions: a state that was not sent when the next one comes is
-    dropped, and so is an output that was not read. Outputs older than `oldest_output` s when they
-    are read are passed over and counted in `late` (20 ms; with `clock="state"`, where each state is
-    answered once, not less than `stale_after`). Once the session has ended, its last output,
-    of zero torque, is what is returned, at once.
+    The newest wins in both directions: a state that is still unsent when the next one comes is
+    dropped, and so is an unread output. Outputs older than `max_output_age` s when they are read
+    are skipped and counted in `late` (20 ms; with `clock="state"`, where each state is answered
+    once, not less than `stale_after`). Once the session has ended, all calls return its last
+    output, of zero torque, at once.
     """
 
     def __init__(
@@ -45,8 +45,8 @@ class Session(BaseSession[None, float], ContextManager):
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.
 
-        A daemon that has ended or was restarted has no such session, nor has one that has revoked
-        this client's key: nothing to do.
+        If the daemon has ended or restarted, or has revoked this client's key, there is no session
+        to close.
         """
         if self.closed:
             return
@@ -68,13 +68,13 @@ class Session(BaseSession[None, float], ContextManager):
     def align(self, lead: float = 2e-4) -> float:
         """Sleep until `lead` s before the loop's next tick; when that is due, by time.monotonic().
 
-        A state that is sent then waits for the loop no longer than it has to. The `age` of outputs
-        tells whether `lead` suits: where it is about a period, states come too late for their tick.
+        A state that is sent then hardly waits for the loop. The `age` of outputs shows whether
+        `lead` fits: if it is about a period, states come too late for their tick.
         """
         if not 0.0 <= lead < self.period:
             raise ValueError(f"lead is {lead}, expected 0 … {self.period} s, the loop's period")
         if not self._same_clock:
-            raise TorquedError("align: the daemon's clock is another one over TCP")
+            raise TorquedError("align requires a local daemon: over TCP clocks differ")
         if math.isnan(self._deadline):
             self.receive()
         ticks = math.ceil((time.monotonic() + lead - self._deadline) / self.period)
@@ -93,8 +93,8 @@ class Session(BaseSession[None, float], ContextManager):
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
-        Waits for `timeout` s, by default the client's.
-        Where the state was refused, or the session has ended, that is the output that says so.
+        Waits for `timeout` s, by default the client's. If the state was refused, or the session has
+        ended, the output says so.
         """
         if self._last is None:
             self._transport.send(self._pack(q, v, references, named, at))

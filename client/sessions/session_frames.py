@@ -1,4 +1,4 @@
-"""State frames to bytes, bytes to output frames: what all kinds of sessions share. No sockets."""
+"""State frames to bytes, bytes to output frames, for all kinds of sessions. No sockets."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ Array = NDArray[np.float64]
 HEAD_NAMES = tuple(name for name, _, _ in OUTPUT_FIELDS)
 SEEN, STATUS, TIME, DEADLINE = map(HEAD_NAMES.index, ("seen", "status", "time", "deadline"))
 
-#: s: outputs that are older when they are read are passed over. A state that is answered as it
-#: arrives is answered once, until it is stale: there it is `stale_after`, where that is longer.
-OLDEST_OUTPUT = 0.02
-#: A sequence number that every output has seen: it is `seen` before the first state.
+#: s: outputs that are older when they are read are skipped. With `clock="state"`, where each state
+#: is answered once, it is at least `stale_after`.
+MAX_OUTPUT_AGE = 0.02
+#: `seen` before the first state: every output has seen it.
 NO_STATE = -1
 
-#: Quantities of a stream that there is one of for each of its frames.
+#: Quantities that a stream has for each of its frames.
 OF_FRAMES = ("J", "Jdot_v", "pose")
 
 #: Where a value is in an output frame: its first byte, and its shape.
@@ -44,8 +44,8 @@ FLOAT = np.dtype(np.float64)
 class Output:
     """One output frame. Values by name as attributes: `output.tau`, `output.M`.
 
-    Nothing is made of the frame but what is asked for: a controller that waits for its torque has
-    no use for the rest.
+    Values are read from the frame on access: a controller that waits for its torque does not pay
+    for the rest.
     """
 
     __slots__ = ("_data", "_head")
@@ -71,7 +71,7 @@ class Output:
         if name in self._places:
             return _reader(*self._places[name])(self)
         known = ", ".join(self._places)
-        raise AttributeError(f"no {name!r} in this output; there are {known}")
+        raise AttributeError(f"no {name!r} in this output, which has {known}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return copy_of_output, (dict(self._places), self._head, self._data, list(self._frames))
@@ -106,8 +106,8 @@ for _k, _name in enumerate(HEAD_NAMES):
 
 
 def kind_of_output(places: Mapping[str, Place], frames: Sequence[str] = ()) -> type[Output]:
-    """The class of a session's outputs, whose values are at these places. Its properties take half
-    the time of `__getattr__`, which is called only once a look-up has failed.
+    """The class of a session's outputs, with values at these places. Properties take half the time
+    of `__getattr__`.
 
     With `frames`, quantities of frames are maps by their names, as in replies.
     """
@@ -135,7 +135,7 @@ def _by_name(
 def copy_of_output(
     places: Mapping[str, Place], head: tuple[Any, ...], data: bytes, frames: Sequence[str] = ()
 ) -> Output:
-    """From what a copy, or a pickle, has of it."""
+    """An output from its copy or pickle."""
     return kind_of_output(places, frames)(head, data)
 
 
@@ -145,11 +145,11 @@ class SessionFrames:
     law, gains    what was opened, with the gains in effect by name
     payloads      what the robot carries in this session; `set_payload` changes it
     friction      of joints that is compensated: viscous, coulomb, smoothing, share; or nothing
-    measured      what a state has beside q and v, by name: motors, where springs move the links
+    measured      what a state has beside q and v, by name: motors of elastic joints
     axes          of the frame that `impedance` controls: all, position or orientation; else ""
-    references    name → shape of what follows these in a state, in order
-    outputs       name → shape of what an output has
-    late          outputs that were passed over because they were too old
+    references    name → shape of the references in a state, in order
+    outputs       name → shape of the values of an output
+    late          outputs that were skipped because they were too old
     """
 
     def __init__(self, opened: Mapping[str, Any], same_clock: bool = True) -> None:
@@ -163,9 +163,9 @@ class SessionFrames:
         self.measured = [part["name"] for part in opened["state"] if part["name"] not in ("q", "v")]
         self.references = {part["name"]: tuple(part["shape"]) for part in opened["references"]}
         self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}
-        self.oldest_output = OLDEST_OUTPUT
+        self.max_output_age = MAX_OUTPUT_AGE
         if opened.get("clock") == "state":
-            self.oldest_output = max(OLDEST_OUTPUT, opened["stale_after"])
+            self.max_output_age = max(MAX_OUTPUT_AGE, opened["stale_after"])
         self.late = 0
         self._frame = bytearray(opened["state_bytes"])
         self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)
@@ -173,7 +173,7 @@ class SessionFrames:
         parts = {part["name"]: part for part in (*opened["state"], *opened["references"])}
         self._places = {name: part_of(self._frame, part) for name, part in parts.items()}
         for part in opened["references"]:
-            # What is held until it is given is NaN on the wire.
+            # A reference that is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
         self._output = kind_of_output(
@@ -210,14 +210,14 @@ class SessionFrames:
     ) -> bytearray:
         """The frame of the next state; valid until the one after it.
 
-        References come in their order, or by name; those that are not given stay as they are. What
-        else is measured has to be there.
+        References come in their order, or by name; those that are not given stay as they are. Other
+        measured values are required.
         """
         if v is None:
             v = self._at_rest()
         try:
             self._q[:], self._v[:] = q, v
-        except (TypeError, ValueError):  # no arrays of such numbers, or of other shapes
+        except (TypeError, ValueError):  # not arrays of float64, or of other shapes
             self._put("q", q)
             self._put("v", v)
         if references or named or self.measured:
@@ -229,7 +229,7 @@ class SessionFrames:
         return self._frame
 
     def _at_rest(self) -> Array:
-        """The velocity of a state without one; a law's torque needs what was measured."""
+        """The velocity of a stream's state without one; a torque law needs a measured one."""
         if self.law != "stream":
             raise ValueError(f"v is missing, law {self.law!r} needs it with every state")
         return np.zeros_like(self._places["v"])
@@ -250,12 +250,12 @@ class SessionFrames:
             self._put(name, value)
 
     def _forget_references(self) -> None:
-        """From the next state on nothing is given: what is there is held."""
+        """From the next state on no reference is given: the session holds."""
         for name in self._held:
             self._places[name][...] = math.nan
 
     def _accept(self, data: bytes, sequence: int = NO_STATE) -> Output | None:
-        """The output in a frame, where it is fresh and has seen that state, or ends the session."""
+        """The output in a frame, if it is fresh and has seen that state, or ends the session."""
         if len(data) != self._output_bytes:
             raise MessageError(
                 "bad_message", f"output frame of {len(data)} bytes, expected {self._output_bytes}"
@@ -266,7 +266,7 @@ class SessionFrames:
             self._last = self._output(head, data)
             self._leave()
             return self._last
-        if self._freshness.age(head[TIME], time.monotonic()) <= self.oldest_output:
+        if self._freshness.age(head[TIME], time.monotonic()) <= self.max_output_age:
             return self._output(head, data) if head[SEEN] >= sequence else None
         self.late += 1
         return None

@@ -1,4 +1,4 @@
-"""What a daemon publishes about itself, ten times a second."""
+"""Statistics that a daemon publishes ten times a second."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torqued.common.errors import TorquedError
 class Telemetry(ContextManager):
     """A subscription; closes itself at the end of a `with` block.
 
-    Its words are a session's: `receive` waits for the next, `latest` does not.
+    As in a session, `receive` waits for the next message, `latest` does not.
     """
 
     def __init__(self, context: zmq.Context[Any], endpoint: str, keys: Keys | None = None) -> None:
@@ -28,7 +28,7 @@ class Telemetry(ContextManager):
         self._socket.close(linger=0)
 
     def latest(self) -> Stats | None:
-        """The newest statistics that have come, or None."""
+        """The newest statistics, or None."""
         require_open(self._socket)
         return stats_in(self._socket.recv()) if self._socket.poll(0) else None
 
@@ -41,7 +41,7 @@ class Telemetry(ContextManager):
 
 
 def subscribed(socket: Any, endpoint: str, keys: Keys | None) -> Any:
-    """A socket that keeps the newest message alone: older ones are of no interest."""
+    """A socket that keeps only the newest message."""
     socket.linger = 0
     socket.conflate = True
     socket.subscribe(b"")
@@ -50,9 +50,9 @@ def subscribed(socket: Any, endpoint: str, keys: Keys | None) -> Any:
 
 
 def require_open(socket: Any) -> None:
-    """Refuse to use a subscription that has been closed."""
+    """Raise if the subscription is closed."""
     if socket.closed:
-        raise TorquedError("this subscription has been closed: make another with `telemetry()`")
+        raise TorquedError("the subscription is closed")
 
 
 def stats_in(data: bytes) -> Stats:

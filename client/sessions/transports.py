@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from torqued.client._native import Page
 
 
-#: Both have `send`, `receive`, `newest` and `close`, as `SocketTransport` explains them.
+#: Both have `send`, `receive`, `newest` and `close`, as in `SocketTransport`.
 Transport: TypeAlias = "SocketTransport | Page"
 
 
@@ -57,12 +57,12 @@ class SocketTransport:
         at_once: Callable[[Any], Any],
     ) -> None:
         self._at_once = at_once
-        # A socket that is never closed keeps its context from ending: nothing may fail until
-        # `connect`, which closes what it cannot connect.
+        # A socket that is never closed keeps its context from ending: nothing may fail before
+        # `connect`, which closes it on failure.
         self.socket = context.socket(zmq.DEALER)
         self.socket.linger = 0  # nothing waits for a daemon that has ended
         self.socket.routing_id = owner
-        if not endpoint.startswith("inproc:"):  # whose pipes carry the routing id as a message
+        if not endpoint.startswith("inproc:"):  # its pipes carry the routing id as a message
             self.socket.conflate = True  # the newest state and the newest output win
         connect(self.socket, endpoint, keys, server_key)
 
@@ -71,10 +71,10 @@ class SocketTransport:
         try:
             self._at_once(self.socket.send(frame, zmq.DONTWAIT))
         except zmq.Again:
-            raise TimeoutError("the daemon does not take states; is it running?") from None
+            raise TimeoutError("the daemon does not accept states; is it running?") from None
 
     def receive(self, seconds: float) -> bytes | None:
-        """The newest output that has not been received; None where none comes in time."""
+        """The newest output that has not been received; None if none comes in time."""
         if not self.socket.poll(max(1, round(seconds * 1000))):
             return None
         data: bytes = self.socket.recv()
@@ -89,5 +89,5 @@ class SocketTransport:
         return newest
 
     def close(self) -> None:
-        """Disconnect; a socket whose endpoint is disconnected would only do so when next used."""
+        """Disconnect at once; `disconnect` would take effect at the next use only."""
         self.socket.close(linger=0)

@@ -1,4 +1,4 @@
-"""The folder of keys: the daemon's own, those made here for clients, and the allow-list.
+"""The key directory: the daemon's key, those made here for clients, and the allow-list.
 
 server.key      the daemon's key pair, mode 0600; made when it is first needed
 server.pub      its public half, for clients whose keys were made elsewhere
@@ -33,7 +33,7 @@ def default_keys() -> Path:
     if configured:
         return Path(configured).absolute()
     home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    # By the XDG specification a relative path is as good as none.
+    # By the XDG specification a relative path is ignored.
     return (home if home.is_absolute() else Path.home() / ".config") / "torqued/keys"
 
 
@@ -78,7 +78,7 @@ class KeyFolder:
     def new(self, name: str, rights: str | None, renew: bool = False) -> Client:
         """Make a key pair for a client and put it on the allow-list.
 
-        `renew` replaces a client's key, and leaves its rights where no others are given.
+        `renew` replaces a client's key, and keeps its rights unless others are given.
         """
         checked(name)
         server = self.server().public

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from torqued.common import errors
 
 #: Callers that are remembered.
-MANY = 4096
+MAX_CALLERS = 4096
 
 
 @dataclass(frozen=True)
@@ -25,24 +25,24 @@ class RequestRate:
     def __init__(self, rate: float) -> None:
         self.rate = rate
         self._each = 1.0 / rate
-        #: When each client's bucket is full again, s. A full one is as good as none.
+        #: When each client's bucket is full again, s. A missing one is full.
         self._full_at: dict[bytes, float] = {}
 
     def try_consume(self, client: bytes) -> bool:
-        """Count a request; False where the client's bucket is empty. From any thread."""
+        """Count a request; False if the client's bucket is empty. From any thread."""
         now = time.monotonic()
         full = max(self._full_at.get(client, now), now)
         if full - now > 1.0 - self._each:
             return False
         self._full_at[client] = full + self._each
-        if len(self._full_at) > MANY:
+        if len(self._full_at) > MAX_CALLERS:
             self._forget()
         return True
 
     def _forget(self) -> None:
         """Keep the half of the clients whose buckets take the longest to fill."""
         known = self._full_at.copy()
-        self._full_at = dict(sorted(known.items(), key=lambda item: item[1])[-MANY // 2 :])
+        self._full_at = dict(sorted(known.items(), key=lambda item: item[1])[-MAX_CALLERS // 2 :])
 
     def refusal(self) -> errors.RequestError:
         """The error of a request that exceeds the rate."""

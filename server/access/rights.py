@@ -1,6 +1,6 @@
-"""Who may do what. The right that each operation takes is in the table of operations.
+"""Rights of clients. The table of operations has the right that each operation needs.
 
-Each right holds those before it. A client that can open a local socket has all of them: the mode
+Each right includes those before it. A client that can open a local socket has all of them: the mode
 of the file decides. Over TCP a client has the right that the allow-list gives its key.
 """
 
@@ -18,16 +18,16 @@ READ, COMMAND, ADMINISTRATE = RIGHTS = ("read", "command", "administrate")
 
 
 class Caller(NamedTuple):
-    """Who sent a message."""
+    """The sender of a message."""
 
     key: bytes  # what limits count by: a public key, or the connection's routing id
     name: str  # for people
     right: str | None  # None: no longer on the allow-list
-    transport: Transport  # through which the message came
+    transport: Transport  # of the message
 
 
 def right_to_open(message: Mapping[str, Any]) -> str:
-    """The right that `open` takes: a stream gives no torques and takes only that to read."""
+    """The right that `open` needs: a stream gives no torques and needs only `read`."""
     law = message.get("law")
     return READ if isinstance(law, str) and law == "stream" else COMMAND
 
@@ -38,7 +38,7 @@ def holds(right: str | None, needed: str) -> bool:
 
 
 def check(caller: Caller, what: str, needed: str) -> None:
-    """Refuse what the caller has no right to."""
+    """Refuse an operation that the caller has no right to."""
     if not holds(caller.right, needed):
         raise denied(caller, what, needed)
 
@@ -55,8 +55,8 @@ def may_keep(caller: Caller, law: str) -> bool:
 
 
 def denied(caller: Caller, what: str, needed: str) -> errors.RequestError:
-    """The error for a right that is missing."""
-    has = f"has {caller.right!r}" if caller.right else "is not on the allow-list (any more)"
+    """The error for a missing right."""
+    has = f"has {caller.right!r}" if caller.right else "is not on the allow-list"
     return errors.error(
         "denied",
         f"{what} needs the right {needed!r}, the key {caller.name!r} {has}",

@@ -1,8 +1,8 @@
 """The ZAP handler: decides which peers may connect (ZeroMQ RFC 27).
 
 ZeroMQ has checked by then that the peer holds the secret half of the public key it shows. The
-handler looks the key up in the allow-list as it is at that moment. A session's socket has a domain
-of its own, and only the key that opened the session passes it.
+handler looks the key up in the current allow-list. A session's socket has its own domain, which
+only the key that opened the session passes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ZapHandler:
         self._thread.start()
 
     def close(self) -> None:
-        """Answer no more; to be called when all sockets that ask it are closed."""
+        """Stop answering; call this when all sockets that ask it are closed."""
         self._stopping.set()
         self._thread.join()
 
@@ -78,7 +78,7 @@ class ZapHandler:
         return [version, number, b"400", b"not allowed", b"", b""]
 
     def _passes(self, domain: str, mechanism: str, key: bytes) -> bool:
-        if mechanism == "NULL":  # whose sockets are of this domain decides, not the handler
+        if mechanism == "NULL":  # allowed on keyless sockets only
             return domain == KEYLESS
         if key not in self.allowed.clients():
             return False

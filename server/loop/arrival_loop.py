@@ -1,8 +1,8 @@
 """States answered as they arrive: one compiled function and one thread per session.
 
-It serves the session as a tick of the loop does, in its own workspace. The loop keeps watch: where
-no state comes for too long, it serves the session itself (`needs_loop` in servo_loop.py). The
-serving thread holds the session's lock (session_lock.py); the loop never waits for it.
+It serves the session as a tick of the loop does, in its own workspace. If no state comes for too
+long, the loop serves the session (`needs_loop` in servo_loop.py). The serving thread holds the
+session's lock (session_lock.py); the loop never waits for it.
 """
 
 from __future__ import annotations
@@ -27,15 +27,14 @@ from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_lock import BY_ARRIVALS, acquire, release
 from torqued.server.loop.session_states import OPEN
 
-#: States that are answered in one period at the most: what comes faster waits for the next period,
-#: and the newest wins.
+#: States that are answered in one period; more wait for the next period, and the newest wins.
 MAX_PER_PERIOD = 8
-#: A step of time is at least such a part of a period, and at most so many periods.
+#: A time step is at least a period / MIN_STEP and at most MAX_STEP periods.
 MIN_STEP, MAX_STEP = 10, 4
 
 
 class Arrivals(NamedTuple):
-    """What a thread that answers arrivals takes beside what it shares with the loop."""
+    """What a thread that answers arrivals has beside what it shares with the loop."""
 
     loop: NDArray[np.void]  # (1,) LOOP: its own clock, scratch and histograms
     slot: NDArray[np.int64]  # (1,) of the session
@@ -70,8 +69,8 @@ def answer_arrivals(handle, shared, own):
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
             wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
-            # The budget is for answers, not for the time that was spent watching. To ask takes half
-            # a microsecond, for which a state should not have to wait.
+            # The budget is for answers, not for polling. Reading the processor time takes half a
+            # microsecond, so it is read while no state waits.
             if states_written(session) == session.page_taken or session.spin > 0:
                 mine.processor, noted = processor_time(mine.clock), True
             continue

@@ -18,7 +18,7 @@ from torqued.server.loop.records import Shared
 from torqued.server.loop.timer_slack import name_thread
 from torqued.server.transport.memory_pages import Page
 
-#: s between two tries to wake a thread that is to end: it may have been about to sleep.
+#: s between two attempts to wake a thread that is to end: it may be about to sleep.
 RETRY_DELAY = 0.001
 
 
@@ -43,7 +43,7 @@ class ArrivalThread:
         self._thread = threading.Thread(target=run, name="arrivals", daemon=True)
 
     def start(self) -> None:
-        """To be called when the session's record is filled."""
+        """Call this once the session's record is filled."""
         self._thread.start()
 
     @property

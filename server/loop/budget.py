@@ -1,8 +1,8 @@
-"""What a session may cost: measured by trial before it is opened, refused where it is too much.
+"""The cost of a session: measured before it is opened, and refused if the loop lacks the time.
 
-The loop serves all sessions one after the other. One that takes long delays the others and cannot
-be interrupted, so its cost has to be known beforehand; what it uses beyond that is taken from its
-own later ticks (`compute` in session_tick.py).
+The loop serves sessions one after the other. A slow one delays the others and cannot be
+interrupted, so its cost has to be known in advance; it pays for any excess with its own later ticks
+(`compute` in session_tick.py).
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from torqued.client import errors
 from torqued.kernels.control.controller import Controller
 from torqued.server.loop.session_tick import MIN_ITERATIONS
 
-#: Part of a period that all sessions together may need; the rest is for what they need at times.
+#: Part of a period that all sessions together may need; the rest is for peaks.
 BUDGET = 0.7
-#: s that receiving and sending take, for each session and for each byte of its frames: the loop,
-#: ZeroMQ's thread, through which the frames of all sessions pass, and the kernel copy them.
+#: s for receiving and sending, per session and per byte of its frames, which the loop, ZeroMQ's
+#: thread and the kernel copy.
 OVERHEAD, PER_BYTE = 15e-6, 1e-9
-#: s, and in times of the measured cost: what a session may use in each tick before it has to wait.
+#: What a session may use in each tick before it has to wait: s, and in multiples of its cost.
 MIN_SHARE, SHARE = 100e-6, 2.0
-#: Bytes of a state or an output frame at the most.
+#: Bytes of a state or an output frame.
 MAX_FRAME = 1 << 20
 
-#: States that are tried, and how often each; the last where one try has been too long already.
+#: States to try, and how often each; fewer times once a try has been too long.
 STATES, TIMES, FEWER_TIMES = 3, 3, 2
 
 
 def measured_cost(controller: Controller, enough: float = math.inf) -> float:
-    """Seconds of processor time that one tick takes, for the dearest of a few states.
+    """Seconds of processor time of one tick, for the most expensive of a few states.
 
-    A solver has the iterations that it always has in the loop (session_tick.py): more it
-    gets only as there is time, and many of these states have no solution that it could find.
+    A solver has the iterations that the loop guarantees (session_tick.py); it gets more only as
+    there is time, and many of these states have no solution.
 
-    Nothing further is tried once a state takes more than `enough` seconds: others wait meanwhile.
-    The controller is used up by this: what it remembers is of no robot.
+    Stops once a state takes more than `enough` seconds, since other clients wait. The controller
+    must not be used afterwards: its memory is of no real motion.
     """
     robot, rng = controller.robot, np.random.default_rng(0)
     record = controller.record[0]
@@ -48,7 +48,7 @@ def measured_cost(controller: Controller, enough: float = math.inf) -> float:
     for k in range(STATES):
         q, v = robot.random_state(rng)
         v = 0.0 * v if k == 0 else v
-        at_rest = dict(zip(controller.measured, (q, v), strict=False))  # springs that are not wound
+        at_rest = dict(zip(controller.measured, (q, v), strict=False))  # relaxed springs
         controller.take_state(q, v, 0.0, at_rest)
         least = _seconds(controller)
         for _ in range(1, TIMES if least <= enough else FEWER_TIMES):
@@ -66,7 +66,7 @@ def _seconds(controller: Controller) -> float:
 
 
 def check_frame(kind: str, size: int) -> None:
-    """Refuse frames that are too large to be sent at each tick."""
+    """Refuse frames that are too large for each tick."""
     if size > MAX_FRAME:
         raise errors.error(
             "too_large",
@@ -78,12 +78,12 @@ def check_frame(kind: str, size: int) -> None:
 
 
 def time_left(others: Iterable[float], period: float) -> float:
-    """s of a period that are left for another session, beside those with these costs."""
+    """s of a period that are left beside sessions with these costs."""
     return BUDGET * period - sum(other + OVERHEAD for other in others) - OVERHEAD
 
 
 def check_budget(cost: float, others: Iterable[float], period: float) -> None:
-    """Refuse a session for which the loop has no time."""
+    """Refuse a session that the loop has no time for."""
     left = time_left(others, period)
     if cost > left:
         raise errors.error(

@@ -1,12 +1,10 @@
-"""Last frames of ended sessions: sent again and again, until their clients have left.
+"""Last frames of ended sessions: repeated until their clients have left.
 
-One that ZeroMQ has taken can still be lost. Clients that keep the newest message only
-(ZMQ_CONFLATE) pass one over that comes in the very moment in which they look for one: libzmq's
-dbuffer.hpp leaves it where the next one will find it, and after the last there is none. A client
-that had stood still reads a thousand frames at once, and some in a thousand times loses the last.
-And the queue of one that does not read is full. So frames are tried again whenever the requests'
-thread looks around, until their client disconnects, which is what clients do with a last frame, or
-time is over. Nobody waits for them, and however many there are, their time passes at once.
+ZeroMQ can lose a frame that it has accepted. A client with ZMQ_CONFLATE misses a message that
+arrives while it reads: libzmq's dbuffer.hpp delivers it with the next one, and after the last there
+is none. A client that does not read has a full queue. So the requests' thread sends last frames
+again until their clients disconnect, as clients do after a last frame, or their time is over. No
+thread waits for them, and their times run in parallel.
 """
 
 from __future__ import annotations
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 
 import zmq
 
-#: s between two tries when there is nothing else to do.
+#: s between two attempts while the daemon waits for them.
 RETRY_DELAY = 0.002
 #: s from one copy of a frame to the next.
 REPEAT = 0.01
@@ -31,14 +29,14 @@ class Waiting:
     owner: bytes
     frame: bytes
     due: float  # s, monotonic, when it is sent next
-    until: float  # s, monotonic, when it has been sent often enough, or is given up
-    linger: int  # ms that it has to leave once ZeroMQ has it
-    reached: bool  # whether its client has been there: one that is not there has left
-    closed: Callable[[], None]  # to be called once the socket is closed
+    until: float  # s, monotonic, when it is given up
+    linger: int  # ms for it to leave once ZeroMQ has it
+    reached: bool  # whether its client has ever connected
+    closed: Callable[[], None]  # called once the socket is closed
 
 
 class LastFrames:
-    """Sockets that are closed once their clients are gone. Belongs to the requests' thread."""
+    """Sockets to close once their clients have left. Belongs to the requests' thread."""
 
     def __init__(self) -> None:
         self._waiting: list[Waiting] = []
@@ -60,9 +58,9 @@ class LastFrames:
     ) -> None:
         """Send a frame until its client leaves, for so many ms at most, and close the socket.
 
-        `sent` says whether ZeroMQ has the frame already, a first time; `reached`, whether it has
-        ever taken one for this client, who else may still be connecting. `closed` is called when
-        the socket is.
+        `sent` says whether ZeroMQ has the frame already; `reached`, whether it ever accepted one
+        for this client, which may otherwise still be connecting. `closed` is called when the
+        socket is closed.
         """
         now = time.monotonic()
         until = now + 1e-3 * milliseconds
@@ -86,7 +84,7 @@ class LastFrames:
 def settle(item: Waiting, at_once: bool) -> bool:
     """Send a last frame if it is due; whether its socket is closed.
 
-    It is when the time is over, or who was there has left.
+    It is closed when the time is over, or when a client that had connected has left.
     """
     now = time.monotonic()
     if now < min(item.due, item.until) and not at_once:
@@ -94,7 +92,7 @@ def settle(item: Waiting, at_once: bool) -> bool:
     try:
         item.socket.send_multipart([item.owner, item.frame], zmq.DONTWAIT)
     except zmq.Again:
-        pass  # its client does not read: tried again at the next look
+        pass  # its client does not read: retried later
     except zmq.ZMQError:
         if item.reached:
             item.until = now

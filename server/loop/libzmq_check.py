@@ -1,7 +1,7 @@
-"""Whether compiled code and pyzmq speak to the same libzmq, in the same words.
+"""Checks that compiled code and pyzmq use the same libzmq.
 
-Compiled code calls libzmq's functions on sockets that pyzmq has made: an interface that pyzmq does
-not promise to keep.
+Compiled code calls libzmq's functions on sockets that pyzmq has made, an interface that pyzmq does
+not guarantee.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def require_libzmq() -> None:
 
 
 def first_problem() -> str:
-    """What does not work, or nothing."""
+    """What does not work; empty if all does."""
     library = ctypes.CDLL(loaded_libzmq())
     for name in FUNCTIONS:
         own = ctypes.cast(getattr(library, name), ctypes.c_void_p).value
@@ -48,7 +48,7 @@ def first_problem() -> str:
         second.connect("inproc://libzmq-check")
         library.zmq_send(first.underlying, b"torqued", 7, zmq.DONTWAIT)
         if not second.poll(1000) or second.recv() != b"torqued":
-            return "what zmq_send sends does not arrive"
+            return "messages of zmq_send do not arrive"
         first.send(b"back")
         buffer = ctypes.create_string_buffer(8)
         if second.poll(1000) == 0 or library.zmq_recv(

@@ -1,4 +1,4 @@
-"""What a session may choose about its frames: the way that they go, and when they are answered."""
+"""What a session may choose about its frames: transport, clock and spin."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from torqued.server.access.rights import Caller
 SOCKET, MEMORY = TRANSPORTS = ("socket", "memory")
 #: When a state is answered: at the loop's next tick, or as it arrives.
 LOOP, STATE = CLOCKS = ("loop", "state")
-#: Fields of `open` about the way of its frames.
+#: Fields of `open` about its frames.
 LINK_OPTIONS = ("transport", "clock", "spin")
-#: Part of a period that the loop may watch the clock before a deadline.
+#: Part of a period that the loop may poll the clock before a deadline.
 MAX_SPINNING = 0.5
-#: s that either side may watch for a frame before it sleeps, at the most.
+#: s that either side may poll for a frame before it sleeps.
 MAX_SPIN = 0.01
 
 
 class Link(NamedTuple):
-    """How frames go, and when they are answered."""
+    """Transport of frames, and when they are answered."""
 
     transport: str = SOCKET
     clock: str = LOOP
@@ -30,17 +30,17 @@ class Link(NamedTuple):
 
 
 def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
-    """What a session asks for; refused where its client cannot have it.
+    """What a session asks for; refused if its client cannot have it.
 
-    `spin` is the daemon's own, s, for sessions that do not say.
+    `spin` is the daemon's setting, s, for sessions that do not choose.
     """
     transport = choice("transport", fields.get("transport", SOCKET), TRANSPORTS)
     clock = choice("clock", fields.get("clock", LOOP), CLOCKS)
     if transport == SOCKET:
         if clock == STATE:
             raise InputError(
-                "clock: 'state' needs the transport 'memory': over sockets states are answered at "
-                "the loop's ticks",
+                "clock='state' requires transport='memory'; over a socket the loop answers at its "
+                "ticks",
                 "clock",
                 clock,
                 LOOP,
@@ -50,8 +50,8 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
         return Link()
     if caller.transport.pages is None:
         raise InputError(
-            "transport: 'memory' is for clients on the daemon's machine that connect over its "
-            "local socket, others have 'socket'",
+            "transport='memory' requires a connection over the daemon's local socket; use "
+            "transport='socket'",
             "transport",
             transport,
             SOCKET,
@@ -62,14 +62,14 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
 
 
 def checked_spin(spin: float, longest: float) -> float:
-    """s, if they are within limits and there is a processor to spend them on."""
+    """`spin`, s, if it is within limits and the daemon has a processor to spare."""
     if not 0.0 <= spin <= longest:
         allowed = f"0 … {longest:g} s"
         raise InputError(f"spin is {spin}, expected {allowed}", "spin", spin, allowed)
     if spin > 0.0 and len(os.sched_getaffinity(0)) < 2:
         raise InputError(
-            f"spin is {spin}, expected 0: the daemon has one processor only, and a thread that "
-            "watches memory would take it from the loop",
+            f"spin is {spin}, expected 0: polling would take the daemon's only processor from the "
+            "loop",
             "spin",
             spin,
             "0",

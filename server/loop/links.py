@@ -1,4 +1,4 @@
-"""The page of a session in shared memory, and how its record says where frames go."""
+"""The page of a session in shared memory, and the transport in a session's record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def memory_link(
 ) -> tuple[Page, dict[str, Any]]:
     """A page for frames of so many bytes; and how its client gets it, as fields of a reply."""
     pages = caller.transport.pages
-    assert pages is not None  # `chosen_transport` has looked
+    assert pages is not None  # checked by `chosen_link`
     caller.transport.listeners.require_room()
     layout = PageLayout.of(state_bytes, output_bytes)
     page = pages.make(layout, owner.encode())
@@ -23,7 +23,7 @@ def memory_link(
 
 
 def fill_link(record: Any, session: Session) -> None:
-    """Write where a session's frames go."""
+    """Write the transport of a session's frames into its record."""
     if session.socket is not None:
         record.socket = session.socket.underlying
     if session.page is not None:
@@ -38,7 +38,7 @@ def fill_link(record: Any, session: Session) -> None:
 
 
 def end_memory_link(page: Page, owner: bytes, caller: Caller) -> None:
-    """Take the page away from the daemon; the client's copy of the map is its own."""
+    """Unmap the page in the daemon; the client keeps its own mapping."""
     if caller.transport.pages is not None:
         caller.transport.pages.forget(owner)
     page.close()

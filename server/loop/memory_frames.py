@@ -1,7 +1,7 @@
 """Frames of a session through shared memory, laid out by client/memory/page_layout.py. Compiled.
 
-The other side may write anything at any time. So nothing that is read here leads anywhere but into
-this session's own buffer, and a frame is looked at only once it has been copied there.
+The client may write anything at any time. So what is read here goes only into this session's
+buffer, and a frame is checked only after it has been copied there.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from torqued.kernels.primitives.atomics import (
 from torqued.kernels.primitives.system_calls import give_way, now, sleep_on, wake_sleeper
 from torqued.kernels.primitives.workspace import pointer
 
-#: What a look for a state found: none, one that is now in the buffer, or one that is not whole.
+#: Result of reading: no state, one that is now in the buffer, or one that is not whole.
 NOTHING, WHOLE, TORN = 0, 1, 2
-#: Looks for a frame that is whole, where a client overtakes each of them.
+#: Attempts to read a whole frame while the client overtakes each of them.
 TRIES = 4
 
 
 @kernel
 def copy_frame(source, target, size):
-    """So many bytes: frames are whole words of 8, and begin at a multiple of that."""
+    """Copy `size` bytes; frames are whole words of 8 bytes, and aligned."""
     words = size // 8
     taken = carray(pointer(source), words, np.uint64)
     put = carray(pointer(target), words, np.uint64)
@@ -47,7 +47,7 @@ def copy_frame(source, target, size):
 
 @kernel
 def slot_of(session, first, size, count):
-    """Address of the slot that frame `count` is in, of slots of so many bytes from `first` on."""
+    """Address of the slot of frame `count`; slots of `size` bytes begin at `first`."""
     return session.page + np.uint64(first + (count % SLOTS) * size)
 
 
@@ -61,8 +61,8 @@ def states_written(session):
 def take_from_page(session):
     """Copy the newest state into the session's buffer. Returns NOTHING, WHOLE or TORN.
 
-    A client that dies while it writes a state has not counted it, so it is not read. A count whose
-    frame is not there is garbage, and is passed over once.
+    A client that dies while it writes a state has not counted it, so it is not read. A count
+    without its frame is garbage, and is skipped once.
     """
     count = session.page_taken
     for _ in range(TRIES):
@@ -83,7 +83,7 @@ def take_from_page(session):
 
 @kernel
 def put_into_page(session):
-    """Copy the output frame into its slot, and wake the client where it sleeps."""
+    """Copy the output frame into its slot, and wake the client if it sleeps."""
     count = (session.page_sent + 1) & COUNT_MASK
     slot = slot_of(session, session.page_outputs, session.page_output_slot, count)
     store_long(slot, np.uint64(2 * count + 1))
@@ -99,20 +99,20 @@ def put_into_page(session):
 
 @kernel
 def wait_for_state(session, longest, clock):
-    """Until the client has written another state, or `longest` ns are over (FOREVER: until then);
-    may return early.
+    """Wait until the client has written another state, or for `longest` ns, or FOREVER; may return
+    early.
 
-    A session that spins watches the page first, for as long as it says, and then sleeps.
+    A session with `spin` polls the page for that time before it sleeps.
     """
     if session.spin > 0:
-        watch_for_state(session, clock)
+        poll_for_state(session, clock)
     if states_written(session) == session.page_taken:
         sleep_for_state(session, longest, clock)
 
 
 @kernel
-def watch_for_state(session, clock):
-    """Look for another state again and again, no longer than the session says."""
+def poll_for_state(session, clock):
+    """Poll for another state, for the session's `spin`."""
     begin = now(clock)
     time = begin
     while time - begin < session.spin and states_written(session) == session.page_taken:
@@ -123,7 +123,7 @@ def watch_for_state(session, clock):
 
 @kernel
 def sleep_for_state(session, longest, clock):
-    """Sleep until the client wakes us, `longest` ns at the most, or FOREVER."""
+    """Sleep until the client wakes this thread, at most `longest` ns, or FOREVER."""
     sleeps = session.page + np.uint64(DAEMON_SLEEPS)
     store_word(sleeps, np.uint32(1))
     fence()  # either the client sees this, or we see its state

@@ -1,7 +1,7 @@
-"""How long a movement takes at the least, by the limits of references.
+"""The minimum time of a movement, by the limits of references.
 
-A movement from rest to rest by a polynomial of the fifth degree has, for a way of 1 in a time of 1,
-these largest speed, acceleration and jerk.
+SPEED, ACCELERATION and JERK are the maxima of a polynomial of the fifth degree from rest to rest,
+for a distance of 1 in a time of 1.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ SPEED, ACCELERATION, JERK = 15 / 8 / CATCHING_UP, 10 / math.sqrt(3), 60.0
 Array = NDArray[np.float64]
 
 
-def least_seconds(controller: Controller, target: Array) -> float:
+def min_seconds(controller: Controller, target: Array) -> float:
     """s, of the movement to a target (NaN: not given) from the references in effect."""
     data, robot = controller.data, controller.robot
     now = data.state[controller.first_reference :]
-    least = 0.0
+    minimum = 0.0
     for motion in data.motions:
         if motion.kind == JOINTS:
             part = slice(motion.position, motion.position + robot.nq)
@@ -35,9 +35,8 @@ def least_seconds(controller: Controller, target: Array) -> float:
             for k, i in enumerate(data.coordinate):
                 if i >= 0 and math.isfinite(way[i]):
                     x = abs(math.remainder(way[i], math.tau) if data.wraps[k] else way[i])
-                    least = max(
-                        least, seconds(x, data.speed[k], data.acceleration[k], data.jerk[k])
-                    )
+                    by_joint = seconds(x, data.speed[k], data.acceleration[k], data.jerk[k])
+                    minimum = max(minimum, by_joint)
         else:
             angular, linear, rate, bend = data.frame_limits
             turn = shift = 0.0
@@ -49,13 +48,14 @@ def least_seconds(controller: Controller, target: Array) -> float:
             if motion.position >= 0 and math.isfinite(target[motion.position]):
                 part = slice(motion.position, motion.position + 3)
                 shift = float(np.linalg.norm(target[part] - now[part]))
-            if turn > 0.0:  # a screw's way is an arc, not its chord
+            if turn > 0.0:  # along a screw: the arc, not its chord
                 shift *= 0.5 * turn / math.sin(0.5 * turn)
-            least = max(least, seconds(math.hypot(turn / angular, shift / linear), 1.0, rate, bend))
-    return least
+            way = math.hypot(turn / angular, shift / linear)
+            minimum = max(minimum, seconds(way, 1.0, rate, bend))
+    return minimum
 
 
 def seconds(way: float, speed: float, acceleration: float, jerk: float) -> float:
-    """s of a way by itself."""
+    """s for a distance by itself."""
     by_speed, by_force = SPEED * way / speed, math.sqrt(ACCELERATION * way / acceleration)
     return float(max(by_speed, by_force, math.cbrt(JERK * way / jerk)))

@@ -1,8 +1,7 @@
 """Orders to open sessions: hold, move, command, resume, stop; and who may give them.
 
-A robot's driver opens a session and sends states. The commander of the robot may be another
-process: it takes the session, orders where it goes, and gives it back. A commander that falls
-silent for longer than its lease leads to hold.
+A robot's driver opens a session and sends states. The commander may be another process: it takes
+the session, gives orders, and gives the session back. When its lease expires, the session holds.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from torqued.common.status import status_names
 from torqued.kernels import InputError
 from torqued.kernels.input_checks import mapping, number, numbers
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
-from torqued.server.loop.move_time import least_seconds
+from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
 from torqued.server.loop.session_modes import Event, Mode
@@ -28,16 +27,16 @@ if TYPE_CHECKING:
 
 Fields = Mapping[str, Any]
 
-#: s of silence after which a commander counts as dead: by default, at the least, at the most.
+#: s of silence after which a commander counts as dead: default and limits.
 DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
-#: s: the longest movement that may be asked for.
+#: s: the longest movement.
 MAX_MOVE = 3600.0
-#: By how much longer than the least time a movement is where none is asked for.
+#: Default duration of a movement, relative to its minimum.
 EASE = 1.1
 
 
 class SessionSnapshot(NamedTuple):
-    """What a session has, copied."""
+    """A copy of a session."""
 
     session: Any  # SESSION
     control: Any  # CONTROL
@@ -51,7 +50,7 @@ class Orders:
         self.servo = servo
 
     def take(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Become the commander of a session; `take_over`: even where there is another."""
+        """Become the commander of a session; `take_over`: even if there is another."""
         session = self._torque_session(fields)
         record = self._record(session)
         lease = number("lease", fields.get("lease", DEFAULT_LEASE))
@@ -74,7 +73,7 @@ class Orders:
         return {"session": session.number, "lease": lease, **self._state(session)}
 
     def give(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Command a session no longer: it holds."""
+        """Stop commanding a session: it holds."""
         session = self._torque_session(fields)
         if session.commander is None or session.commander.key != caller.key:
             raise not_commander(session, caller)
@@ -84,7 +83,7 @@ class Orders:
         return {"session": session.number}
 
     def hold(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Come to rest and stay there; any client with the right to command may ask for that."""
+        """Come to rest and stay there; any client with the right to command may ask."""
         session = self._torque_session(fields)
         self._renew_own(session, caller)
         self._order(session, Event.HOLD)
@@ -94,12 +93,12 @@ class Orders:
         """Leave the fallback and orders: hold the present state, then follow what states bring."""
         session = self.commanded(fields, caller)
         if self.servo.shared.loop["stop_requested"][0]:
-            raise errors.error("stopped", "all sessions are stopped; `recover` comes first")
+            raise errors.error("stopped", "all sessions are stopped: call `recover` first")
         self._order(session, Event.RESUME)
         return {"session": session.number}
 
     def command(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Follow references, by name; limited as those of states."""
+        """Follow references, by name, within limits as those of states."""
         session = self._ready(fields, caller)
         self._order(session, Event.COMMAND, self._references(session, fields, positions=False))
         return {"session": session.number}
@@ -108,12 +107,12 @@ class Orders:
         """Move to references, by name, within `seconds`; then hold there."""
         session = self._ready(fields, caller)
         target = self._references(session, fields, positions=True)
-        least = least_seconds(session.controller, target)
-        seconds = EASE * least + 0.02
+        minimum = min_seconds(session.controller, target)
+        seconds = EASE * minimum + 0.02
         if fields.get("seconds") is not None:
             seconds = number("seconds", fields["seconds"])
-        if not least <= seconds <= MAX_MOVE:
-            allowed = f"{least:.3g} … {MAX_MOVE:g} s, by the limits of references"
+        if not minimum <= seconds <= MAX_MOVE:
+            allowed = f"{minimum:.3g} … {MAX_MOVE:g} s by the limits of references"
             raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
         self._order(session, Event.MOVE, target, seconds)
         return {"session": session.number, "seconds": seconds}
@@ -121,7 +120,7 @@ class Orders:
     def stop(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Give all sessions to their fallbacks, until `recover`; or one, until `resume`."""
         if fields.get("session") is not None:
-            # Not an order: those are of the requests' thread, and this is of the control socket's.
+            # Not an order: those belong to the requests' thread, and this is the control thread.
             self._record(self._torque_session(fields)).halt_requested = 1
         else:
             self.servo.shared.loop["stop_requested"] = 1
@@ -139,7 +138,7 @@ class Orders:
         return {"session": session.number, **self._state(session)}
 
     def mode(self, session: Session) -> str:
-        """What a session is doing; for statistics, which never wait for a tick."""
+        """A session's mode, for statistics, which never wait for a tick."""
         return mode_name(self._record(session))
 
     def _read(self, session: Session) -> SessionSnapshot:
@@ -192,14 +191,14 @@ class Orders:
         return session
 
     def _ready(self, fields: Fields, caller: Caller) -> Session:
-        """The same, where it has a state and is not in its fallback."""
+        """The same, if it has a state and is not in its fallback."""
         session = self.commanded(fields, caller)
         record = self._record(session)
         if record.sequence < 0:
             raise errors.error("not_ready", f"session {session.number} has had no state yet")
         if record.mode in (Mode.FALLBACK, Mode.STOPPED):
             raise errors.error(
-                "stopped", f"session {session.number} is in its fallback; `resume` comes first"
+                "stopped", f"session {session.number} is in its fallback: call `resume` first"
             )
         return session
 
@@ -217,7 +216,7 @@ class Orders:
         places = [name for m in controller.motions for name in (m.position, m.orientation) if name]
         allowed = places if positions else list(controller.references)
         if not given:
-            raise InputError("references: none is given", "references", None, ", ".join(allowed))
+            raise InputError("references is empty", "references", None, ", ".join(allowed))
         out = []
         for name in given:
             if name not in allowed:
@@ -242,7 +241,7 @@ class Orders:
         ordered: np.ndarray | None = None,
         seconds: float = 0.0,
     ) -> None:
-        """Hand an order to the loop, and wait until it has been taken."""
+        """Hand an order to the loop, and wait until it takes it."""
         record = self._record(session)
         self._wait(record)
         if ordered is not None:
@@ -257,7 +256,7 @@ class Orders:
 
 
 def check_inside(controller: Any, target: np.ndarray) -> None:
-    """Refuse joint positions beyond their limits and quaternions that are none."""
+    """Refuse joint positions beyond their limits and quaternions without unit length."""
     data, robot = controller.data, controller.robot
     for motion in data.motions:
         if motion.kind == 0 and np.isfinite(target[motion.position]):
@@ -282,7 +281,7 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
 
 
 def mode_name(record: Any) -> str:
-    """What a session is doing, in a word."""
+    """The mode of a session as one word."""
     return Mode(int(record.mode)).name.lower()
 
 
@@ -290,6 +289,7 @@ def not_commander(session: Session, caller: Caller) -> errors.RequestError:
     commander = repr(session.commander.name) if session.commander else "no client"
     return errors.error(
         "in_use",
-        f"session {session.number} is commanded by {commander}, not by {caller.name!r}: `take` it",
+        f"session {session.number} is commanded by {commander}, not by {caller.name!r}: call "
+        "`take` first",
         field="session",
     )

@@ -14,16 +14,16 @@ from torqued.kernels.model.payloads import KEYS
 if TYPE_CHECKING:
     from torqued.server.loop.session import Session
 
-#: s over which a payload comes into effect, and the longest that may be asked for.
+#: s over which a payload comes into effect: default and maximum.
 DEFAULT_RAMP, MAX_RAMP = 0.5, 60.0
 
 
 def change_payload(
     session: Session, fields: Mapping[str, Any], period: float, runs: Callable[[], bool]
 ) -> dict[str, Any]:
-    """Have a session's frame carry another load, gradually over `over` seconds.
+    """Change the load of a session's frame, gradually over `over` seconds.
 
-    `period` is the loop's, s; `runs` says whether it does.
+    `period` is the loop's, s; `runs` tells whether the loop runs.
     """
     over = number("over", fields.get("over", DEFAULT_RAMP))
     if not 0.0 <= over <= MAX_RAMP:
@@ -32,6 +32,6 @@ def change_payload(
     payload, data = session.controller.payload, session.controller.data
     loads = payload.changed({key: fields[key] for key in KEYS if key in fields}, "")
     while not is_taken(data) and runs():
-        time.sleep(1e-4)  # the loop has not taken over that of the last time
+        time.sleep(1e-4)  # the loop has not taken the last change yet
     ask_for(loads, payload, data, max(1, round(over / period)))
     return {"session": session.number, "over": over, "payload": payload.as_maps()}

@@ -1,8 +1,8 @@
-"""What the operating system grants realtime threads, and what to add where it does not.
+"""Realtime settings of threads, and what a system needs to grant them.
 
-Two threads are on a torque's way: the loop's own, and the I/O thread of the session sockets. The
-I/O thread comes one priority below the loop: it preempts everything else, and a flood of frames
-that keeps it busy never delays a tick, not even on the same processor.
+A torque passes two threads: the loop, and the I/O thread of the session sockets, which runs one
+priority below the loop. It preempts everything else, and a flood of frames that keeps it busy does
+not delay a tick, even on the same processor.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from collections.abc import Mapping
 
 from torqued.server.loop.timer_slack import exact_timers, short_slices
 
-#: mlockall: what is there, and what will be.
+#: mlockall: present and future memory.
 MCL_CURRENT_AND_FUTURE = 3
 
 
 def realtime(
     priority: int, lock_memory: bool, cpu: int | None, io_thread: int | None = None
 ) -> dict[str, str]:
-    """Ask for realtime settings for this thread; what took effect and what did not, and why.
+    """Request realtime settings for this thread; reports what was granted, or why not.
 
-    `io_thread` is the id of the thread that moves the sessions' frames. What needs no privilege is
-    always asked for, and in the report only where it is refused.
+    `io_thread` is the id of the sessions' I/O thread. Settings without a privilege are always
+    requested, and reported only if refused.
     """
     report = {}
     if priority > 0:
@@ -60,12 +60,12 @@ def ask_for_processor(thread: int, cpu: int) -> str:
     try:
         os.sched_setaffinity(thread, {cpu})
     except OSError as error:
-        return f"not pinned to {cpu} ({error.strerror}): not among those it may use"
+        return f"not pinned to {cpu} ({error.strerror}): not an allowed processor"
     return f"pinned to {cpu}"
 
 
 def ask_for_io_thread(thread: int, priority: int, cpu: int | None) -> str:
-    """Both for the sessions' I/O thread, in one line; a refusal comes first."""
+    """Both for the sessions' I/O thread, in one line, refusals first."""
     answers = []
     if priority > 0:
         answers.append(ask_for_priority(thread, max(1, priority - 1)))
@@ -83,9 +83,9 @@ REMEDIES = {
 
 
 def what_to_add(report: Mapping[str, str], priority: int, cpu: int | None) -> list[str]:
-    """What would have granted the settings that were refused: a line for each way to run this.
+    """What grants the refused settings: a line for containers and one for services.
 
-    The I/O thread is refused what the loop is refused, and needs nothing else.
+    The I/O thread needs nothing that the loop does not need.
     """
     refused = [name for name in REMEDIES if report.get(name, "").startswith("not ")]
     if not refused:

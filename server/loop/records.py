@@ -1,8 +1,8 @@
 """Memory that the loop and Python share: one record for the loop, one per session.
 
-Who may write a session's record follows from its state (session_states.py), with two exceptions:
-Python reads counters at any time, and hands over new gains (`tuning`). All fields are 8 bytes
-wide, so that a reader sees whole values.
+The state of a session (session_states.py) decides which side may write its record, with two
+exceptions: Python reads counters at any time, and hands over new gains (`tuning`). All fields are 8
+bytes wide, so that a reader sees whole values.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ LOOP = np.dtype(
         ("serve", "u8"),  # address of what serves a session; session_call.py
         ("period", "i8"),  # ns
         ("tick", "i8"),  # ticks done
-        ("missed", "i8"),  # deadlines that passed before they could be served
+        ("missed", "i8"),  # deadlines that were skipped
         ("latest", "i8"),  # ns, largest lateness so far
         ("longest", "i8"),  # ns, longest compute time of a tick so far
         ("deadline", "i8"),  # ns, of this tick
         ("time", "i8"),  # ns, when this tick began
         ("ring", "u8"),  # address of the ring that ticks are written to; 0: there is none
         ("on_arrival", "i8"),  # 1: the record of a thread that answers states as they arrive
-        ("spin", "i8"),  # ns before a deadline that the loop watches the clock instead of sleeping
+        ("spin", "i8"),  # ns before a deadline that the loop polls the clock instead of sleeping
         ("spun", "i8"),  # ns that it has done so
-        ("stop_requested", "i8"),  # 1: fallbacks hold all sessions, until Python sets 0
+        ("stop_requested", "i8"),  # 1: all sessions are stopped, until Python sets 0
         ("clock", "i8", (2,)),  # scratch of the clock calls
         ("more", "i8", (2,)),  # scratch of the calls that ask whether a message goes on
-        ("processor", "i8"),  # ns of a processor that the thread had had after its newest tick
+        ("processor", "i8"),  # ns, processor time of the thread after its newest tick
         ("lateness", "i8", (BINS,)),  # histogram, per tick
         ("compute", "i8", (BINS,)),  # histogram, per tick
         ("age", "i8", (BINS,)),  # histogram, per session and tick with a state
@@ -56,13 +56,13 @@ SESSION = np.dtype(
         ("control", "u8"),  # address of the controller's record; its `Controller` fills it
         # the connection
         ("socket", "u8"),  # address of the ZeroMQ socket, a ROUTER
-        ("owner", "u8"),  # address of the routing id that the session's client has
+        ("owner", "u8"),  # address of the client's routing id
         ("owner_size", "i8"),
         ("route", "u8"),  # buffer for the routing id of a message
         ("receive", "u8"),  # address of the buffer for states
         ("receive_size", "i8"),  # bytes of a whole state frame
-        ("parts", "i8"),  # of messages, that may still be read in this tick
-        ("unfinished", "i8"),  # 1: a message has parts that are still to be passed over
+        ("parts", "i8"),  # parts of messages that may still be read in this tick
+        ("unfinished", "i8"),  # 1: a message has parts that are still to be dropped
         ("prefix", "i8"),  # the eight bytes that a state frame begins with
         ("send", "u8"),  # address of the output frame
         ("send_size", "i8"),
@@ -73,15 +73,15 @@ SESSION = np.dtype(
         ("page_state_slot", "i8"),  # bytes of one of them
         ("page_outputs", "i8"),  # the same for outputs
         ("page_output_slot", "i8"),
-        ("page_taken", "i8"),  # count of states when they were last looked at
+        ("page_taken", "i8"),  # count of states at the last read
         ("page_sent", "i8"),  # outputs written so far
-        # states that are answered as they arrive, by a thread of the session's own; arrivals.py
-        ("on_arrival", "i8"),  # 1: they are, and the loop keeps watch
+        # states that the session's own thread answers as they arrive; arrivals.py
+        ("on_arrival", "i8"),  # 1: it does, and the loop serves the session if none come
         ("lock", "u8"),  # address of the word that says which thread serves it; session_lock.py
         ("ring", "u8"),  # address of its own ring, written under the lock; 0: none
         ("served", "i8"),  # ns, when it was last served, by either thread
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
-        ("spin", "i8"),  # ns that its thread watches for a state before it sleeps
+        ("spin", "i8"),  # ns that its thread polls for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
         # the newest state
         ("sequence", "i8"),  # of the state that is used, -1 before the first
@@ -90,7 +90,7 @@ SESSION = np.dtype(
         ("received", "i8"),  # ns, the tick that took it
         ("stamp", "f8"),  # s, when it was measured, by the sender's clock
         ("at", "f8"),  # s, the same in the time of the robot
-        ("same_clock", "i8"),  # 1: the sender's clock is ours, as far as is known
+        ("same_clock", "i8"),  # 1: the sender's clock is taken for ours
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
         # what the fallback goes by
         ("good_until", "i8"),  # ns, of the newest torque of the law; 0: there has been none
@@ -115,7 +115,7 @@ SESSION = np.dtype(
         ("tuning", "i8"),
         ("tuned", "i8"),
         ("wanted_ramp", "i8"),  # ticks
-        ("ramp", "i8"),  # ticks until the gains are what they are changed to
+        ("ramp", "i8"),  # ticks until the gains are reached
         # processor time
         ("share", "i8"),  # ns that the session may use in a tick
         ("credit", "i8"),  # ns that it may still use; below zero it waits
@@ -123,16 +123,16 @@ SESSION = np.dtype(
         ("states", "i8"),  # states used
         ("bad_states", "i8"),  # of wrong size or form, not finite, refused
         ("old_states", "i8"),  # whose sequence number or stamp was not newer
-        ("foreign", "i8"),  # messages of others than the session's client
+        ("foreign", "i8"),  # messages of other clients
         ("outputs", "i8"),  # frames sent
-        ("dropped", "i8"),  # frames that the peer was too slow to take
+        ("dropped", "i8"),  # frames that could not be sent: the client is too slow
         ("stale", "i8"),  # ticks with a stale state
         ("clamped", "i8"),  # ticks with a clamped torque
-        ("overruns", "i8"),  # ticks that were not computed, for lack of time
-        ("fallbacks", "i8"),  # times that the fallback has taken the robot
+        ("overruns", "i8"),  # ticks skipped for lack of time
+        ("fallbacks", "i8"),  # times that the session entered its fallback
         ("walls", "i8"),  # ticks in which a wall changed the torque
         ("lost_commanders", "i8"),  # leases that expired
-        ("window", "i8", (WINDOW,)),  # 1 for ticks with a torque of the law, one after the other
+        ("window", "i8", (WINDOW,)),  # 1 for each tick with a torque of the law
         ("window_sum", "i8"),  # of all of them
         ("ticks", "i8"),  # since the first state
         ("status", "i8"),  # bits of the newest output

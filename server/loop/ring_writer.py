@@ -1,15 +1,15 @@
 """What the loop writes into the ring: every tick of every session. Compiled.
 
-One writer, any number of readers, no waiting. `reserved` is moved before the bytes of a record
-are written and `written` after them: what a reader has copied is whole if `reserved` has not come
-round to it by then (tools/recording/cursor.py).
+One writer, any number of readers, no waiting. `reserved` moves before the bytes of a record are
+written and `written` after them: a reader's copy is whole if `reserved` has not reached it by then
+(tools/recording/cursor.py).
 
 A session whose states are answered on arrival has its own ring. It belongs, like the session's
 record, to the thread that holds the session's lock (session_lock.py): a ring has one writer.
 
-The numbers of a tick go past the cache. No cache has the place that they go to, which was last
-written a whole ring ago: ordinary stores would first read each of its lines from memory, to
-overwrite them, and push out what the next tick computes with.
+The numbers of a tick bypass the cache, which does not have their place, last written a whole ring
+ago: ordinary stores would read each line from memory before they overwrite it, and evict what the
+next tick needs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _TICK_BYTES, _VALUES_BYTES, _LOOP_BYTES = (
 
 @intrinsic
 def release(typing: Any) -> Any:
-    """What was written before is seen before whatever is written after."""
+    """Earlier writes are visible before later ones."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.fence("release")
@@ -70,7 +70,7 @@ def release(typing: Any) -> Any:
 
 @intrinsic
 def store_past_cache(typing: Any, address: Any, value: Any) -> Any:
-    """A number of 8 bytes, to be read by others and not soon by us. `publish` is to follow."""
+    """Store 8 bytes that this thread will not read soon. `publish` must follow."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         # As a whole number: x86 has no such store for a single double.
@@ -86,10 +86,10 @@ def store_past_cache(typing: Any, address: Any, value: Any) -> Any:
 
 @intrinsic
 def publish(typing: Any) -> Any:
-    """As `release`, for what went past the cache as well."""
+    """As `release`, also for stores that bypass the cache."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        if platform.machine() == "x86_64":  # where `release` says nothing of such stores
+        if platform.machine() == "x86_64":  # where `release` does not order such stores
             kind = ir.FunctionType(ir.VoidType(), [])
             builder.call(builder.module.declare_intrinsic("llvm.x86.sse.sfence", (), kind), [])
         builder.fence("release")
@@ -100,14 +100,14 @@ def publish(typing: Any) -> Any:
 
 @kernel
 def write_numbers(x, address):
-    """Where `copy` would read what it overwrites."""
+    """Write numbers without reading the lines that they overwrite."""
     for k in range(len(x)):
         store_past_cache(address + np.uint64(_NUMBER * k), x[k])
 
 
 @kernel
 def begin_record(ring, size, kind, number):
-    """Reserve a record of at least `size` bytes; its address, 0 where the ring is too small."""
+    """Reserve a record of at least `size` bytes; its address, 0 if the ring is too small."""
     size = (size + ALIGN - 1) // ALIGN * ALIGN
     header = carray(pointer(ring), 1, HEADER)[0]
     capacity = header.capacity
@@ -120,7 +120,7 @@ def begin_record(ring, size, kind, number):
     header.reserved = at + size
     release()
     data = ring + np.uint64(HEADER_BYTES)
-    if at != start:  # records do not go round the end
+    if at != start:  # records do not wrap around the end
         pad = carray(pointer(data + np.uint64(start % capacity)), 1, HEAD)[0]
         pad.number, pad.size, pad.kind, pad.session = header.records, left, PAD, 0
     address = data + np.uint64(at % capacity)
@@ -134,7 +134,7 @@ def begin_record(ring, size, kind, number):
 
 @kernel
 def end_record(ring, address):
-    """Let readers have it."""
+    """Make a record visible to readers."""
     header = carray(pointer(ring), 1, HEADER)[0]
     head = carray(pointer(address), 1, HEAD)[0]
     end = header.reserved
@@ -151,7 +151,7 @@ def ring_of(loop, session):
 
 @kernel
 def write_tick(loop, session, control, data, status, usable, age, spent):
-    """One tick of one session, with all that it used and found."""
+    """One tick of one session: its inputs and results."""
     ring = ring_of(loop, session)
     if ring == 0:
         return
@@ -185,7 +185,7 @@ def write_tick(loop, session, control, data, status, usable, age, spent):
 
 @kernel
 def write_gains(loop, session, data):
-    """The gains that hold from this tick on."""
+    """The gains from this tick on."""
     ring = ring_of(loop, session)
     if ring != 0:
         address = begin_values(ring, session, GAINS, len(data.gains))

@@ -1,7 +1,7 @@
 """A consistent copy of a session: all numbers are of one tick.
 
-A tick changes much of a session's memory step by step: references in effect, for one, are first
-what is wanted and then what limits allow. The serving thread keeps `changes` odd meanwhile.
+A tick changes a session's memory step by step: references in effect, for example, are first the
+wanted ones and then those within limits. The serving thread keeps `changes` odd meanwhile.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def end_changes(session, address):
 
 
 def seqlock_read(record: Any, read: Callable[[], Found]) -> Found:
-    """What `read` returns between two ticks; it should copy and do nothing else."""
+    """What `read` returns between two ticks; it should only copy."""
     end = time.monotonic() + TIMEOUT
     while time.monotonic() < end:
         before = int(record.changes)
@@ -48,5 +48,5 @@ def seqlock_read(record: Any, read: Callable[[], Found]) -> Found:
         time.sleep(POLL_INTERVAL)
     raise errors.error(
         "busy",
-        f"session {record.number} was being served at every read, for {TIMEOUT:g} s",
+        f"session {record.number} could not be read between ticks within {TIMEOUT:g} s",
     )

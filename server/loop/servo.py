@@ -52,7 +52,7 @@ from torqued.server.loop.timer_slack import name_thread
 from torqued.server.loop.tuning import change_gains
 from torqued.server.observation.observation import Observation
 
-#: ms that the last frame of a session has to leave.
+#: ms for the last frame of a session to leave.
 LAST_FRAME = 200
 #: Random bytes in a session's routing id, which is a secret.
 OWNER_BYTES = 12
@@ -71,7 +71,7 @@ class Servo:
         observation: Observation | None = None,
         spin: float = 0.0,
     ) -> None:
-        self.robot = robot.copy()  # what sessions are prepared with, in the requests' thread
+        self.robot = robot.copy()  # prepares sessions, in the requests' thread
         self.context = context
         self.safety = safety
         self.max_per_client = max_per_client
@@ -85,7 +85,7 @@ class Servo:
         self.last_frames = LastFrames()
         self.orders = Orders(self)
         self.thread: threading.Thread | None = None
-        #: Asks for realtime settings, in the loop's own thread; and what was granted.
+        #: Requests realtime settings, in the loop's thread; `granted` is its report.
         self.settings: Callable[[], dict[str, str]] = dict
         #: The same for threads that answer states as they arrive.
         self.arrival_settings: Callable[[], object] = dict
@@ -93,12 +93,12 @@ class Servo:
         self._asked = threading.Event()
 
     def start(self) -> None:
-        """Enter the loop; compiles it first where the cache has no copy."""
+        """Enter the loop; compiles it first if the cache has no copy."""
         loop = COMPILED.run_servo
         self.shared.loop["serve"] = address_of("serve_session")
         self.shared.loop["running"] = 1
         first = self.thread is None
-        # The loop's own memory: nothing but its thread can have it.
+        # The loop's own memory: only its thread can claim it.
         model = self.robot.model
         workspace = LoopWorkspace(model.world, model.bodies.copy())  # payloads change bodies
 
@@ -114,14 +114,14 @@ class Servo:
         self.thread.start()
 
     def wait_for_settings(self) -> dict[str, str]:
-        """The realtime settings that were asked for, and whether they were granted."""
+        """The requested realtime settings, and whether they were granted."""
         self._asked.wait(1.0)
         return self.granted
 
     def stop(self, linger: int) -> None:
         """Leave the loop. Every open session gets a last frame with zero torque.
 
-        `linger` ms are given to clients that are slow to take it.
+        Slow clients get `linger` ms to receive it.
         """
         self.shared.loop["running"] = 0
         if self.thread is not None:
@@ -137,7 +137,7 @@ class Servo:
         self.last_frames.finish()
 
     def require_unused(self) -> None:
-        """Refuse as `in_use` where a session depends on the robot; abandoned ones are ended."""
+        """Refuse as `in_use` while sessions are open; abandoned ones are ended."""
         for session in list(self.sessions.values()):
             if self._idle(session) > self.safety.abandoned:
                 self._end(session)
@@ -146,7 +146,7 @@ class Servo:
             raise errors.error("in_use", f"sessions are open: {opened}; close them first")
 
     def swap(self, robot: Robot) -> None:
-        """Go on with another robot. Counters go on as well, and count the ticks that this takes."""
+        """Continue with another robot. The ticks that this takes are counted as missed."""
         self.require_unused()
         self.shared.loop["running"] = 0
         if self.thread is not None:
@@ -174,7 +174,7 @@ class Servo:
         compute = self._checked_cost(trial, transfer)
         number = self._unused_number()
         owner = f"torqued-{secrets.token_hex(OWNER_BYTES)}"
-        self.last_frames.flush(at_once=True)  # gives back the ports of clients that have left
+        self.last_frames.flush(at_once=True)  # frees the ports of clients that have left
         socket = page = arrivals = None
         ring = 0
         if link.transport == MEMORY:
@@ -211,9 +211,9 @@ class Servo:
         return opened_reply(session, reached_by, stability, self.period)
 
     def _checked_cost(self, trial: Controller, transfer: float) -> float:
-        """s that computing a tick takes; refused where the loop has no time for it, or its frames.
+        """s for computing a tick; refused if the loop has no time for it and its frames.
 
-        `transfer` is what these take, s.
+        `transfer` is the time of its frames, s.
         """
         others = [other.cost for other in self.sessions.values()]
         compute = measured_cost(trial, enough=time_left(others, self.period) - transfer)
@@ -226,18 +226,18 @@ class Servo:
         return float(self.shared.loop["period"][0]) * 1e-9
 
     def _free_slot(self, caller: Caller) -> int:
-        """A free slot, or the one that was abandoned the longest ago."""
+        """A free slot, or the one that has been abandoned longest."""
         own = [s for s in self.sessions.values() if s.caller.key == caller.key]
         if len(own) >= self.max_per_client:
-            return self._abandoned(own, f"this client has {len(own)} sessions, the most allowed")
+            return self._end_abandoned(own, f"this client has {len(own)} sessions, the maximum")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MAX_SESSIONS):
             if slot not in taken:
                 return slot
-        return self._abandoned(self.sessions.values(), f"all {MAX_SESSIONS} sessions are open")
+        return self._end_abandoned(self.sessions.values(), f"all {MAX_SESSIONS} sessions are open")
 
-    def _abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
-        """The slot of the session that was abandoned the longest; that session is ended."""
+    def _end_abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
+        """End the session that has been abandoned longest; its slot."""
         idlest = max(sessions, key=self._idle)
         if self._idle(idlest) <= self.safety.abandoned:
             raise errors.error("busy", f"{refusal}; close one first")
@@ -250,13 +250,13 @@ class Servo:
         return (time.monotonic_ns() - last) * 1e-9
 
     def _unused_number(self) -> int:
-        """Drawn at random, so that no client of an earlier daemon names another's session."""
+        """A random number, so that no client of an earlier daemon names another's session."""
         while (number := secrets.randbits(31)) in self.sessions:
             pass
         return number
 
     def _hand_over(self, session: Session, ring: int) -> None:
-        """Fill a session's record; from the last line on it is the loop's.
+        """Fill a session's record, which then belongs to the loop.
 
         `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
         """
@@ -283,11 +283,11 @@ class Servo:
         return reply
 
     def runs(self) -> bool:
-        """Whether the loop is there to answer."""
+        """Whether the loop is running."""
         return self.thread is not None and self.thread.is_alive()
 
     def _session(self, fields: Mapping[str, Any], caller: Caller) -> Session:
-        """The open session that a request names; of the caller's own, or of an administrator."""
+        """The open session that a request names, if it is the caller's, or for administrators."""
         session = self.named_session(fields)
         check_owner(caller, session.caller, session.number)
         return session
@@ -299,7 +299,7 @@ class Servo:
         if session is None:
             opened = ", ".join(map(str, self.sessions)) or "none"
             raise InputError(
-                f"session: {number!r} is not open, open are: {opened}", "session", number, opened
+                f"session: {number!r} is not open (open: {opened})", "session", number, opened
             )
         return session
 
@@ -310,7 +310,7 @@ class Servo:
         return {"session": session.number}
 
     def end_where(self, unwanted: Callable[[Session], bool]) -> None:
-        """End all sessions of a kind; their last frames have zero torque."""
+        """End all unwanted sessions; their last frames have zero torque."""
         for session in [s for s in self.sessions.values() if unwanted(s)]:
             self._end(session)
 
@@ -329,7 +329,7 @@ class Servo:
     def _close_socket(self, session: Session, milliseconds: int) -> None:
         """Close a session's socket; its last frame has that long to arrive.
 
-        In shared memory it has arrived, and stays there for as long as the client likes.
+        In shared memory it has arrived, and stays there while the client has the page mapped.
         """
         if session.arrivals is not None:
             session.arrivals.join()

@@ -25,8 +25,8 @@ from torqued.server.loop.session_states import CLOSING, OPEN
 def run_servo(handle, shared):
     """Serve all sessions at each deadline until `running` is 0.
 
-    A loop that is entered again goes on from its last deadline, and counts those that passed
-    meanwhile as it does all that it misses.
+    A loop that is entered again continues from its last deadline, and counts those that passed
+    meanwhile as missed.
     """
     loop = shared.loop[0]
     while loop.running:
@@ -71,7 +71,7 @@ def next_deadline(loop):
 
 @kernel
 def sleep_and_spin(loop):
-    """Sleep until the deadline; the last part of that time is spent watching the clock."""
+    """Sleep until the deadline; with `spin`, poll the clock at the end."""
     sleep_until(loop.deadline - loop.spin, loop.clock)
     if loop.spin > 0:
         begin = now(loop.clock)
@@ -79,7 +79,7 @@ def sleep_and_spin(loop):
         while time < loop.deadline:
             time = now(loop.clock)
         loop.spun += time - begin
-        loop.processor = processor_time(loop.clock)  # budgets are not for the time spent watching
+        loop.processor = processor_time(loop.clock)  # budgets do not count polling
 
 
 @kernel
@@ -95,9 +95,9 @@ def serve(handle, loop, session):
 
 @kernel
 def needs_loop(loop, session):
-    """Whether the loop has to act for a session whose states are answered as they arrive.
+    """Whether the loop has to serve a session whose states are answered as they arrive.
 
-    It does where none has come for too long or at all, and where something was ordered.
+    It does if no state has come, or none for too long, and if there is an order.
     """
     if session.sequence < 0 or loop.time - session.arrived > session.stale_after:
         return True
@@ -111,7 +111,7 @@ def needs_loop(loop, session):
 
 @kernel
 def close(loop, session):
-    """What a tick does for a session that is to end; the next one, where it is being served."""
+    """What a tick does for a session that is to end; if its thread serves it, the next tick."""
     if try_acquire(session, BY_LOOP):
         close_session(loop, session)
         release(session)

@@ -1,4 +1,4 @@
-"""Python's side of a session, and what it may choose for the time when its law cannot be used."""
+"""Python's side of a session, and its choices for the time without a torque of its law."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from torqued.server.loop.link_options import Link
 from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
 
-#: s: the longest time that a session may ask for to hold or to fade a torque.
+#: s: the longest time to hold or to fade a torque.
 MAX_FADE = 10.0
 #: What a torque may fade to without states.
 WITHOUT_STATES = ("gravity", "zero")
@@ -33,7 +33,7 @@ class Safety:
     stale_after: float = 0.003
     hold: float = 0.02  # the last torque is held
     fade: float = 0.1  # and fades into the fallback's
-    abandoned: float = 10.0  # from then on another client may have the session's place
+    abandoned: float = 10.0  # then another client may take the session's place
     fallback: str = "brake"  # while states come: brake, hold, gravity, zero
     without_states: str = "zero"  # what the torque fades to: gravity (at the last state), zero
     fallback_damping: float = 0.0  # N m s/rad, beside the fallback while states come
@@ -41,7 +41,7 @@ class Safety:
 
 @dataclass
 class Session:
-    """What keeps a session's memory alive."""
+    """Owns a session's memory."""
 
     number: int  # how clients name it
     slot: int  # where the servo has it
@@ -54,24 +54,24 @@ class Session:
     arrivals: ArrivalThread | None  # answers its states as they come; None: the loop does
     controller: Controller
     safety: Safety
-    delay: float  # s from a state to its torque, that its gains have to be stable with
-    cost: float  # s that a tick takes, its frames included
+    delay: float  # s from a state to its torque, with which its gains are stable
+    cost: float  # s of a tick, its frames included
     share: int  # ns that computing may take in each tick
     owner: NDArray[np.uint8]  # the secret routing id of its client
     receive: NDArray[np.uint8]
     send: NDArray[np.uint8]
     route: NDArray[np.uint8] = field(default_factory=lambda: np.zeros(MAX_ROUTE, np.uint8))
-    commander: Caller | None = None  # that orders where it goes, beside its states
+    commander: Caller | None = None  # gives orders
     lease: float = 0.0  # s of silence after which a commander counts as dead
 
 
 def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Controller) -> Safety:
-    """What a session asked for in place of the daemon's own."""
+    """The daemon's settings, changed by those of a session."""
     options = (name for name in SESSION_OPTIONS if name != "delay")
     given = {name: fields[name] for name in options if fields.get(name) is not None}
     if given and not controller.law.is_torque:
         name = next(iter(given))
-        raise InputError(f"{name}: a stream has no torque to fall back from", name)
+        raise InputError(f"{name}: stream sessions have no torque and no fallback", name)
     chosen: dict[str, Any] = {}
     if "fallback" in given:
         chosen["fallback"] = choice("fallback", given.pop("fallback"), KINDS)

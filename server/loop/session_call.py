@@ -1,7 +1,7 @@
-"""How the loop and the threads of arrivals serve a session: through the address of compiled code.
+"""How the loop and the arrival threads serve a session: through the address of compiled code.
 
-`serve_session` of session_tick.py is most of what a tick does. It is compiled once and by itself;
-both find its address in the loop's record.
+`serve_session` of session_tick.py is most of a tick. It is compiled once, by itself; both find its
+address in the loop's record.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from torqued.server.observation.layout import TICK_HEAD, padded
 
 
 def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) -> dict[str, Any]:
-    """Where everything is in a session's frames: name, shape, offset in bytes, unit."""
+    """Layout of a session's frames: name, shape, offset in bytes, unit."""
     robot, references = controller.robot, controller.references
     shapes = {name: value.shape for name, value in references.items()}
     measured = {"q": (robot.nq,), "v": (robot.nv,), **controller.measured}
@@ -54,7 +54,7 @@ def described(session: Session, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def record_layout(controller: Controller) -> dict[str, Any]:
-    """Where everything is in the ring's record of a tick; the same maps, other offsets."""
+    """Layout of the ring's record of a tick; the same maps, other offsets."""
     robot = controller.robot
     references = {name: value.shape for name, value in controller.references.items()}
     shapes = {"q": (robot.nq,), "v": (robot.nv,), **references}

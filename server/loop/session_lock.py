@@ -12,7 +12,7 @@ from torqued.kernels.primitives.atomics import store_long, swap_long
 from torqued.kernels.primitives.system_calls import now, sleep_until
 
 UNLOCKED, BY_LOOP, BY_ARRIVALS = 0, 1, 2
-#: ns between two tries to acquire: the thread that holds the lock has lost its processor.
+#: ns between two attempts: the thread that holds the lock has lost its processor.
 RETRY_DELAY = 20_000
 
 

@@ -1,32 +1,32 @@
-"""What a session does: its modes, the events between them, and who may cause each.
+"""The modes of a session, the events between them, and who may cause each.
 
 Theory of operation
 -------------------
-A session is in one mode, and so is its robot. The compiled tick (session_tick.py) finds out which
-events have happened since the last tick and moves the mode by NEXT, in this order:
+A session is in one mode. The compiled tick (session_tick.py) finds the events since the last tick
+and moves the mode by NEXT, in this order:
 
 1. A state has come. With the first one the session leaves WAITING. Until a commander gives an
-   order, references come from states: what the newest has of them is followed, without any the
-   session holds. From a commander's first order on, states only bring positions and velocities.
+   order, references come from states: the session follows those of the newest, and holds without
+   any. From a commander's first order on, states only bring positions and velocities.
 2. The commander's lease has expired, or there is an order: HOLD, MOVE, COMMAND. Orders count in
-   FOLLOWING, HOLDING and MOVING; in any other mode they are taken and have no effect.
-3. An operator has asked for a stop of all sessions (STOP), has ended it (RECOVER), or has asked for
-   a stop of this one (HALT).
-4. RESUME: a request that waits for a fresh state and for the end of a stop. The session holds what
-   that state is; then references come from states again.
+   FOLLOWING, HOLDING and MOVING; in other modes they have no effect.
+3. An operator has stopped all sessions (STOP), has ended that (RECOVER), or has stopped this one
+   (HALT).
+4. RESUME: a request that waits for a fresh state and for the end of a stop. The session holds that
+   state; then references come from states again.
 5. A movement has ended.
-6. NO_RESULT: for longer than `stale_after` and `hold` there has been no torque of the law, for want
-   of a fresh state, a finite number, a solver's success or time. Until then the mode stays as it
-   is, the last torque of the law is held, and the status has FALLBACK.
+6. NO_RESULT: there has been no torque of the law for longer than `stale_after` and `hold`, for lack
+   of a fresh state, a finite result, a solver's success or time. Until then the mode stays, the
+   last torque of the law is held, and the status has FALLBACK.
 
-The safety argument is three sentences, and test_session_modes.py checks them. The law computes
+The safety argument is three sentences, which test_session_modes.py checks. The law computes
 torques in FOLLOWING, HOLDING and MOVING alone. NO_RESULT, HALT and STOP lead from each of these to
 FALLBACK or STOPPED, and cancel a request to resume. The one event that leads back is RESUME, from
 FALLBACK alone: a stop ends by RECOVER and then RESUME.
 
 A stream has no torque, so NO_RESULT, HALT and STOP do not happen to it.
 
-Which slot of the daemon a session has, and when it is free, is another table: session_states.py.
+The states of a session's slot are another table: session_states.py.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from torqued.kernels.compilation.jit import kernel
 
 
 class Mode(IntEnum):
-    """What a session does."""
+    """Mode of a session."""
 
     WAITING = 0  # no state has come yet: zero torque
-    FOLLOWING = 1  # the law goes by references that states or orders give
-    HOLDING = 2  # the law holds: nothing is commanded
+    FOLLOWING = 1  # the law follows references from states or orders
+    HOLDING = 2  # the law holds: no references are given
     MOVING = 3  # the law follows a planned movement
-    FALLBACK = 4  # kernels/control/fallback.py has the robot, until RESUME
+    FALLBACK = 4  # kernels/control/fallback.py gives the torque, until RESUME
     STOPPED = 5  # the same, until RECOVER
     CLOSING = 6  # the last frame: zero torque
 
@@ -146,7 +146,7 @@ TABLE = {
 
 
 def next_mode(mode: Mode, event: Event) -> Mode:
-    """What the table says."""
+    """The mode after an event, by the table."""
     return TABLE[event].changes.get(mode, mode)
 
 
@@ -162,5 +162,5 @@ def advance(session, event):
 
 @kernel
 def in_fallback(session):
-    """Whether the fallback has the robot."""
+    """Whether the fallback gives the torque."""
     return session.mode == Mode.FALLBACK or session.mode == Mode.STOPPED

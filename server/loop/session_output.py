@@ -39,7 +39,7 @@ def send_output(loop, session, data, status, age, spent):
     copy(data.out, carray(pointer(at), len(data.out), np.float64))
     sent = np.int32(0)
     if session.page != 0:
-        put_into_page(session)  # an output that the client does not take is overwritten
+        put_into_page(session)  # an output that the client does not read is overwritten
     else:
         sent = send_to(
             session.socket, session.owner, session.owner_size, session.send, session.send_size
@@ -61,16 +61,15 @@ def close_session(loop, session):
     data = arrays_of(control)
     data.out[:] = 0.0
     session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
-    write_tick(
-        loop, session, control, data, FALLBACK | LAST, False, 0, 0
-    )  # of the mode that it ends in
+    # Before the mode changes: the record has the mode in which the session ends.
+    write_tick(loop, session, control, data, FALLBACK | LAST, False, 0, 0)
     advance(session, Event.CLOSE)
     session.state = CLOSED
 
 
 @kernel
 def count_success(session, usable):
-    """Keep the share of the last ticks that had a result."""
+    """Update the share of the last ticks with a result."""
     if session.sequence >= 0:
         k = session.ticks % WINDOW
         session.window_sum += (1 if usable else 0) - session.window[k]

@@ -1,4 +1,4 @@
-"""From Python's side of a session to the record that compiled code serves it by."""
+"""Fills the record by which compiled code serves a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torqued.server.loop.session import Session
 
 
 def fill_record(record: Any, session: Session, ring: int) -> None:
-    """Fill a zeroed record with what a session is at its beginning.
+    """Fill a zeroed record at the start of a session.
 
     `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
     """

@@ -1,4 +1,4 @@
-"""The reply to `open`: what a client has to know of its session."""
+"""The reply to `open`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torqued.server.loop.session_frames import frame_layout
 def opened_reply(
     session: Session, reached_by: Mapping[str, Any], stability: Stability | None, period: float
 ) -> dict[str, Any]:
-    """`reached_by` are the fields that say where its frames go; `period` is the loop's, s."""
+    """`reached_by` are the fields of its transport; `period` is the loop's, s."""
     controller, safety = session.controller, session.safety
     return {
         "session": session.number,
@@ -38,7 +38,7 @@ def opened_reply(
 
 
 def stability_map(stability: Stability | None, delay: float) -> dict[str, Any]:
-    """What was found of a session's gains."""
+    """The result of checking a session's gains."""
     if stability is None:
         return {"checked": False, "delay": delay}
     return {

@@ -13,10 +13,10 @@ HANDSHAKE_BYTES = 1024
 
 
 def session_socket(context: zmq.Context[Any], state_bytes: int) -> zmq.Socket[bytes]:
-    """A socket for one session. Only the peer with the session's routing id is listened to."""
+    """A socket for one session. The loop ignores all but the peer with its routing id."""
     socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
     socket.set_hwm(QUEUE)
-    socket.router_mandatory = True  # frames for a client that is gone are counted as dropped
+    socket.router_mandatory = True  # frames for a client that has left are counted as dropped
     socket.router_handover = True  # a client may connect again
     socket.maxmsgsize = state_bytes + HANDSHAKE_BYTES
     socket.linger = 0

@@ -1,4 +1,4 @@
-"""States of a session's slot, and who moves it on. The table is all there is.
+"""States of a session's slot, and which side moves it on.
 
               Python              loop               Python
     FREE ──────────────▶ OPEN ───────────▶ CLOSED ──────────────▶ FREE
@@ -9,8 +9,8 @@
                        CLOSING ──────────────┘
 
 While a slot is OPEN or CLOSING the loop owns its record, its socket and its controller's memory;
-while it is FREE or CLOSED Python does. Where states are answered as they arrive, the loop shares
-what it owns with that thread: the one that holds the lock (session_lock.py) may touch it.
+while it is FREE or CLOSED Python does. If states are answered as they arrive, the loop shares these
+with the session's thread: the one that holds the lock (session_lock.py) may use them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NAMES = ("FREE", "OPEN", "CLOSING", "CLOSED")
 
 PYTHON, LOOP = "Python", "loop"
 
-#: (from, to) → who may do it.
+#: (from, to) → the side that may do it.
 TRANSITIONS = {
     (FREE, OPEN): PYTHON,  # the record is filled
-    (OPEN, CLOSING): PYTHON,  # it has been asked to end
+    (OPEN, CLOSING): PYTHON,  # it is to end
     (OPEN, CLOSED): LOOP,  # the loop stops: last frame sent
     (CLOSING, CLOSED): LOOP,  # last frame sent
     (CLOSED, FREE): PYTHON,  # the socket is closed

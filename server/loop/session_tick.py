@@ -72,7 +72,7 @@ def serve_session(handle, loop_address, session_address):
     take_order(loop, session, control, sizes, data)
     take_gains(loop, session, data)
     take_load(loop, session, data)
-    put_on(handle, control)  # for all that computes until it is taken off
+    put_on(handle, control)  # until `take_off`
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     is_stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -89,7 +89,7 @@ def serve_session(handle, loop_address, session_address):
         status |= compute(handle, loop, session, control)
         usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
     end_move(session, control, data)
-    if not usable and status & SOLVER == 0:  # what a solver says of its failure is kept
+    if not usable and status & SOLVER == 0:  # a solver's report of its failure is kept
         data.out[:] = 0.0
     if sizes.torques > 0:
         if usable:
@@ -99,7 +99,7 @@ def serve_session(handle, loop_address, session_address):
             status |= FALLBACK
             fall_back(work, session, sizes, data, has_state, loop.time, dt)
         status |= guard(handle, control, dt, has_state)
-        if session.good_until == 0:  # what is sent before the law's first torque does not bind it
+        if session.good_until == 0:  # torques before the law's first do not limit its rate
             control.has_last_torque = 0
         if status & CLAMPED:
             session.clamped += 1
@@ -111,7 +111,7 @@ def serve_session(handle, loop_address, session_address):
     spent = now(loop.clock) - begin
     send_output(loop, session, data, status, age, spent)
     write_tick(loop, session, control, data, status, usable, age, spent)
-    if loop.on_arrival == 0:  # else it is noted once no state waits; arrival_loop.py
+    if loop.on_arrival == 0:  # else it is read while no state waits; arrival_loop.py
         loop.processor = processor_time(loop.clock)
     end_changes(session, session_address)
     return status
@@ -132,7 +132,7 @@ def take_state(loop, session, control, data):
 
 @kernel
 def event_of_state(control, data):
-    """What the newest state is to the mode."""
+    """The event of the newest state."""
     if control.source == FROM_ORDERS:
         return Event.STATE
     if is_commanded(data):
@@ -151,7 +151,7 @@ def is_commanded(data):
 
 @kernel
 def take_order(loop, session, control, sizes, data):
-    """Do what was ordered since the last tick; where the commander's lease has expired, hold."""
+    """Carry out a new order; hold if the commander's lease has expired."""
     if 0 < session.lease_deadline < loop.time:
         session.lease_deadline = 0
         session.lost_commanders += 1
@@ -179,7 +179,7 @@ def take_order(loop, session, control, sizes, data):
 
 @kernel
 def take_stops(loop, session, sizes):
-    """Do what an operator has asked for. Returns status bits."""
+    """Carry out an operator's stops. Returns status bits."""
     status = 0
     if loop.stop_requested == 0:
         advance(session, Event.RECOVER)
@@ -195,7 +195,7 @@ def take_stops(loop, session, sizes):
 
 @kernel
 def enter_fallback(session, event, time):
-    """Give the robot to the fallback, from now on and until it is resumed."""
+    """Hand the robot to the fallback until it is resumed."""
     if not in_fallback(session):
         session.resume_requested = 0
         session.fallbacks += 1
@@ -206,13 +206,13 @@ def enter_fallback(session, event, time):
 
 @kernel
 def resume(loop, session, control, data):
-    """Give the robot back to the law, which holds the present state until states bring more."""
+    """Hand the robot back to the law, which holds the present state until references come."""
     session.resume_requested = 0
     control.references_latched = 0
     if control.source == FROM_ORDERS:
         control.source = FROM_STATES
         forget_command(data)
-    # If the law has no answer now, the torque is held from what was sent last.
+    # If the law has no result now, the last torque sent is held.
     copy(data.last, data.held)
     session.good_until = loop.time
     advance(session, Event.RESUME)
@@ -221,7 +221,7 @@ def resume(loop, session, control, data):
 
 @kernel
 def end_move(session, control, data):
-    """Note the end of a movement; references/follow.py ends it."""
+    """Move the mode at the end of a movement, which references/follow.py ends."""
     if session.mode == Mode.MOVING and control.move_seconds == 0.0:
         if is_commanded(data):
             advance(session, Event.MOVE_ENDED_WITH_REFERENCES)
@@ -229,12 +229,12 @@ def end_move(session, control, data):
             advance(session, Event.MOVE_ENDED)
 
 
-# What changes gradually.
+# Gradual changes.
 
 
 @kernel
 def take_gains(loop, session, data):
-    """Take over changed gains, and go one step of the way to them."""
+    """Take changed gains, and move one step towards them."""
     if session.tuned != session.tuning:
         copy(data.wanted, data.target)
         session.ramp = session.wanted_ramp
@@ -263,7 +263,7 @@ def take_load(loop, session, data):
 
 @kernel
 def follow_robot_time(handle, control, dt):
-    """References move on with the robot's time: where no state came, they stay. Status bits."""
+    """Move references with the robot's time; without a state they stay. Returns status bits."""
     passed = control.elapsed
     if control.references_latched == 0:
         passed = dt
@@ -274,21 +274,21 @@ def follow_robot_time(handle, control, dt):
 
 @kernel
 def compute(handle, loop, session, control):
-    """Evaluate the law, on the session's time. Returns status bits."""
+    """Evaluate the law within the session's time budget. Returns status bits."""
     session.credit = min(session.credit + session.share, MAX_CREDIT * session.share)
     if session.credit < 0:
         session.overruns += 1
         return OVERRUN
     if control.most_iterations > 0:
-        left = loop.period - (now(loop.clock) - loop.time)  # of a tick that woke up late, too
+        left = loop.period - (now(loop.clock) - loop.time)  # also in a tick that began late
         allowed = max(MIN_ITERATIONS, int(SOLVER_SHARE * left / control.iteration_time))
         control.iterations = min(control.most_iterations, allowed)
     begin = now(loop.clock)
     status = evaluate(handle, control)
     spent = now(loop.clock) - begin
-    if spent > session.share:  # what preempted this thread does not count; to ask takes a while
+    if spent > session.share:  # preemption does not count; reading this is slow
         spent = min(spent, processor_time(loop.clock) - loop.processor)
-    # A virtual processor that is taken away for long counts as one period: no single tick demotes.
+    # A processor that the host takes away counts as one period at most: one tick does not demote.
     spent = min(spent, loop.period)
     session.credit = max(session.credit - spent, -MAX_DEBT * session.share)
     return status
@@ -296,8 +296,8 @@ def compute(handle, loop, session, control):
 
 @kernel
 def fall_back(work, session, sizes, data, has_state, time, dt):
-    """The torque of a session without a usable result: the newest one for a while, which fades
-    into what the fallback does while states come, and into gravity's or nothing without."""
+    """The torque without a usable result: the last one for a while, then fading into the fallback's
+    while states come, and into gravity's or zero without states."""
     over = time - session.good_until - session.hold
     share = 0.0
     if session.good_until > 0:
@@ -313,7 +313,7 @@ def fall_back(work, session, sizes, data, has_state, time, dt):
         for k in range(sizes.unactuated, sizes.torques):
             other[k] -= session.damping * v[k]
     elif in_fallback(session):
-        reset_fallback(session)  # by the time that states come again, it may be elsewhere
+        reset_fallback(session)  # the robot may be elsewhere when states come again
         if session.fallback_without_state == GRAVITY:
             gravity_torque(work, sizes, data, other)
     for k in range(sizes.torques):

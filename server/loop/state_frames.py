@@ -2,7 +2,7 @@
 
     bytes → is it the owner's → size and prefix → sequence → finite → quaternions → stamp → state
 
-Whatever fails is counted and leaves the state as it was.
+A frame that fails is counted and leaves the state as it was.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
 from torqued.server.loop.zeromq_calls import has_more, receive
 
-#: Frames that are read from one session in one tick at the most: a flood cannot hold up the loop.
+#: Frames read from one session in one tick: a flood cannot hold up the loop.
 MAX_FRAMES = 64
-#: The same for parts of messages. A frame has two with its sender's routing id; ZeroMQ takes
-#: messages of millions.
+#: The same for parts of messages. A frame has two with its sender's routing id; a message of
+#: ZeroMQ may have millions.
 MAX_PARTS = 2 * MAX_FRAMES
-#: s between two states; what is longer, or runs backwards, counts as one tick.
+#: s between two states; longer or negative times count as one tick.
 MAX_STEP = 0.1
-#: Bytes of a routing id at the most.
+#: Bytes of a routing id.
 MAX_ROUTE = 256
 #: By how much the sender's clock may be slower than ours.
 DRIFT = 5e-4
-#: s by which a clock may differ from ours and still be taken for the same one.
+#: s by which a clock may differ from ours and still count as the same.
 SAME_CLOCK = 60.0
 
-#: What became of a message.
+#: Result of receiving a message.
 NONE, FOREIGN, FRAME = 0, 1, 2
 #: Numbers in the head of a state.
 HEAD = STATE_HEAD.size // 8
@@ -45,7 +45,7 @@ HEAD = STATE_HEAD.size // 8
 @kernel
 def next_message(session, more):
     """Receive one message. Returns (NONE, FOREIGN or FRAME, its bytes)."""
-    if not pass_over_rest(session, more):
+    if not drop_rest(session, more):
         return NONE, 0
     session.parts -= 2
     route_size = receive(session.socket, session.route, MAX_ROUTE)
@@ -68,8 +68,8 @@ def next_message(session, more):
 
 
 @kernel
-def pass_over_rest(session, more):
-    """Drop what is left of a message of many parts; whether that is all gone, in this tick."""
+def drop_rest(session, more):
+    """Drop the rest of a message of many parts; whether all of it is dropped in this tick."""
     while session.unfinished and session.parts > 0:
         if has_more(session.socket, more):
             receive(session.socket, session.receive, session.receive_size)
@@ -109,10 +109,10 @@ def newest_state(session, control, data, loop):
 
 @kernel
 def take_state(session, control, data, loop):
-    """Check a frame of the right size; take it where it is good. Returns status bits.
+    """Check a frame of the right size; take it if it is good. Returns status bits.
 
-    A frame that is older than what came before is passed over. One that is newer and makes no
-    sense is a fault of the robot's sensors: until a good one comes, the fallback acts.
+    An old frame is ignored. A newer one with impossible numbers is a fault of the robot's sensors:
+    until a good one comes, the fallback acts.
     """
     start = carray(pointer(session.receive), 2, np.int64)  # prefix, sequence number
     if start[0] != session.prefix or start[1] < 0:
@@ -133,7 +133,7 @@ def take_state(session, control, data, loop):
         return session.refusal
     compare_clocks(session, stamp, loop.time * 1e-9, now(loop.clock) * 1e-9)
     if session.sequence >= 0:
-        # Laws with memory go by the robot's time: a late or lost tick costs them nothing.
+        # Laws with memory use the robot's time: a late or lost tick does not affect them.
         passed = at - session.at
         control.elapsed += passed if 0.0 < passed < MAX_STEP else loop.period * 1e-9
     n = len(q) - len(data.command)
@@ -150,12 +150,12 @@ def take_state(session, control, data, loop):
 
 @kernel
 def fault_of(values, data):
-    """What is wrong with the numbers of a state, as status bits.
+    """Faults in the numbers of a state, as status bits.
 
-    A reference may be NaN as a whole: it is not given.
+    A reference may be NaN as a whole: not given.
     """
     first = len(values) - len(data.command)
-    # Without a way out of the loops they are computed for several numbers at a time.
+    # Without early exits the compiler vectorizes these loops.
     nothing, wrong = 0.0, False
     for k in range(first):
         nothing += 0.0 * values[k]  # NaN where one of them is infinite or NaN
@@ -176,11 +176,11 @@ def fault_of(values, data):
 
 @kernel
 def compare_clocks(session, stamp, time, receipt):
-    """Learn by how much our clock and the sender's differ, from a state that was received at
-    `receipt` in the tick that began at `time`.
+    """Estimate the offset of the sender's clock, from a state that was received at `receipt` in
+    the tick that began at `time`.
 
-    Where both are the same clock there is nothing to learn, and an age is exact. Otherwise the
-    state that came fastest so far counts as having taken no time at all.
+    With the same clock ages are exact. Otherwise the state that came fastest so far counts as
+    immediate.
     """
     difference = time - stamp
     if session.sequence < 0:
@@ -188,7 +188,7 @@ def compare_clocks(session, stamp, time, receipt):
         session.same_clock = 1 if near else 0
         session.offset = 0.0 if near else difference
     elif session.same_clock != 0:
-        if stamp > receipt:  # measured in our future; since the tick began is not
+        if stamp > receipt:  # measured in our future
             session.same_clock = 0
             session.offset = difference
     else:
@@ -200,8 +200,7 @@ def compare_clocks(session, stamp, time, receipt):
 def age_of(session, time):
     """ns, of the newest state at a time in ns.
 
-    Whatever the sender's stamps are (in ns, they are too large to tell seconds apart), a state is
-    at least as old as the time since it came.
+    Whatever its stamp is, a state is at least as old as the time since it came.
     """
     measured = np.int64(max(0.0, time * 1e-9 - session.stamp - session.offset) * 1e9)
     return max(measured, time - session.received)

@@ -1,9 +1,9 @@
 """Two settings that wake a thread on time without a privilege. Realtime threads need neither.
 
-Linux lets the timers of ordinary threads be 50 µs late, to wake up for several at once; and a
-thread that wakes up waits, in general, until the slice of the one that runs is over (milliseconds).
-One whose own slices are shorter than that does not wait, from Linux 6.12 on, even where the other
-one is of another terminal or container. An older Linux takes the length and ignores it.
+Linux lets timers of ordinary threads be 50 µs late, to combine wake-ups. A thread that wakes up
+generally waits until the slice of the running thread is over (milliseconds). From Linux 6.12 on, a
+thread with shorter slices does not wait, even beside another terminal or container. An older Linux
+ignores the length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import threading
 PR_SET_NAME, PR_SET_TIMERSLACK = 15, 29
 #: Number of sched_setattr(2), by machine.
 SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
-#: ns: the shortest slice that there is.
+#: ns: the shortest possible slice.
 SLICE = 100_000
 #: struct sched_attr: size, policy, flags, niceness, priority; runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("<IIQiIQQQ")
@@ -26,19 +26,19 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def name_thread() -> None:
-    """Show the calling thread in `top -H` by its name, which Python 3.11 keeps to itself."""
+    """Give the calling thread its Python name in the system, as `top -H` shows it."""
     _libc.prctl(PR_SET_NAME, threading.current_thread().name.encode()[:15], 0, 0, 0)
 
 
 def exact_timers() -> None:
-    """Of the calling thread: what it sleeps for ends when it should."""
+    """Set exact timers for the calling thread."""
     _libc.prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(1), 0, 0, 0)
 
 
 def short_slices(thread: int = 0) -> str:
-    """Have a thread preempt others of its class as it wakes up; 0 is the calling one.
+    """Let a thread preempt others of its class when it wakes up; 0 is the calling one.
 
-    Why not, where it was refused. One of another class stays as it is.
+    Returns the reason of a refusal, else "". A thread of another class stays as it is.
     """
     try:
         if os.sched_getscheduler(thread) != os.SCHED_OTHER:
@@ -49,7 +49,7 @@ def short_slices(thread: int = 0) -> str:
     wanted = _ATTRIBUTES.pack(_ATTRIBUTES.size, os.SCHED_OTHER, 0, niceness, 0, SLICE, 0, 0)
     number = SCHED_SETATTR.get(os.uname().machine)
     if number is None:
-        return f"no number of sched_setattr is known on {os.uname().machine}"
+        return f"sched_setattr is not supported on {os.uname().machine}"
     if _libc.syscall(number, thread, wanted, 0) != 0:
         return os.strerror(ctypes.get_errno())
     return ""

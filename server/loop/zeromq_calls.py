@@ -23,8 +23,8 @@ def loaded_libzmq() -> str:
         if re.search(r"/libzmq[^/]*\.so", path):
             return path
     raise ToolchainError(
-        f"pyzmq {zmq.__version__} has libzmq built in: its functions cannot be called directly; "
-        "the wheels from PyPI have it beside them"
+        f"pyzmq {zmq.__version__} has libzmq linked in, which cannot be called directly: install "
+        "the wheel from PyPI"
     )
 
 
@@ -45,13 +45,13 @@ DONTWAIT, SNDMORE, RCVMORE = 1, 2, 13
 
 @kernel
 def receive(socket, address, size):
-    """One part of a message, without waiting; its whole length, or -1 where there is none."""
+    """One part of a message, without waiting; its whole length, or -1 if there is none."""
     return _zmq_recv(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)
 
 
 @kernel
 def has_more(socket, more):
-    """Whether the message goes on; `more` is an int64 array of two for the answer."""
+    """Whether the message has more parts; `more` is an int64 array of two, scratch."""
     more[0], more[1] = 0, 4
     answer = more.ctypes.data
     _zmq_getsockopt(pointer(socket), RCVMORE, pointer(answer), pointer(answer + 8))
@@ -60,7 +60,7 @@ def has_more(socket, more):
 
 @kernel
 def send_to(socket, route, route_size, address, size):
-    """One message to a peer of a ROUTER; -1 where that is too slow or gone."""
+    """Send a message to a peer of a ROUTER; -1 if the peer is too slow or has left."""
     if _zmq_send(pointer(socket), pointer(route), np.uint64(route_size), DONTWAIT | SNDMORE) < 0:
         return np.int32(-1)
     return _zmq_send(pointer(socket), pointer(address), np.uint64(size), DONTWAIT)

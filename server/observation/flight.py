@@ -63,7 +63,7 @@ class FlightRecorder:
         finally:
             theirs.close()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Restart a recorder that has died, unless it gave up with a reason."""
         if self._gave_up:
             return

@@ -1,7 +1,7 @@
 """TCP with keys: CURVE on every socket, a ZAP handler that admits peers, rights per message.
 
 The key of a message's sender comes with the message itself, from ZeroMQ's handshake. Routing ids
-are chosen by clients and say nothing.
+are chosen by clients and prove nothing.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class CurveTransport(TcpTransport):
         return client.rights if client else None
 
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]:
-        """A session has a key pair of its own: an old connection of the same client, to a port
-        that is used again, does not pass as the new one."""
+        """A session has its own key pair: an old connection of the same client to a reused port
+        does not pass as the new one."""
         pair = KeyPair.new()
         self.zap.sessions[domain(number)] = caller.key
         protect(socket, pair, domain(number))
@@ -81,7 +81,7 @@ class CurveTransport(TcpTransport):
         self.zap.sessions.pop(domain(number), None)
 
     def refresh(self) -> bool:
-        """Cut subscribers that are no longer allowed: the others come back by themselves."""
+        """Disconnect subscribers that are no longer allowed; the others reconnect."""
         clients = self.allowed.clients()
         if clients is self._followed:
             return False
@@ -92,7 +92,7 @@ class CurveTransport(TcpTransport):
 
 
 def protect(socket: Socket, pair: KeyPair, zap_domain: str) -> None:
-    """Make the server's side of CURVE; without an answer of the ZAP handler no peer connects."""
+    """Set up the server's side of CURVE; without an answer of the ZAP handler no peer connects."""
     socket.curve_server = True
     socket.curve_secretkey = pair.secret.encode()
     socket.curve_publickey = pair.public.encode()

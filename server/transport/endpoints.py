@@ -1,4 +1,4 @@
-"""Where sockets live, and who may use them."""
+"""The daemon's socket directory and its files, and who may use them."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LOCK_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class EndpointError(TorquedError):
-    """A socket, or its folder, that cannot be used."""
+    """A socket, or its directory, that cannot be used."""
 
 
 def private_folder(folder: Path, group: str | None = None) -> Path:
-    """The folder, made for this user alone (mode 0700), or for a group as well (mode 0750).
+    """Make the directory for this user alone (mode 0700), or for a group as well (mode 0750).
 
-    One that is there already is accepted only with that very mode, owner and group: others cannot
-    command the robot. A symbolic link is not taken: it may lead anywhere by now.
+    An existing one must have exactly that mode, owner and group, so that others cannot command the
+    robot. Symbolic links are refused: they may lead anywhere.
     """
     number = group_number(group) if group else None
     try:
@@ -45,7 +45,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
             folder.mkdir(mode=0o700)
         info, parent = folder.lstat(), folder.parent.stat()
     except OSError as error:
-        raise EndpointError(f"folder {folder} cannot be created: {error.strerror}") from None
+        raise EndpointError(f"cannot create folder {folder}: {error.strerror}") from None
     if stat.S_ISLNK(info.st_mode):
         raise EndpointError(
             f"folder {folder} is a symbolic link of user {info.st_uid} to {os.readlink(folder)}: "
@@ -56,7 +56,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
     if parent.st_mode & stat.S_IWOTH and not parent.st_mode & stat.S_ISVTX:
         raise EndpointError(
             f"folder {folder} lies in {folder.parent} of mode {stat.S_IMODE(parent.st_mode):04o}: "
-            "anybody may put another one in its place"
+            "other users could replace it"
         )
     if is_new and number is not None:
         try:
@@ -83,10 +83,7 @@ def private_folder(folder: Path, group: str | None = None) -> Path:
 
 
 def group_number(name: str) -> int:
-    """The number of a group by its name; a number stands for itself.
-
-    A container has the groups of its image, and the machine around it knows others.
-    """
+    """The number of a group, by name or as a number: a container may lack the host's names."""
     if name.isdecimal():
         return int(name)
     try:
@@ -129,18 +126,18 @@ class Endpoints:
 
     @property
     def memory(self) -> str:
-        """Where sessions' pages in shared memory are handed out."""
+        """Of the socket that hands over shared memory."""
         return memory_endpoint(self.request)
 
     def session(self, number: int) -> str:
-        """Of one session. Numbers do not repeat, so that no client meets another's session."""
+        """Of one session. Numbers are not reused, so that no client reaches another's session."""
         return f"ipc://{self._session_file(f'{number:08x}')}"
 
     def _session_file(self, number: str) -> Path:
         return self.folder / f"{self.name}.session-{number}.sock"
 
     def protect(self, endpoint: str) -> None:
-        """Let only the user, and the group where there is one, connect to a socket."""
+        """Let only the user, and the group if there is one, connect to a socket."""
         path = endpoint.removeprefix("ipc://")
         if self.group:
             os.chown(path, -1, group_number(self.group))
@@ -153,7 +150,7 @@ class Endpoints:
             try:
                 file = os.fdopen(os.open(path, LOCK_FLAGS, 0o600), "a+")
             except OSError as error:
-                raise EndpointError(f"lock {path} cannot be opened: {error.strerror}") from None
+                raise EndpointError(f"cannot open lock {path}: {error.strerror}") from None
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -165,7 +162,7 @@ class Endpoints:
                 ) from None
             if path.exists() and os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 break
-            file.close()  # a daemon that was just stopping took this file away
+            file.close()  # a stopping daemon has just removed this file
         file.seek(0)
         file.truncate()
         file.write(str(os.getpid()))
@@ -189,5 +186,5 @@ def remove_socket(path: Path) -> None:
     """Remove a socket file, if there is one."""
     try:
         path.unlink(missing_ok=True)
-    except OSError as error:  # a folder, for one
+    except OSError as error:  # a directory, for example
         raise EndpointError(f"{path} is in the way of a socket: {error.strerror}") from None

@@ -1,9 +1,8 @@
-"""What ZeroMQ frames a request may have: its body alone, or an empty frame and its body.
+"""The ZeroMQ frames of a request: its body alone, or an empty frame and its body.
 
-The second is what REQ sockets send. ZeroMQ limits the size of a frame, not their number, and hands
-a message over once all of it is there. So anything else is dropped frame by frame, few enough
-at a time that other clients do not wait for long, and no more of it is kept or sent back than the
-frames that lead to its sender.
+REQ sockets send the second form. ZeroMQ limits the size of a frame, not their number, and delivers
+whole messages. So any other message is dropped frame by frame, few at a time so that other clients
+do not wait long; only the frames that route a reply to its sender are kept.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ import zmq
 
 Socket = zmq.Socket[bytes]
 
-#: Frames of one message that are dropped before others have their turn.
+#: Frames of one message to drop before other sockets have their turn.
 MAX_AT_ONCE = 5000
 
 
 class Message(NamedTuple):
     """A message as it came."""
 
-    route: list[bytes]  # what a reply has to begin with
-    data: bytes | None  # None: it had other frames than a request has
+    route: list[bytes]  # first frames of a reply
+    data: bytes | None  # None: not the frames of a request
     frame: zmq.Frame | None = None  # of the data; knows who sent it
 
 
@@ -31,10 +30,10 @@ class Inbox:
 
     def __init__(self, socket: Socket) -> None:
         self._socket = socket
-        self._has_rest = False  # whether frames of the message before are still to be dropped
+        self._has_rest = False  # whether frames of the last message are still to be dropped
 
     def receive(self) -> Message | None:
-        """The next message; None where there is none, or too much before it."""
+        """The next message; None if there is none, or too many frames to drop before it."""
         socket = self._socket
         if self._has_rest and not self._drop_rest():
             return None
@@ -52,7 +51,7 @@ class Inbox:
         return Message([sender] if len(first) else [sender, b""], None)
 
     def _drop_rest(self) -> bool:
-        """Drop what is left of the message before; whether all of that is gone."""
+        """Drop the rest of the last message; whether all of it is dropped."""
         for _ in range(MAX_AT_ONCE):
             if not self._socket.recv(copy=False).more:
                 self._has_rest = False

@@ -30,7 +30,7 @@ from torqued.server.transport.endpoints import EndpointError
 
 log = logging.getLogger("torqued")
 
-#: Fewest and most open files that the process asks the system for.
+#: Open files that the process needs, and that it asks for.
 MIN_OPEN_FILES, MAX_OPEN_FILES = 1024, 1 << 20
 #: Descriptors in use from which on TCP pauses. A daemon with 16 sessions uses about 100, a client
 #: two or three. A stranger's connection can reserve the memory of one message.
@@ -49,7 +49,7 @@ DROP_ALL = struct.pack("HP", 1, ctypes.addressof(_DROP))
 
 
 def raise_limit() -> int:
-    """Raise the limit of open files as far as it goes; the new one. Refused where it is too low."""
+    """Raise the limit of open files as far as possible; the new limit. Raises if it is too low."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     limit = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, MAX_OPEN_FILES)
     if limit < MIN_OPEN_FILES:
@@ -110,7 +110,7 @@ class Listeners:
         self._wake()
 
     def forget(self, zmq_socket: zmq.Socket[bytes]) -> None:
-        """To be called when a socket is closed: otherwise its port would stay taken."""
+        """Call this when a socket is closed: otherwise its port would stay in use."""
         with self._lock:
             port = self._ports.pop(zmq_socket, None)
         if port:
@@ -122,12 +122,12 @@ class Listeners:
         return descriptors_in_use(self._changed) >= self.max_with_sessions
 
     def require_room(self) -> None:
-        """Refuse as `busy` what needs descriptors where too many are in use."""
+        """Refuse a session as `busy` if too many descriptors are in use."""
         if self.is_crowded():
             raise errors.error(
                 "busy",
-                f"{descriptors_in_use(self._changed)} files and connections are open, sessions are "
-                f"opened below {self.max_with_sessions}: close some clients",
+                f"{descriptors_in_use(self._changed)} descriptors are in use, a new session needs "
+                f"fewer than {self.max_with_sessions}: close some clients",
             )
 
     def close(self) -> None:
@@ -176,11 +176,11 @@ class Listeners:
 
 
 def drop_new_connections(port: socket.socket, drop: bool) -> None:
-    """Have the kernel drop what wants to connect to a listening socket, or not."""
+    """Start or stop dropping new connections to a listening socket, in the kernel."""
     try:
         if drop:
             port.setsockopt(socket.SOL_SOCKET, SO_ATTACH_FILTER, DROP_ALL)
         else:
             port.setsockopt(socket.SOL_SOCKET, SO_DETACH_FILTER, 0)
     except OSError as error:
-        log.error("TCP connections cannot be %s: %s", "paused" if drop else "resumed", error)
+        log.error("cannot %s TCP connections: %s", "pause" if drop else "resume", error)

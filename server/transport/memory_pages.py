@@ -1,12 +1,12 @@
-"""Pages of sessions in shared memory: made here, and handed to who may have them.
+"""Pages of sessions in shared memory: made here, and handed to their clients.
 
-A page is an anonymous file (memfd) whose size is sealed before anybody else has it. A file in a
-folder could be shrunk by whoever may write to it, and the daemon would die of SIGBUS in the middle
-of a torque; this one cannot, and nothing of it is left behind by a crash of either side.
+A page is an anonymous file (memfd) whose size is sealed before a client has it. A client could
+shrink a named file, and the daemon would die of SIGBUS in the middle of a torque. A crash of either
+side leaves no memfd behind.
 
-It has no name to be opened by. A local socket of the same mode and owner as the daemon's others
-hands it out, as a file descriptor, to who connects and sends the secret that `open` replied. By the
-same socket clients hand over memory for their batches (worker/memories.py).
+A local socket, of the same mode and owner as the daemon's others, hands the page's descriptor to a
+client that sends the secret from the reply of `open`. By the same socket clients hand over memory
+for their batches (worker/memories.py).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from torqued.server.transport.endpoints import EndpointError, Endpoints, remove_
 from torqued.server.transport.event_loop import EventLoop
 
 SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-#: Connections that may be there at a time without having said what they want; the oldest goes.
+#: Connections without a message; beyond that the oldest is dropped.
 MAX_CONNECTIONS = 16
-#: Bytes of a secret at the most.
+#: Bytes of a secret.
 MAX_SECRET = 256
 
 
@@ -44,9 +44,7 @@ class Page:
             raise no_memory(layout, error) from None
         try:
             os.ftruncate(self.descriptor, layout.page_bytes)
-            os.posix_fallocate(
-                self.descriptor, 0, layout.page_bytes
-            )  # all of it is there from now on
+            os.posix_fallocate(self.descriptor, 0, layout.page_bytes)  # reserved now
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, SEALS)
             flags = mmap.MAP_SHARED | mmap.MAP_POPULATE
             self._map = mmap.mmap(self.descriptor, layout.page_bytes, flags)
@@ -59,7 +57,7 @@ class Page:
         self.address: int = self._array.ctypes.data
 
     def close(self) -> None:
-        """To be called when nobody here uses the address any more; a client keeps its own map."""
+        """Call this when the daemon no longer uses the address; a client keeps its own mapping."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
@@ -68,9 +66,11 @@ class Page:
 
 
 def no_memory(layout: PageLayout, error: OSError) -> errors.RequestError:
-    """The refusal of a session for which there is no memory or descriptor."""
+    """The refusal of a session without memory or a descriptor."""
     return errors.error(
-        "busy", f"no {layout.page_bytes} bytes of shared memory for this session: {error.strerror}"
+        "busy",
+        f"cannot allocate {layout.page_bytes} bytes of shared memory for this session: "
+        f"{error.strerror}",
     )
 
 
@@ -82,10 +82,10 @@ class MemoryPages:
     ) -> None:
         self.endpoint = files.memory
         self._events = events
-        self._is_crowded = is_crowded  # whether descriptors have become few
+        self._is_crowded = is_crowded  # whether descriptors are few
         self._pages: dict[bytes, Page] = {}  # by secret
         self._connections: dict[int, socket.socket] = {}  # by descriptor, the oldest first
-        #: Takes a connection and the memory that a client has handed over by it, for its batches.
+        #: Takes a connection and the batch memory that a client has handed over by it.
         self.take_memory: Callable[[socket.socket, int], None] = _refuse
         kind = socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
         self._listening = socket.socket(socket.AF_UNIX, kind)
@@ -99,18 +99,18 @@ class MemoryPages:
         events.add(self._listening.fileno(), self._accept)
 
     def make(self, layout: PageLayout, secret: bytes) -> Page:
-        """A page that is handed to clients that know the secret, until `forget`."""
+        """A page for clients that know the secret, until `forget`."""
         page = self._pages[secret] = Page(layout)
         return page
 
     def forget(self, secret: bytes) -> None:
-        """Hand it out no longer."""
+        """Stop handing out a page."""
         self._pages.pop(secret, None)
 
     def _accept(self) -> None:
         try:
             connection, _ = self._listening.accept()
-        except OSError:  # it has gone again, or there is no descriptor for it
+        except OSError:  # the client has left, or there is no descriptor
             return
         if self._is_crowded():
             connection.close()
@@ -123,7 +123,7 @@ class MemoryPages:
         self._events.add(descriptor, partial(self._answer, descriptor))
 
     def _answer(self, descriptor: int) -> None:
-        """Hand over the page that was asked for, nothing where there is none; or take memory."""
+        """Hand over the page of a secret, if there is one; or take a client's memory."""
         connection = self._connections[descriptor]
         try:
             flags = socket.MSG_CMSG_CLOEXEC
@@ -136,9 +136,9 @@ class MemoryPages:
             if page is not None:
                 socket.send_fds(connection, [b"\0"], [page.descriptor])
         except BlockingIOError:
-            return  # what was to be read came in by another connection of that number
+            return  # the event was of an earlier connection with this descriptor
         except OSError:
-            pass  # it has gone again
+            pass  # the client has left
         self._drop(descriptor)
 
     def _drop(self, descriptor: int) -> None:
@@ -146,7 +146,7 @@ class MemoryPages:
         self._connections.pop(descriptor).close()
 
     def close(self) -> None:
-        """Hand out nothing more, and take nothing."""
+        """Close the socket and all connections."""
         for descriptor in list(self._connections):
             self._drop(descriptor)
         self._events.remove(self._listening.fileno())

@@ -1,11 +1,11 @@
-"""ZeroMQ's context of the session sockets: its I/O thread is known, so that it can have priority.
+"""ZeroMQ's context of the session sockets, with the id of its I/O thread.
 
-Every state and every torque passes through that thread. It serves nothing else: requests and
-telemetry have a context of their own and cannot hold up a torque.
+Every state and every torque over a socket passes through that thread. Requests and telemetry have
+another context and cannot hold up a torque.
 
-libzmq can set priority and processor of its threads itself, but aborts the process where the
-operating system refuses (posix_assert in its thread.cpp). So `realtime` sets them from outside, by
-the thread's id, and a refusal is a line in a report.
+libzmq can set priority and processor of its threads, but aborts the process if the system refuses
+(posix_assert in its thread.cpp). So `realtime` sets them from outside, by the thread's id, and
+reports a refusal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from torqued.server.transport.endpoints import EndpointError
 #: Name of the I/O thread, as `top -H` shows it; 15 bytes at most.
 THREAD_NAME = "sessions-io"
 #: Seconds for libzmq to start its thread.
-MAX_START = 10.0
+START_TIMEOUT = 10.0
 
 _numbers = itertools.count(1)
 
@@ -35,26 +35,26 @@ class SessionContext:
     def __init__(self) -> None:
         number = next(_numbers)
         self.context: zmq.Context[Any] = zmq.Context(io_threads=1)
-        # libzmq names threads after this number, which tells this context's from any other's.
+        # libzmq puts this number into the names of this context's threads.
         self.context.set(zmq.THREAD_NAME_PREFIX, number)
         self.context.socket(zmq.PAIR).close(linger=0)  # the first socket starts the threads
         self.io_thread = wait_for_thread(f"{number}/ZMQbg/IO/0")
         Path(f"/proc/self/task/{self.io_thread}/comm").write_text(THREAD_NAME)
 
     def close(self) -> None:
-        """To be called when all session sockets are closed; waits for what lingers."""
+        """Call this when all session sockets are closed; waits for lingering frames."""
         self.context.term()
 
 
 def wait_for_thread(name: str) -> int:
     """The id of this process's thread of that name; threads name themselves once they run."""
-    deadline = time.monotonic() + MAX_START
+    deadline = time.monotonic() + START_TIMEOUT
     while time.monotonic() < deadline:
         for thread, found in thread_names():
             if found == name:
                 return thread
         time.sleep(0.001)
-    raise EndpointError(f"libzmq did not start a thread {name!r} within {MAX_START:g} s")
+    raise EndpointError(f"libzmq did not start a thread {name!r} within {START_TIMEOUT:g} s")
 
 
 def thread_names() -> Iterator[tuple[int, str]]:

@@ -1,7 +1,7 @@
 """Transports: the sockets of local and TCP clients, and the caller of each message.
 
-Local sockets and TCP have sockets of their own, so that a local request pays nothing for the
-checks that TCP needs. A session belongs to the transport through which it was opened.
+Local clients and TCP have separate sockets, so that a local request does not pay for the checks of
+TCP. A session belongs to the transport through which it was opened.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import zmq
 from torqued.client import errors
 from torqued.client.codec import MAX_MESSAGE
 from torqued.client.endpoints import control_endpoint, telemetry_endpoint
-from torqued.server.access.rate_limits import MANY
+from torqued.server.access.rate_limits import MAX_CALLERS
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.access.zap import KEYLESS
 from torqued.server.transport.endpoints import EndpointError, Endpoints
@@ -31,14 +31,13 @@ Socket = zmq.Socket[bytes]
 
 log = logging.getLogger("torqued")
 
-#: Requests that are taken in for each connection before the next wait at their sender, and replies
+#: Requests that wait here for each connection before further ones wait at their sender, and replies
 #: that wait for each before its further requests are refused as `busy`.
 RECEIVE_QUEUE, SEND_QUEUE = 64, 1000
-#: Messages that wait for a subscriber before further ones are dropped, and subscriptions that wait
-#: for the next message.
+#: Messages that wait for a subscriber before further ones are dropped; also of subscriptions.
 TELEMETRY_QUEUE = 8
-#: Name of a socket → its type, the largest frame that it takes (bytes, handshakes too), and its
-#: queues for each peer, in and out. What comes in on telemetry are subscriptions.
+#: Name of a socket → its type, maximum frame (bytes, handshakes too), and its queues for each peer,
+#: in and out. Telemetry receives subscriptions.
 KINDS = {
     "request": (zmq.ROUTER, MAX_MESSAGE, RECEIVE_QUEUE, SEND_QUEUE),
     "control": (zmq.ROUTER, 64 * 1024, RECEIVE_QUEUE, SEND_QUEUE),
@@ -46,16 +45,16 @@ KINDS = {
 }
 #: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
 MAX_TOPICS = 64
-#: ms in which a peer has to finish ZeroMQ's handshake.
-MAX_HANDSHAKE = 3000
+#: ms for a peer to finish ZeroMQ's handshake.
+HANDSHAKE_TIMEOUT = 3000
 
 
 class Arrival(NamedTuple):
     """A message as it came."""
 
     socket: Socket
-    route: list[bytes]  # what a reply has to begin with
-    data: bytes | None  # None: it had other frames than a request has
+    route: list[bytes]  # first frames of a reply
+    data: bytes | None  # None: not the frames of a request
     caller: Caller  # who sent it
 
 
@@ -69,7 +68,7 @@ class Transport(ABC):
     telemetry: Socket
     context: zmq.Context[Any]
     listeners: Listeners
-    pages: MemoryPages | None = None  # of sessions in shared memory, where clients can have any
+    pages: MemoryPages | None = None  # shared memory, for local clients
 
     def __init__(self, request: str) -> None:
         self.endpoints = {
@@ -83,7 +82,7 @@ class Transport(ABC):
     def bind(
         self, context: zmq.Context[Any], sessions: zmq.Context[Any], listeners: Listeners
     ) -> None:
-        """Make the sockets; those of sessions, made later, are of a context of their own."""
+        """Make the sockets; those of sessions are made later, in the context `sessions`."""
         self.context, self.listeners = context, listeners
         for name in self.endpoints:
             self._open(name)
@@ -95,21 +94,20 @@ class Transport(ABC):
         socket.maxmsgsize = largest
         socket.rcvhwm, socket.sndhwm = incoming, outgoing
         if kind == zmq.ROUTER:
-            socket.router_mandatory = True  # a reply that does not fit is known, not dropped
+            socket.router_mandatory = True  # a reply that does not fit is an error, not dropped
         setattr(self, name, socket)
         self._secure(socket)
         self._bind(socket, self.endpoints[name])
 
     def _secure(self, socket: Socket) -> None:
-        """Say who may connect; before the socket is bound.
+        """Set which peers may connect, before the socket is bound.
 
-        Without a ZAP domain libzmq takes any first byte but 0xff for a peer of ZMTP 1, which has
-        no handshake: it would be connected at once, for as long as it likes, and have the only
-        place at a session's socket. With a domain such peers are refused at that byte, and all
-        others have to finish their handshake in time.
+        Without a ZAP domain libzmq takes any first byte but 0xff for a peer of ZMTP 1, which has no
+        handshake: it would be connected at once and indefinitely. With a domain such peers are
+        refused at that byte, and all others have to finish their handshake in time.
         """
         socket.zap_domain = KEYLESS.encode()
-        socket.handshake_ivl = MAX_HANDSHAKE
+        socket.handshake_ivl = HANDSHAKE_TIMEOUT
 
     def _bind(self, socket: Socket, endpoint: str) -> None:
         try:
@@ -121,14 +119,14 @@ class Transport(ABC):
         socket.bind(endpoint)
 
     def arrival(self, socket: Socket, message: Message) -> Arrival:
-        """A message that has been received, and who sent it."""
+        """A message that has been received, with its sender."""
         route = message.route
         caller = self._callers.get(route[0]) or self._new_caller(route[0])
         return Arrival(socket, route, message.data, caller)
 
     def _new_caller(self, route: bytes) -> Caller:
-        """A caller that is known by its connection, and has every right as all here have."""
-        if len(self._callers) >= MANY:
+        """A caller identified by its connection, with every right."""
+        if len(self._callers) >= MAX_CALLERS:
             self._callers.clear()
         caller = self._callers[route] = Caller(route, self.name, ADMINISTRATE, self)
         return caller
@@ -142,11 +140,10 @@ class Transport(ABC):
     def publish(self, message: bytes) -> None:
         """Send telemetry to all subscribers; called by the thread that owns the socket.
 
-        Subscribers want everything, which is one topic. Each further one costs memory for as long
-        as its subscriber likes, so all are dropped where there are many. Subscribers come back by
-        themselves, without the topics of those that do not.
+        Subscribers need one topic, the empty one. Each further topic costs memory, so all
+        subscribers are dropped when there are too many topics; honest ones reconnect.
         """
-        if self.telemetry.closed and not self._reopen_telemetry():
+        if self.telemetry.closed and not self._try_reopen_telemetry():
             return
         self.telemetry.send(message)
         topics = self.telemetry.getsockopt(zmq.TOPICS_COUNT)
@@ -155,17 +152,17 @@ class Transport(ABC):
             self.drop_subscribers()
 
     def drop_subscribers(self) -> None:
-        """Cut all subscribers; telemetry is bound again when it is next published."""
+        """Disconnect all subscribers; the next `publish` binds the socket again."""
         self.listeners.forget(self.telemetry)
         self.telemetry.close(linger=0)
 
-    def _reopen_telemetry(self) -> bool:
-        """Whether telemetry could be bound once more; not while its port is not given back yet."""
+    def _try_reopen_telemetry(self) -> bool:
+        """Bind telemetry again; False while its port is still in use."""
         try:
             self._open("telemetry")
         except (EndpointError, zmq.ZMQError) as error:
             self.telemetry.close(linger=0)
-            log.debug("%s; once more soon", error)
+            log.debug("%s; retrying", error)
             return False
         return True
 
@@ -174,7 +171,7 @@ class Transport(ABC):
         return False
 
     def right_of(self, caller: Caller) -> str | None:
-        """The right that a caller has by now."""
+        """The present right of a caller."""
         return caller.right
 
     @abstractmethod
@@ -200,7 +197,7 @@ class Transport(ABC):
     def _bind_session(self, socket: Socket, number: int, caller: Caller) -> dict[str, str]: ...
 
     def end_session(self, number: int) -> None:
-        """Take away what `bind_session` made beside the socket, which is closed by now."""
+        """Undo `bind_session`, after the socket has been closed."""
         socket = self._session_sockets.pop(number, None)
         if socket is not None:
             self.listeners.forget(socket)
@@ -246,7 +243,7 @@ class TcpTransport(Transport):
             self._port_count = last + 1 - first
 
     def _listen(self, socket: Socket, endpoint: str) -> None:
-        """Beyond local sockets: a peer that vanished is noticed, connections are limited."""
+        """As local sockets, with heartbeats and limited connections."""
         socket.ipv6 = "[" in self.interface
         socket.heartbeat_ivl, socket.heartbeat_timeout = 1000, 3000
         self.listeners.bind(socket, endpoint)
@@ -262,7 +259,7 @@ class TcpTransport(Transport):
         return {"endpoint": anywhere(socket.getsockopt_string(zmq.LAST_ENDPOINT))}
 
     def _bind_to_next_port(self, socket: Socket) -> None:
-        """Ports of the range by turns: one that was just given back is used again last."""
+        """Use the ports of the range in turn: one that was just freed is reused last."""
         assert self._ports is not None
         for port in itertools.islice(self._ports, self._port_count):
             with suppress(zmq.ZMQError):
@@ -272,5 +269,5 @@ class TcpTransport(Transport):
 
 
 def anywhere(endpoint: str) -> str:
-    """An endpoint whose host is the one under which the client reached the daemon: `tcp://*:…`."""
+    """An endpoint for whose host the client inserts its own name of it: `tcp://*:…`."""
     return f"tcp://*:{endpoint.rpartition(':')[2]}"

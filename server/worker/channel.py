@@ -1,9 +1,8 @@
 """Messages between the daemon and a thread of its worker: a head and a body, over a socket pair.
 
-Each wakes the thread that it is for, and no other: ZeroMQ's would pass through a thread on either
-side, and to be woken takes these longer than all that they do. What is large goes in a file of its
-own in memory, so that neither side ever waits for the other to read. A message may have a file
-descriptor beside it.
+A message wakes only the thread that it is for; ZeroMQ would wake an I/O thread on either side.
+Large bodies go in a memfd, so that neither side waits for the other to read. A message may carry a
+file descriptor.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import zmq
 
 from torqued.client import codec
 
-#: Bytes of a message that go through the socket. A few of them fit into its buffer.
+#: Bytes of a message through the socket, whose buffer holds a few of them.
 MAX_INLINE = 32 * 1024
 
 #: Bytes of the head, and whether the body is in a file.
@@ -29,16 +28,16 @@ _head = struct.Struct("<I?")
 class Message(NamedTuple):
     head: dict[str, Any]
     body: zmq.Frame
-    descriptor: int | None  # of a file beside it, to be closed by the receiver
+    descriptor: int | None  # of a file, which the receiver closes
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Both ends; messages stay apart from each other."""
+    """Both ends of a connection that keeps message boundaries."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 class Channel:
-    """One end. A blocking socket waits for messages, another one has `None` where there is none."""
+    """One end. With a blocking socket `receive` waits; otherwise it may return None."""
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
@@ -50,7 +49,7 @@ class Channel:
     def send(
         self, head: Mapping[str, Any], body: bytes = b"", descriptor: int | None = None
     ) -> None:
-        """Raises OSError where the other end is closed, or there is no memory for the body."""
+        """Raises OSError if the other end is closed, or there is no memory for the body."""
         packed = codec.encode(head)
         files = [] if descriptor is None else [descriptor]
         if _head.size + len(packed) + len(body) <= MAX_INLINE:
@@ -72,7 +71,7 @@ class Channel:
             self._socket.sendall(message)
 
     def receive(self) -> Message | None:
-        """The next message; None where there is none, or will be none."""
+        """The next message; None if there is none, or the other end is closed."""
         try:
             flags = socket.MSG_CMSG_CLOEXEC
             data, files, *_ = socket.recv_fds(self._socket, MAX_INLINE, 2, flags)

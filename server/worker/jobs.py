@@ -1,7 +1,7 @@
-"""Jobs that wait for the worker: each client's in their order, and clients in turns.
+"""Jobs that wait for the worker: each client's in order, and clients in turns.
 
 The client with the fewest jobs under way is next, so that one batch does not wait for twenty of
-another client; nor does one client take all the places to wait in.
+another client. One client cannot fill the queue.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from torqued.common import errors
 from torqued.server.requests.replies import Identity
 from torqued.server.worker.memories import ClientMemory
 
-#: Jobs that may wait, and how many of them for one client. Each holds a whole request.
+#: Waiting jobs, of all clients and of one. Each holds a whole request.
 MAX_JOBS, MAX_OF_ONE = 16, 12
 
 
 @dataclass(frozen=True)
 class Job:
-    """What the worker is to do, and who gets the answer."""
+    """A task for the worker, and what happens with its answer."""
 
     operation: str  # for people
-    do: str  # as serving.py has it
-    client: Hashable  # whose it is
+    do: str  # a task of serving.py
+    client: Hashable  # its owner
     identity: Identity  # of the request
     body: bytes
     finish: Callable[[Mapping[str, Any], zmq.Frame], None]  # head and body of the answer
     fail: Callable[[errors.RequestError], None]  # there will be no answer
-    memory: ClientMemory | None = None  # where its states are and its results go
+    memory: ClientMemory | None = None  # for its states and results
 
 
 class Jobs:
@@ -45,7 +45,7 @@ class Jobs:
         return len(self._waiting)
 
     def put(self, job: Job) -> None:
-        """Refused where the queue is full, or this client's part of it."""
+        """Refused if the queue is full, or this client's part of it."""
         if len(self._waiting) >= MAX_JOBS:
             raise errors.error("busy", f"{MAX_JOBS} jobs are waiting for the worker; try later")
         if sum(other.client == job.client for other in self._waiting) >= MAX_OF_ONE:
@@ -55,13 +55,13 @@ class Jobs:
         self._waiting.append(job)
 
     def take(self, under_way: Iterable[Job]) -> Job:
-        """The next one: of those whose client has the fewest under way, the first that came."""
+        """The next job: the oldest of the clients with the fewest under way."""
         busy = Counter(job.client for job in under_way)
         job = min(self._waiting, key=lambda job: busy[job.client])
         self._waiting.remove(job)
         return job
 
     def take_all(self) -> list[Job]:
-        """Every job, which then waits no more."""
+        """All jobs; the queue is empty afterwards."""
         jobs, self._waiting = self._waiting, []
         return jobs

@@ -1,6 +1,6 @@
-"""The worker's process as the daemon has it, with a channel for each of its threads.
+"""The worker's process from the daemon's side, with a channel for each of its threads.
 
-Either side knows of the other's end by the lifeline, a socket pair on which nothing is ever sent.
+Either side notices the other's end by the lifeline, a socket pair that carries no data.
 """
 
 from __future__ import annotations
@@ -17,20 +17,19 @@ from torqued.server.worker.channel import Channel, pair
 from torqued.server.worker.jobs import Job
 from torqued.server.worker.models import pack
 
-#: Seconds that a process without its lifeline gets to end before it is killed. It has nothing to
-#: save, and the end of the daemon must not wait for it.
-MAX_END = 0.1
+#: Seconds for a process without its lifeline to exit before it is killed. It has nothing to save.
+EXIT_TIMEOUT = 0.1
 
 
 @dataclass
 class WorkerThread:
-    """One thread of the process, which does one job at a time."""
+    """One thread of the process, which runs one job at a time."""
 
     channel: Channel
-    model: Model | None = None  # that it computes with; None until it is ready
+    model: Model | None = None  # its robot; None until it is ready
     job: Job | None = None
     progress: tuple[int, int] = (0, 0)
-    forget: list[str] = field(default_factory=list)  # memory that it has not been told to drop
+    forget: list[str] = field(default_factory=list)  # names of memory that it still has to drop
 
     @property
     def is_free(self) -> bool:
@@ -52,7 +51,7 @@ class WorkerProcess:
     """A process that has been started."""
 
     def __init__(self, threads: int, avoid_cpu: int | None) -> None:
-        """Raises OSError where it cannot be started."""
+        """Raises OSError if it cannot be started."""
         lifeline = socket.socketpair()
         mine, theirs = zip(lifeline, *(pair() for _ in range(threads)), strict=True)
         numbers = [end.fileno() for end in theirs]
@@ -80,7 +79,7 @@ class WorkerProcess:
 
     @property
     def is_ready(self) -> bool:
-        """Whether one of its threads is."""
+        """Whether one of its threads is ready."""
         return any(thread.model is not None for thread in self.threads)
 
     @property
@@ -89,7 +88,7 @@ class WorkerProcess:
         return [thread.job for thread in self.threads if thread.job is not None]
 
     def has_ended(self) -> bool:
-        """By what can be read from the lifeline."""
+        """Whether the process has closed the lifeline."""
         try:
             return not self.lifeline.recv(1, socket.MSG_DONTWAIT)
         except BlockingIOError:
@@ -98,12 +97,12 @@ class WorkerProcess:
             return True
 
     def end(self) -> int:
-        """Close the lifeline and wait for the end; its exit code."""
+        """Close the lifeline and wait for the process; its exit code."""
         self.lifeline.close()
         for thread in self.threads:
             thread.channel.close()
         try:
-            return self.process.wait(MAX_END)
+            return self.process.wait(EXIT_TIMEOUT)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()

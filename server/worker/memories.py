@@ -1,10 +1,9 @@
-"""Memory of clients as the daemon has it: taken from them once, and handed to the worker with each
-of their batches.
+"""Memory of clients in the daemon: taken once, and handed to the worker with each batch.
 
     client ──memfd──▸ memory socket ──▸ here ──memfd and job──▸ worker, which maps it once
 
-A client has handed over a file that cannot shrink, so that mapping it is safe whatever the client
-does. The memory is dropped when the connection closes that it came by.
+The file cannot shrink, so that mapping it is safe whatever the client does. The memory is dropped
+when the connection closes that it came by.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from torqued.common.errors import InputError
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.transport.event_loop import EventLoop
 
-#: Clients whose memory is there at a time. Others send arrays in messages.
+#: Clients that share memory at a time. Others send arrays in messages.
 MAX_MEMORIES = 64
 #: Process, user and group of the other end of a local socket.
 PEER = struct.Struct("3i")
@@ -34,7 +33,7 @@ PEER = struct.Struct("3i")
 
 @dataclass
 class ClientMemory:
-    """The memory of one client, until it has left."""
+    """The memory of one client, until it leaves."""
 
     name: str
     descriptor: int
@@ -48,19 +47,19 @@ class ClientMemory:
 
 
 class ClientMemories:
-    """Those of all clients. Belongs to the thread of `events`."""
+    """The memory of all clients. Belongs to the thread of `events`."""
 
-    def __init__(self, events: EventLoop, on_gone: Callable[[str], None]) -> None:
-        """`on_gone` is called with the name of each memory that is dropped."""
-        self._events, self._on_gone = events, on_gone
+    def __init__(self, events: EventLoop, on_drop: Callable[[str], None]) -> None:
+        """`on_drop` is called with the name of each memory that is dropped."""
+        self._events, self._on_drop = events, on_drop
         self._memories: dict[str, ClientMemory] = {}  # by name
 
     def take(self, connection: socket.socket, descriptor: int) -> None:
-        """Answer a client that has handed over its memory: with a name for it, or why not."""
+        """Answer a client that hands over its memory: with a name for it, or a refusal."""
         memory = ClientMemory(f"torqued-{secrets.token_hex(16)}", descriptor, connection)
         try:
             if len(self._memories) >= MAX_MEMORIES:
-                message = f"{MAX_MEMORIES} clients share memory; send arrays in messages"
+                message = f"{MAX_MEMORIES} clients share memory already; send arrays in messages"
                 raise errors.error("busy", message)
             require_usable(descriptor, peer_user(connection))
             connection.send(success(None, {"memory": memory.name}))
@@ -73,7 +72,7 @@ class ClientMemories:
         self._events.add(connection.fileno(), partial(self._drop, memory))
 
     def of(self, fields: Mapping[str, Any]) -> ClientMemory | None:
-        """The memory that a batch names; None where it names none."""
+        """The memory that a batch names; None if it names none."""
         described = fields.get("memory")
         if described is None:
             return None
@@ -87,11 +86,11 @@ class ClientMemories:
         return memory
 
     def _drop(self, memory: ClientMemory) -> None:
-        """Whatever comes after the handover, its end or not, ends it."""
+        """Called when the connection closes, or sends anything more."""
         self._events.remove(memory.connection.fileno())
         del self._memories[memory.name]
         memory.close()
-        self._on_gone(memory.name)
+        self._on_drop(memory.name)
 
     def close(self) -> None:
         for memory in list(self._memories.values()):
@@ -109,7 +108,7 @@ def require_usable(descriptor: int, user: int) -> None:
     try:
         seals = fcntl.fcntl(descriptor, fcntl.F_GET_SEALS)
     except OSError:
-        seals = 0  # it is another kind of file
+        seals = 0  # not a memfd
     if not seals & fcntl.F_SEAL_SHRINK:
         raise _wrong("a file that can shrink", "a memfd sealed against shrinking")
     if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDWR:

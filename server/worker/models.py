@@ -1,6 +1,6 @@
-"""A loaded robot as bytes: what the daemon and its worker hand to each other.
+"""A loaded robot as bytes, between the daemon and its worker.
 
-Not its file: that may have changed since, and both must compute with the same robot.
+The file may have changed since, and both must compute with the same robot.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The worker process: runs at a lower priority than the daemon, and ends with it.
 
-Started by worker.py as a program of its own; arguments are the log's format, a processor to keep
-off, -1 for none, and file descriptors: of the lifeline, and of the channel of each thread.
+launch.py starts it as a program; arguments are the log's format, a processor to avoid (-1: none),
+and file descriptors: of the lifeline, and of the channel of each thread.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import threading
 from collections.abc import Sequence
 from pathlib import Path
 
-#: How much the worker yields to everything else; 19 is the most. With 10 it would get 3 % of a
-#: processor beside three busy programs, and take a minute to start.
+#: Of at most 19. With 10 the worker would get 3 % of a processor beside three busy programs, and
+#: take a minute to start.
 NICENESS = 5
-#: Of 1000: where memory runs out, the system ends the worker before the daemon.
+#: Of 1000: when memory runs out, the system kills the worker before the daemon.
 OOM_SCORE_ADJ = 500
 
 
@@ -26,23 +26,23 @@ def main(arguments: Sequence[str]) -> None:
     log_format, cpu, lifeline, *channels = arguments
     lower_priority(int(cpu))
     exit_when_closed(socket.socket(fileno=int(lifeline)))
-    # Takes its time: only now, at the lower priority.
+    # A slow import: only now, at the lower priority.
     from torqued.server.worker.serving import serve
 
     serve([socket.socket(fileno=int(end)) for end in channels], log_format)
 
 
 def lower_priority(cpu: int) -> None:
-    """Neither the loop nor requests may wait for the worker.
+    """Give the loop and requests precedence over this process.
 
-    Stopping is the daemon's business: signals to its whole group are for the daemon to answer.
+    Signals to the daemon's process group are ignored: the daemon ends the worker.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(NICENESS)
-    with contextlib.suppress(OSError):  # where the system has it
+    with contextlib.suppress(OSError):  # not on every system
         Path("/proc/self/oom_score_adj").write_text(str(OOM_SCORE_ADJ))
     others = os.sched_getaffinity(0) - {cpu}
     if others:
@@ -50,7 +50,7 @@ def lower_priority(cpu: int) -> None:
 
 
 def exit_when_closed(lifeline: socket.socket) -> None:
-    """End when the other end of the lifeline closes, as it does however the daemon ends."""
+    """Exit when the other end of the lifeline closes, however the daemon ends."""
 
     def watch() -> None:
         lifeline.recv(1)

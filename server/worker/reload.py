@@ -1,8 +1,8 @@
-"""`reload`: the robot loaded anew from its files, and taken between two ticks of the loop.
+"""`reload`: loads the robot from its files again, and swaps it between two ticks of the loop.
 
     control thread → main thread: is it in use? → worker: load and check → main thread: swap → reply
 
-A robot whose files have faults, or that sessions depend on, goes on as it is.
+If the files have faults, or sessions are open, the daemon keeps its robot.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ log = logging.getLogger("torqued")
 
 
 class Reload:
-    """One request to load the robot anew. To be used in the main thread."""
+    """One request to reload the robot. Belongs to the main thread."""
 
     def __init__(self, daemon: Daemon, pending: PendingReply) -> None:
         self.daemon = daemon
         self.pending = pending
 
     def begin(self) -> None:
-        """Have the worker load the robot, unless it is plain that it could not be taken."""
+        """Have the worker load the robot, unless it could not be swapped anyway."""
         source = self.daemon.source
         try:
             if source is None:
@@ -53,7 +53,7 @@ class Reload:
             self.pending.refuse(error)
 
     def _finish(self, head: Mapping[str, Any], body: zmq.Frame) -> None:
-        """Take the robot that the worker has loaded; pass on why there is none."""
+        """Take the robot that the worker has loaded, or pass on its error."""
         if not head["ok"]:
             self.pending.send(body, head["code"])
             return
@@ -64,11 +64,11 @@ class Reload:
             self.pending.refuse(error)
 
     def _take(self, robot: Robot) -> dict[str, Any]:
-        self.daemon.servo.swap(robot)  # first: it refuses when a session has been opened meanwhile
+        self.daemon.servo.swap(robot)  # first: it refuses if a session has been opened meanwhile
         self.daemon.robot = robot
         self.daemon.describe_robot()
         self.daemon.worker.use(robot.model)
-        log.info("loaded %s anew: %d degrees of freedom", robot.name, robot.nv)
+        log.info("reloaded %s: %d degrees of freedom", robot.name, robot.nv)
         return {
             "name": robot.name,
             "base": robot.model.base,

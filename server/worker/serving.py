@@ -1,15 +1,15 @@
-"""The worker's work: in each thread one job after the other, each answered whatever it holds.
+"""The worker's threads: each runs one job after the other, and answers every job.
 
-A thread has a channel, a robot and memory of its own. Kernels release the interpreter's lock, so
-that threads compute beside each other.
+A thread has its own channel, robot and memory. Kernels release the interpreter's lock, so that
+threads compute in parallel.
 
-A job is a head that says what to `do`, and a body; so is its answer, whose head has `event` and,
-when it is done, whether it is `ok`.
+A job is a head with what to `do`, and a body. So is its answer, whose head has `event` and, when it
+is done, `ok`.
 
     do       body              event       body
-                               ready                     once, at first
+                               ready                     once, at the start
     model    packed model                                the robot to compute with from now on
-    compute  the request       done        the reply      with the client's memory where it has any
+    compute  the request       done        the reply      with the client's memory, if any
     load     a source          done        packed model, or an error reply
     forget   names                                       of memory whose clients have left
 """
@@ -38,15 +38,14 @@ from torqued.server.worker.source import Source
 
 #: Seconds between two reports of a job's progress.
 REPORT_PERIOD = 0.05
-#: s after which a thread that runs in the interpreter makes way for another one: what waits has a
-#: core to itself, which stands still meanwhile.
+#: s after which a thread in the interpreter yields to another one, whose core is idle meanwhile.
 SWITCH_INTERVAL = 5e-4
 
 log = logging.getLogger("torqued")
 
 
 def serve(channels: Sequence[socket.socket], log_format: str) -> None:
-    """Work until this process is ended, in a thread for each channel."""
+    """Run jobs until this process ends, in a thread for each channel."""
     set_up_log("INFO", log_format, "torqued.worker")
     sys.setswitchinterval(SWITCH_INTERVAL)
 
@@ -90,7 +89,7 @@ class Serving:
         try:
             if message.descriptor is not None:
                 MEMORIES.use(head["memory"], message.descriptor)
-            # The daemon has looked for what is not allowed.
+            # The daemon has checked it already.
             request = codec.decode_reply(message.body.bytes)
             reply = success(head["id"], self._result(request))
         except Exception as error:

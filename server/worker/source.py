@@ -1,4 +1,4 @@
-"""Where a daemon's robot comes from: what it takes to load it anew."""
+"""Where a daemon's robot comes from: what it takes to load it again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from torqued.server.config import Config, load_config
 
 @dataclass(frozen=True)
 class Source:
-    """A configuration file and the options that go before it, as `load_config` takes them."""
+    """A configuration file and the options that override it, as `load_config` takes them."""
 
     file: str | None
     options: Mapping[str, Any]
@@ -34,9 +34,9 @@ class Source:
         return cls(os.fspath(file) if file else None, plain, settings_of(config))
 
     def load(self) -> tuple[Model, list[str]]:
-        """The robot as its files are now, and settings that changed but need a restart.
+        """The robot from its present files, and changed settings that need a restart.
 
-        Raises `errors.ReloadError` with everything that is wrong with the files.
+        Raises `errors.ReloadError` with all faults of the files.
         """
         try:
             config = load_config(Path(self.file) if self.file else None, self.options)
@@ -49,8 +49,8 @@ class Source:
         return model, [key for key in now if now[key] != self.settings.get(key)]
 
     def description(self) -> dict[str, Any]:
-        """How the robot was loaded, for whoever is to load it again without its files: the keys of
-        `[robot]`, and the `text` of its file."""
+        """How the robot was loaded, to load it again without its files: the keys of `[robot]`, and
+        the `text` of its file."""
         try:
             robot = load_config(Path(self.file) if self.file else None, self.options).robot
             path = robot.file()
@@ -61,5 +61,5 @@ class Source:
 
 
 def settings_of(config: Config) -> dict[str, Any]:
-    """All that a configuration says beside the robot, as plain values."""
+    """All settings but the robot, as plain values."""
     return config.model_dump(mode="json", exclude={"robot"})

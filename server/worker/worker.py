@@ -1,12 +1,12 @@
-"""The daemon's side of its worker: jobs in a queue, one process that takes a few of them at a time.
+"""The daemon's side of its worker: a queue of jobs, one process that runs a few at a time.
 
     absent ──job──▸ starting ──ready──▸ idle ◂──done── busy
        ▴                │                 ╰─────job─────▸╯
        ╰─────died───────┴──────────(died: starts again)
 
-The process has a thread for each job that may be under way, with a channel of its own. Threads
-compute on the same cores, among which the system shares its time equally: a short batch does not
-wait for the end of a long one, nor two long ones for each other. Clients take turns (jobs.py).
+The process has a thread, with its own channel, for each job that may be under way. The system
+shares the cores equally among them: a short batch does not wait for the end of a long one. Clients
+take turns (jobs.py).
 
 Everything here runs in the daemon's main thread.
 """
@@ -27,7 +27,7 @@ from torqued.server.worker.launch import WorkerProcess, WorkerThread
 
 log = logging.getLogger("torqued")
 
-#: Jobs that may be under way at once. More would only take each other's memory and caches.
+#: Jobs that may be under way at once. More would compete for memory and caches.
 THREADS = 4
 
 ABSENT, STARTING, IDLE, BUSY = "absent", "starting", "idle", "busy"
@@ -45,10 +45,10 @@ class Worker:
         self._queue = Jobs()
         self._process: WorkerProcess | None = None
         self._events = events
-        self._heard: set[int] = set()  # descriptors that the event loop waits for
+        self._watched: set[int] = set()  # descriptors that the event loop waits for
 
     def submit(self, job: Job) -> None:
-        """Put a job into the queue; refused where that is full."""
+        """Put a job into the queue; refused if it is full."""
         if self._closed:
             raise stopping()
         self._queue.put(job)
@@ -61,14 +61,14 @@ class Worker:
         self._model = model
 
     def forget(self, memory: str) -> None:
-        """Drop the memory of that name: its client has left. Threads at work hear of it later."""
+        """Drop the memory of that name: its client has left. Busy threads do so after their job."""
         for thread in self._process.threads if self._process else ():
             thread.forget.append(memory)
             if thread.job is None:
                 self._send_forgotten(thread)
 
     def statistics(self) -> dict[str, Any]:
-        """What it is doing; safe to call from another thread."""
+        """Its state and jobs; safe to call from another thread."""
         process = self._process
         threads = [thread for thread in process.threads if thread.model] if process else []
         found = [thread.statistics() for thread in threads]
@@ -95,34 +95,34 @@ class Worker:
         try:
             self._process = process = WorkerProcess(THREADS, self.avoid_cpu)
         except OSError as error:
-            message = f"the worker cannot be started: {error.strerror}"
+            message = f"cannot start the worker: {error.strerror}"
             log.error(message)
             self._fail_all(errors.error("internal", message))
             return
-        self._hear(process.lifeline.fileno(), self._on_death)
+        self._watch(process.lifeline.fileno(), self._on_death)
         for thread in process.threads:
-            self._hear(thread.channel.fileno(), partial(self._on_messages, thread))
+            self._watch(thread.channel.fileno(), partial(self._on_messages, thread))
         self.state = STARTING
 
-    def _hear(self, descriptor: int, action: Any) -> None:
+    def _watch(self, descriptor: int, action: Any) -> None:
         self._events.add(descriptor, action)
-        self._heard.add(descriptor)
+        self._watched.add(descriptor)
 
-    def _ignore(self, descriptor: int) -> None:
-        if descriptor in self._heard:
+    def _unwatch(self, descriptor: int) -> None:
+        if descriptor in self._watched:
             self._events.remove(descriptor)
-            self._heard.remove(descriptor)
+            self._watched.remove(descriptor)
 
     def _next(self) -> None:
-        """Hand over the next jobs, as far as there are some and threads are free."""
+        """Hand the next jobs to free threads."""
         process = self._process
         if process is None or process.process.poll() is not None:
-            return  # they wait for its successor
+            return  # jobs wait for the next process
         while self._queue and (free := [thread for thread in process.threads if thread.is_free]):
             self._begin(free[0], self._queue.take(process.jobs))
-        self._settle()
+        self._update_state()
 
-    def _settle(self) -> None:
+    def _update_state(self) -> None:
         if self._process is not None and self._process.is_ready:
             self.state = BUSY if self._process.jobs else IDLE
 
@@ -140,8 +140,8 @@ class Worker:
                 thread.use(self._model)
             thread.channel.send(head, job.body, descriptor)
         except ConnectionError:
-            log.debug("the worker ends; the job fails with it")
-        except OSError as error:  # no memory to put it in
+            log.debug("the worker is exiting; the job fails with it")
+        except OSError as error:  # no memory for the body
             thread.job = None
             message = f"cannot send the job to the worker: {error.strerror}"
             self._fail(job, errors.error("internal", message))
@@ -151,12 +151,12 @@ class Worker:
         try:
             thread.channel.send({"do": "forget"}, codec.encode({"names": names}))
         except OSError as error:
-            log.debug("the worker ends, or has no memory: %s", error.strerror)
+            log.debug("cannot send to the worker: %s", error.strerror)
 
     def _on_messages(self, thread: WorkerThread) -> None:
         self._take_messages(thread)
-        if thread.channel.closed:  # the process ends, as the lifeline will say
-            self._ignore(thread.channel.fileno())
+        if thread.channel.closed:  # the process is exiting; the lifeline reports it
+            self._unwatch(thread.channel.fileno())
             return
         self._next()
 
@@ -164,13 +164,13 @@ class Worker:
         while (message := thread.channel.receive()) is not None:
             head = message.head
             if head["event"] == "ready":
-                with contextlib.suppress(ConnectionError):  # as the lifeline will say
+                with contextlib.suppress(ConnectionError):  # the lifeline reports it
                     thread.use(self._model)
             elif head["event"] == "progress":
                 thread.progress = (head["done"], head["total"])
             else:
                 job, thread.job = thread.job, None
-                self._settle()
+                self._update_state()
                 if thread.forget:
                     self._send_forgotten(thread)
                 if head["ok"]:
@@ -184,21 +184,21 @@ class Worker:
         """The process has died: its jobs cannot be answered, the others go to a new process."""
         process = self._process
         if process is None or not process.has_ended():
-            return  # the number of the lifeline had been another file's, of which this was told
+            return  # a late event of another file with the same descriptor
         for thread in process.threads:
-            self._take_messages(thread)  # what it said before
+            self._take_messages(thread)  # sent before its end
         jobs, was_ready = process.jobs, process.is_ready
         doing = ", ".join(job.operation for job in jobs) or "nothing"
         code = self._drop_process()
         self.deaths += 1
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         log.error("the worker died (%s) while running %s", how, doing)
-        if not was_ready:  # nor would the next one be
-            self._fail_all(errors.error("internal", f"the worker ended by {how} while starting"))
+        if not was_ready:  # the next one would fail too
+            self._fail_all(errors.error("internal", f"the worker died while starting ({how})"))
             return
         for job in jobs:
-            message = f"the worker ended by {how} during this {job.operation}"
-            self._fail(job, errors.error("internal", f"{message}; a new one takes its place"))
+            message = f"the worker died ({how}) during this {job.operation}"
+            self._fail(job, errors.error("internal", f"{message}; a new one starts"))
         self._start()
 
     def _drop_process(self) -> int:
@@ -207,9 +207,9 @@ class Worker:
         process, self._process = self._process, None
         if process is None:
             return 0
-        self._ignore(process.lifeline.fileno())
+        self._unwatch(process.lifeline.fileno())
         for thread in process.threads:
-            self._ignore(thread.channel.fileno())
+            self._unwatch(thread.channel.fileno())
         return process.end()
 
     def _fail(self, job: Job, error: errors.RequestError) -> None:
@@ -223,5 +223,5 @@ class Worker:
 
 
 def stopping() -> errors.RequestError:
-    """The error of a job that the end of the daemon came before."""
-    return errors.error("stopping", "the daemon stops; this was not finished")
+    """The error of a job that the daemon did not finish."""
+    return errors.error("stopping", "the daemon is stopping; this was not finished")

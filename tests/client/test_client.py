@@ -233,7 +233,7 @@ def test_results_are_attributes(puppet):
     assert np.array_equal(r.M, np.eye(2))
     assert "M" in r
     assert (r["M"] == r.as_dict()["M"]).all()
-    with pytest.raises(AttributeError, match="no 'C' in this result; there are M"):
+    with pytest.raises(AttributeError, match="no 'C' in this result, which has M"):
         _ = r.C
     with pytest.raises(AttributeError, match="'M' cannot be set"):
         r.M = 0.0

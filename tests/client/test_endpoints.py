@@ -159,7 +159,7 @@ def test_file_or_link_in_place_of_the_socket_is_refused(folder, listening, tmp_p
     (folder / "file.sock").write_text("")
     (folder / "link.sock").symlink_to(tmp_path / "other.sock")
     for name in ("file", "link"):
-        with pytest.raises(TorquedError, match=f"{name}.sock is no socket"):
+        with pytest.raises(TorquedError, match=f"{name}.sock is not a socket"):
             check_local(request_endpoint(name))
 
 

@@ -93,31 +93,31 @@ class TestSessionEvents:
 
     def test_sessions_come_and_go(self):
         events = SessionEvents()
-        assert self.names(events.look([session(1)])) == [("opened", 1)]
-        assert self.names(events.look([session(2)])) == [("closed", 1), ("opened", 2)]
-        assert self.names(events.look([session(2)])) == []
+        assert self.names(events.update([session(1)])) == [("opened", 1)]
+        assert self.names(events.update([session(2)])) == [("closed", 1), ("opened", 2)]
+        assert self.names(events.update([session(2)])) == []
 
     def test_what_goes_on_is_told_when_it_begins(self):
         events = SessionEvents()
-        events.look([session(1)])
-        assert self.names(events.look([session(1, stale=4)])) == [("stale", 1)]
-        assert self.names(events.look([session(1, stale=9)])) == []
-        assert self.names(events.look([session(1, stale=9)])) == []
-        assert self.names(events.look([session(1, stale=10)])) == [("stale", 1)]
+        events.update([session(1)])
+        assert self.names(events.update([session(1, stale=4)])) == [("stale", 1)]
+        assert self.names(events.update([session(1, stale=9)])) == []
+        assert self.names(events.update([session(1, stale=9)])) == []
+        assert self.names(events.update([session(1, stale=10)])) == [("stale", 1)]
 
     def test_sessions_that_wait_for_their_first_state_are_not_told_of(self):
         events = SessionEvents()
-        assert self.names(events.look([session(1, states=0, stale=3)])) == [("opened", 1)]
-        assert self.names(events.look([session(1, states=0, stale=90)])) == []
-        assert self.names(events.look([session(1, states=1, stale=95)])) == []
-        assert self.names(events.look([session(1, states=9, stale=99)])) == [("stale", 1)]
+        assert self.names(events.update([session(1, states=0, stale=3)])) == [("opened", 1)]
+        assert self.names(events.update([session(1, states=0, stale=90)])) == []
+        assert self.names(events.update([session(1, states=1, stale=95)])) == []
+        assert self.names(events.update([session(1, states=9, stale=99)])) == [("stale", 1)]
 
     def test_bits_without_counters(self):
         events = SessionEvents()
-        events.look([session(1)])
-        found = events.look([session(1, ["SOLVER", "LIMITED_REFERENCE"])])
+        events.update([session(1)])
+        found = events.update([session(1, ["SOLVER", "LIMITED_REFERENCE"])])
         assert self.names(found) == [("solver", 1)]
-        assert self.names(events.look([session(1, ["SOLVER"])])) == []
+        assert self.names(events.update([session(1, ["SOLVER"])])) == []
 
 
 @pytest.mark.slow

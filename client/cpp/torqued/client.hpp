@@ -27,8 +27,7 @@ struct Hello {
     double rate;  // Hz, of the loop
 };
 
-/// One daemon, as seen from another process. Not to be shared between threads, and to outlive its
-/// sessions.
+/// A connection to one daemon. Do not share it between threads; it must outlive its sessions.
 class Client {
 public:
     /// `daemon` is its name, as `torqued serve` prints it, or its request endpoint. A request that
@@ -37,7 +36,7 @@ public:
                     Keys keys = {})
         : endpoint_(detail::endpoint_for(daemon)), timeout_(timeout), retries_(retries),
           keys_(std::move(keys)), context_(::zmq_ctx_new(), &::zmq_ctx_term) {
-        if (!context_) throw ConnectionError("no context of ZeroMQ");
+        if (!context_) throw ConnectionError("cannot create a ZeroMQ context");
     }
     Client(const Client&) = delete;
     Client& operator=(const Client&) = delete;
@@ -62,7 +61,7 @@ public:
         for (int k = 0; k < attempts; ++k) {
             if (std::unique_ptr<Reply> reply = exchange(endpoint, operation, fields, timeout))
                 return checked(std::move(*reply));
-            sockets_.erase(endpoint);  // whatever comes late is not taken for another's
+            sockets_.erase(endpoint);  // a late reply is not mistaken for another
         }
         throw TimeoutError(operation + ": no reply from " + endpoint + " within " +
                            std::to_string(timeout) + " s; is the daemon running?");
@@ -92,7 +91,7 @@ public:
     /// A session with the loop: a control law's torque, or a stream of quantities. Options are the
     /// fields of `open`: gains, transport, observer, …
     Session session(const std::string& law, Fields options = {}) {
-        hello();  // may be repeated, so that `open`, which must not be, finds what works
+        hello();  // may be repeated; `open` must not, and needs a working connection
         const Reply opened = call("open", options.set("law", law));
         const std::int64_t number = opened.integer("session");
         try {

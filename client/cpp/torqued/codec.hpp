@@ -235,7 +235,7 @@ public:
     std::vector<msgpack::object> list(const std::string& name) const {
         const msgpack::object& found = at(name);
         if (found.type != msgpack::type::ARRAY)
-            throw MessageError("bad_message", "field '" + name + "' of a reply is no list", name, "");
+            throw MessageError("bad_message", "field '" + name + "' of a reply is not a list", name, "");
         return {found.via.array.ptr, found.via.array.ptr + found.via.array.size};
     }
     std::string text_or(const std::string& name, const std::string& otherwise) const {

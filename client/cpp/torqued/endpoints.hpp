@@ -22,7 +22,7 @@ struct Keys {
     /// The keys in a file that `torqued keys new` has written.
     static Keys from_file(const std::string& path) {
         struct stat info {};
-        if (::stat(path.c_str(), &info) != 0) throw InputError("key file " + path + " is not there");
+        if (::stat(path.c_str(), &info) != 0) throw InputError("key file " + path + " does not exist");
         if (info.st_mode & 077)
             throw InputError("key file " + path + ": others can read the secret, expected mode 0600");
         Keys keys;
@@ -105,13 +105,13 @@ inline std::string reachable(const std::string& endpoint, const std::string& req
     return endpoint;
 }
 
-/// Refuses a local socket that somebody else may have put there to pass for the daemon: only the
-/// owner of its folder may write to it, and in the default place that is this user, or root.
+/// Refuses a local socket that another user may have made to impersonate the daemon: only the owner
+/// of its directory may write to it, and in the default place that is this user, or root.
 inline void check_local(const std::string& endpoint) {
     if (!starts_with(endpoint, "ipc://")) return;
     const std::string path = endpoint.substr(6), folder = path.substr(0, path.rfind('/'));
     struct stat info {};
-    if (::lstat(folder.c_str(), &info) != 0) return;  // connecting will tell
+    if (::lstat(folder.c_str(), &info) != 0) return;  // connecting reports it
     const bool is_default = !std::getenv("TORQUED_FOLDER") && folder == default_folder();
     const auto trusted = [](uid_t user) { return user == ::getuid() || user == 0; };
     if (S_ISLNK(info.st_mode)) {
@@ -119,7 +119,7 @@ inline void check_local(const std::string& endpoint) {
             throw ConnectionError("folder " + folder + " of the sockets is a symbolic link");
         if (::stat(folder.c_str(), &info) != 0) return;
     }
-    if (!S_ISDIR(info.st_mode)) throw ConnectionError(folder + " is no folder");
+    if (!S_ISDIR(info.st_mode)) throw ConnectionError(folder + " is not a directory");
     if (info.st_mode & 022)
         throw ConnectionError("folder " + folder + " of the sockets: others may write to it and "
                               "pass for the daemon; expected mode 0700, or 0750 for a group");
@@ -127,7 +127,7 @@ inline void check_local(const std::string& endpoint) {
         throw ConnectionError("folder " + folder + " of the sockets belongs to another user");
     struct stat file {};
     if (::lstat(path.c_str(), &file) != 0) return;
-    if (!S_ISSOCK(file.st_mode)) throw ConnectionError(path + " is no socket");
+    if (!S_ISSOCK(file.st_mode)) throw ConnectionError(path + " is not a socket");
     if (file.st_uid != info.st_uid && !trusted(file.st_uid))
         throw ConnectionError("socket " + path + " belongs to another user than its folder");
 }

@@ -58,15 +58,15 @@ struct Reference {
     std::size_t size;
 };
 
-/// What became of a state.
+/// Outcome of a state.
 enum class Answer {
     answered,  // the output has seen it: `head().status` tells whether its torque is the law's
     late,      // nothing within the time given
     ended,     // the session is over: its torque is zero from now on
-    not_sent,  // the daemon does not take states
+    not_sent,  // the daemon does not accept states
 };
 
-/// An open session. Not to be shared between threads; closes itself, without a word, at its end.
+/// An open session. Do not share it between threads; the destructor closes it.
 class Session {
 public:
     using Close = std::function<void(std::int64_t)>;
@@ -84,7 +84,7 @@ public:
             (part.name == "q" ? q_ : v_) = part;
         write_prefix();
         if (opened.text_or("clock", "") == "state")
-            oldest_output = std::max(oldest_output, opened.number("stale_after"));
+            max_output_age = std::max(max_output_age, opened.number("stale_after"));
         const std::vector<msgpack::object> references = opened.list("references");
         for (std::size_t k = 0; k < references_.size(); ++k) {
             double* place = numbers(state_, references_[k]);
@@ -105,7 +105,7 @@ public:
         try {
             close();
         } catch (const Error&) {
-            // A daemon that is gone has no such session.
+            // A daemon that has ended has no such session.
         }
     }
 
@@ -129,10 +129,9 @@ public:
 
     const Head& head() const noexcept { return head_; }
 
-    /// Outputs older than this when they are read, s, are passed over and counted in `late`. A
-    /// state that is answered as it arrives is answered once, until it is stale: there it is
-    /// `stale_after`, where that is longer.
-    double oldest_output = 0.02;
+    /// Outputs older than this when they are read, s, are skipped and counted in `late`. With
+    /// `clock` "state", where each state is answered once, it is at least `stale_after`.
+    double max_output_age = 0.02;
     std::uint64_t late = 0;
 
     /// Sends a state, nq and nv numbers, and waits for the output that has seen it.
@@ -152,7 +151,7 @@ public:
         }
     }
 
-    /// Sends a state without waiting; false where the daemon takes none.
+    /// Sends a state without waiting; false if the daemon does not accept it.
     bool send(const double* q, const double* v) noexcept {
         return send_at(q, v, std::numeric_limits<double>::quiet_NaN());
     }
@@ -210,7 +209,7 @@ private:
             Head head;
             std::memcpy(&head, &scratch_[8], sizeof(head));
             const bool last = (head.status & LAST) != 0;
-            if (!last && age(head.time) > oldest_output) {
+            if (!last && age(head.time) > max_output_age) {
                 ++late;
                 continue;
             }

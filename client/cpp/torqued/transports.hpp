@@ -41,7 +41,7 @@ public:
     virtual ~Transport() = default;
     /// Hands over a state without waiting; whether it was taken.
     virtual bool send(const char* frame, std::size_t size) noexcept = 0;
-    /// The newest output that was not received before; false where none comes until `deadline` ns.
+    /// The newest output that was not received before; false if none comes until `deadline` ns.
     virtual bool receive(char* frame, std::size_t size, std::int64_t deadline) noexcept = 0;
 };
 
@@ -49,7 +49,7 @@ public:
 class Socket {
 public:
     Socket(void* context, int type) : socket_(::zmq_socket(context, type)) {
-        if (!socket_) throw ConnectionError(std::string("no socket: ") + ::zmq_strerror(errno));
+        if (!socket_) throw ConnectionError(std::string("cannot create a socket: ") + ::zmq_strerror(errno));
         set(ZMQ_LINGER, 0);
     }
     Socket(const Socket&) = delete;
@@ -81,7 +81,7 @@ public:
 private:
     void set(int option, const void* value, std::size_t size) {
         if (::zmq_setsockopt(socket_, option, value, size) != 0)
-            throw ConnectionError(std::string("option of a socket: ") + ::zmq_strerror(errno));
+            throw ConnectionError(std::string("cannot set an option of a socket: ") + ::zmq_strerror(errno));
     }
     void* socket_;
 };
@@ -132,7 +132,7 @@ private:
 
 class MemoryTransport : public Transport {
 public:
-    /// `spin` is how long, in ns, an output is watched for before this thread sleeps.
+    /// `spin` is how long, in ns, this thread polls for an output before it sleeps.
     MemoryTransport(const std::string& endpoint, const std::string& owner, const PageLayout& layout,
                     std::int64_t spin)
         : layout_(layout), spin_(spin) {
@@ -144,11 +144,11 @@ public:
                                    MAP_SHARED | MAP_POPULATE, descriptor, 0)
                           : MAP_FAILED;
         ::close(descriptor);
-        if (page == MAP_FAILED) throw ConnectionError("the page of this session cannot be mapped");
+        if (page == MAP_FAILED) throw ConnectionError("cannot map the page of this session");
         page_ = static_cast<char*>(page);
         if (std::memcmp(page_, "tqrdmem1", 8) != 0) {
             ::munmap(page_, layout_.page_bytes);
-            throw ConnectionError("the page of this session is of another version");
+            throw ConnectionError("the page of this session has another version");
         }
         sent_ = load(word(states_word));  // where another process had the session before
         taken_ = load(word(outputs_word));
@@ -241,7 +241,7 @@ private:
             throw ConnectionError("path " + path + " is too long for a socket");
         std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
         const int connection = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        if (connection < 0) throw ConnectionError("no local socket");
+        if (connection < 0) throw ConnectionError("cannot create a local socket");
         const timeval timeout{5, 0};
         for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO})
             ::setsockopt(connection, SOL_SOCKET, option, &timeout, sizeof(timeout));
@@ -263,7 +263,7 @@ private:
         }
         ::close(connection);
         if (descriptor < 0)
-            throw ConnectionError("no page from " + path + ": the daemon knows no such session");
+            throw ConnectionError("no page from " + path + ": the daemon does not know this session");
         return descriptor;
     }
 

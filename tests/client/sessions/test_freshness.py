@@ -61,14 +61,14 @@ def test_client_that_reads_too_slowly_skips_outputs(session):
 
 def test_output_that_is_too_old_is_passed_over_and_counted(session):
     session.step(Q, V)
-    session.oldest_output = -1.0
+    session.max_output_age = -1.0
     late = session.late  # a busy machine's `step` may have passed some over
     deadline = time.monotonic() + PATIENCE
     while session.late == late:
         assert session.latest() is None
         assert time.monotonic() < deadline
     assert session.late == late + 1
-    session.oldest_output = 10.0
+    session.max_output_age = 10.0
     assert session.receive().tau.any()
 
 

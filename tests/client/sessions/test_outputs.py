@@ -37,7 +37,7 @@ def test_values_are_those_of_the_frame_and_aligned(output):
 
 
 def test_what_is_not_there_is_said_with_what_is(output):
-    with pytest.raises(AttributeError, match="no 'torque' in this output; there are tau, M, s"):
+    with pytest.raises(AttributeError, match="no 'torque' in this output, which has tau, M, s"):
         _ = output.torque
 
 

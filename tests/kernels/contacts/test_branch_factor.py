@@ -38,10 +38,38 @@ def test_factor_times_its_transpose_is_the_mass_matrix(case):
 
 @few
 @given(case=cases(mimics=False))
+def test_factor_has_no_more_entries_than_the_mass_matrix(case):
+    M = case.robot.mass_matrix(case.q)
+    L = np.tril(factored(case, np.zeros((0, case.robot.nv))).L)
+    work = case.robot.work.arrays
+    related = np.zeros(M.shape, bool)
+    for c in range(len(M)):
+        b = work.body_of[c]
+        while b >= 0:
+            body = work.bodies[b]
+            related[c, body.column : body.column + body.columns] = True
+            b = body.parent
+    assert not L[~related].any()
+
+
+@few
+@given(case=cases(mimics=False))
 def test_solve_without_contacts_divides_by_the_mass_matrix(case):
     a = factored(case, np.zeros((0, case.robot.nv))).a
     M = case.robot.mass_matrix(case.q)
     assert_agree(M @ a, case.a, within=1e-9, size=1.0)
+
+
+@few
+@given(case=cases(mimics=False))
+def test_half_solved_rows_multiply_to_the_inverse_inertia(case):
+    """Rows with entries everywhere, as no contact of a branched robot has them."""
+    robot = case.robot
+    rows = case.rng.normal(size=(3, robot.nv))
+    space = factored(case, rows)
+    expected = rows @ np.linalg.solve(robot.mass_matrix(case.q), rows.T)
+    assert_agree(space.K, expected, within=1e-8)
+    assert_agree(space.Z @ space.Z.T, expected, within=1e-8)
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8, 23])

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from support.agreement import assert_agree, largest
 from support.cases import Case, cases, random_case
 from torqued.kernels import InputError, Robot
+from torqued.kernels.charts.transformations import TRANSFORMATIONS
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS
+from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS, bits_of, quantities
+from torqued.kernels.dynamics.quantity_arrays import in_one_memory
 
 PER_FRAME = tuple(quantity.name for quantity in TABLE if quantity.per_frame)
 
@@ -81,6 +83,11 @@ def test_results_do_not_depend_on_what_the_workspace_held(word):
     assert_same(case.robot.dynamics(case.q, case.v, (word,), frames)[word], fresh, size=0.0)
 
 
+def test_arrays_that_nobody_wants_are_not_made():
+    made = quantities(WANTS["g"], 10, 3)
+    assert [name for name, array in made._asdict().items() if array.size] == ["g"]
+
+
 def test_energy_is_kinetic_and_potential_as_one_array():
     case = random_case(1, 5, "floating")
     energy = case.robot.dynamics(case.q, case.v, ("energy",))["energy"]
@@ -138,6 +145,23 @@ class TestTable:
         for name, value in found.as_dict().items():
             arrays = value.values() if isinstance(value, dict) else [value]
             assert all(np.abs(array).max() > 0.0 for array in arrays), name
+
+    @pytest.mark.parametrize("quantity", TABLE, ids=NAMES)
+    def test_words_of_a_row_are_known(self, quantity):
+        assert set(quantity.needs) <= {"velocity", "inertias", "factors", "frames"}
+        assert quantity.projection in ("none", "vector", "matrix", "tensor", "rows")
+        assert quantity.chart in TRANSFORMATIONS
+        assert set(quantity.brought_by) <= set(NAMES)
+
+    @pytest.mark.parametrize("want", [("g",), ("C",), ("M", "pose"), NAMES])
+    def test_arrays_in_one_memory_lie_one_after_the_other_in_the_order_of_the_table(self, want):
+        memory, arrays = in_one_memory(bits_of(want), 5, 2)
+        assert list(arrays) == [name for name in NAMES if name in arrays]
+        at = memory.ctypes.data
+        for name, array in arrays.items():
+            assert array.ctypes.data == at, name
+            at += array.nbytes
+        assert at == memory.ctypes.data + memory.nbytes
 
     def test_compiled_code_finds_them_there(self):
         """A stream's arrays, laid out by compiled code, are those of `dynamics`."""

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from oracles.literal_tree import mimic_maps
+from oracles.literal_tree import LiteralTree, mimic_maps
 from support.agreement import assert_agree
 from support.random_trees import random_tree
-from torqued.kernels.model.assemble import assemble, axis_frame
+from torqued.kernels.model.assemble import assemble, axis_frame, elementary_joints
 from torqued.kernels.model.description import (
     JOINT_SIZES,
     Array,
@@ -25,6 +25,7 @@ from torqued.kernels.model.description import (
 )
 from torqued.kernels.model.families import family
 from torqued.kernels.model.model import Model
+from torqued.kernels.primitives import layout
 
 X, Y, Z = np.eye(3)
 NO_GRAVITY = np.zeros(3)
@@ -69,6 +70,28 @@ class TestAxisFrame:
         np.testing.assert_array_equal(axis_frame(-Z), np.diag([1.0, -1.0, -1.0]))
 
 
+class TestElementaryJoints:
+    @pytest.mark.parametrize("kind", [kind for kind in JOINT_SIZES if kind != "fixed"])
+    def test_make_up_the_sizes_of_the_joint(self, kind):
+        sizes = {layout.SPHERICAL: (4, 3), layout.FLOATING: (7, 6)}
+        parts = elementary_joints(Joint("j", kind, "a", "b"))
+        total = np.sum([sizes.get(part, (1, 1)) for part, _ in parts], axis=0)
+        assert tuple(total) == JOINT_SIZES[kind]
+
+    def test_of_a_planar_joint_slide_in_its_plane_and_turn_about_its_normal(self):
+        axis = np.array([1.0, 2.0, -2.0]) / 3.0
+        (_, first), (_, second), (turn, normal) = elementary_joints(
+            Joint("j", "planar", "a", "b", axis=axis)
+        )
+        assert turn == layout.REVOLUTE
+        assert_agree(normal, axis)
+        assert_agree(np.cross(first, second), axis)
+
+    def test_of_euler_angles_turn_about_the_named_axes(self):
+        parts = elementary_joints(Joint("j", "euler_zyx", "a", "b"))
+        np.testing.assert_array_equal([axis for _, axis in parts], [Z, Y, X])
+
+
 class TestOrder:
     def test_bodies_are_numbered_depth_first_in_document_order(self):
         names = ("root", "a", "b", "c", "d")
@@ -110,7 +133,79 @@ class TestOrder:
         assert len(model.dofs.lower) == nq and len(model.dofs.velocity) == nv
 
 
+def path(model: Model, i: int) -> list[int]:
+    """Columns of a body and of all its ancestors, from the root on."""
+    columns: list[int] = []
+    while i >= 0:
+        body = model.bodies[i]
+        columns = [*range(body["column"], body["column"] + body["columns"]), *columns]
+        i = int(body["parent"])
+    return columns
+
+
+class TestPaths:
+    @few
+    @given(seed=seeds, base=bases)
+    def test_parents_come_before_children_and_depth_counts_the_columns_above(self, seed, base):
+        _, model = random_model(seed, base)
+        for i, body in enumerate(model.bodies):
+            assert body["parent"] < i
+            assert len(path(model, i)) == body["depth"] + body["columns"]
+
+    @few
+    @given(seed=seeds, base=bases)
+    def test_subtree_is_the_columns_up_to_its_end(self, seed, base):
+        _, model = random_model(seed, base)
+        for body in model.bodies:
+            below = [
+                c
+                for k in range(len(model.bodies))
+                if body["column"] in path(model, k)
+                for c in range(model.bodies[k]["column"], path(model, k)[-1] + 1)
+            ]
+            assert below == list(range(body["column"], body["end"]))
+
+    @few
+    @given(seed=seeds, base=bases)
+    def test_path_is_the_unbroken_stretches_that_run_and_above_tell(self, seed, base):
+        _, model = random_model(seed, base)
+        for i in range(len(model.bodies)):
+            told: list[int] = []
+            k = i
+            while k >= 0:
+                body = model.bodies[k]
+                told = [*range(body["run"], body["column"] + body["columns"]), *told]
+                k = int(body["above"])
+            assert told == path(model, i)
+
+    @few
+    @given(seed=seeds, base=bases)
+    def test_branched_tells_whether_some_columns_are_not_on_one_path(self, seed, base):
+        _, model = random_model(seed, base)
+        columns = int(model.bodies["columns"].sum())
+        one_path = any(len(path(model, i)) == columns for i in range(len(model.bodies)))
+        if len(model.bodies):
+            assert bool(model.world["branched"][0]) == (not one_path)
+
+    @few
+    @given(seed=seeds, base=bases)
+    def test_anchor_is_the_first_body_with_mass(self, seed, base):
+        _, model = random_model(seed, base)
+        heavy = np.flatnonzero(model.bodies["mass"] > 0.0)
+        if len(heavy):
+            assert model.world["anchor"][0] == heavy[0]
+
+
 class TestMerging:
+    @few
+    @given(seed=seeds, base=bases)
+    def test_bodies_have_the_inertia_of_all_links_fixed_to_them(self, seed, base):
+        description, model = random_model(seed, base)
+        tree = LiteralTree(description, base)
+        masses = [body.inertia[5, 5] for body in tree.bodies]
+        heavy = [body["mass"] for body in model.bodies if body["mass"] > 0.0]
+        assert_agree(heavy, [mass for mass in masses if mass > 0.0])
+
     def test_link_behind_a_fixed_joint_moves_the_centre_of_mass(self):
         links = (Link("base"), Link("arm", Inertia(1.0)), Link("tool", Inertia(3.0, X)))
         joints = (
@@ -120,6 +215,13 @@ class TestMerging:
         (body,) = model_of(Description("merged", links, joints)).bodies
         assert body["mass"] == 4.0
         assert_agree(body["com"], 0.75 * (X + Y))
+
+    def test_splitting_a_joint_leaves_massless_bodies_before_the_last(self):
+        links = (Link("base"), Link("a", HEAVY))
+        for kind, count in {"planar": 3, "translation": 3, "euler_xyz": 3, "spherical": 1}.items():
+            joint = Joint("j", kind, "base", "a", axis=Z)
+            model = model_of(Description("split", links, (joint,)))
+            assert model.bodies["mass"].tolist() == [0.0] * (count - 1) + [1.0]
 
     def test_armature_counts_for_every_column_of_its_joint(self):
         links = (Link("base"), Link("a", HEAVY), Link("b", HEAVY))

@@ -132,7 +132,7 @@ def test_results_are_named():
     assert np.array_equal(found.M, robot.mass_matrix(q))
     assert np.array_equal(found.energy, robot.energy(q, v))
     assert np.array_equal(found.J[frame], robot.frame_jacobian(q, frame))
-    with pytest.raises(AttributeError, match="no 'C' in this result; there are M, energy, J"):
+    with pytest.raises(AttributeError, match="no 'C' in this result, which has M, energy, J"):
         _ = found.C
     assert type(robot.kinematics(q, (frame,))) is Kinematics
     many = robot.batch().dynamics(q[None], v[None], ("energy",))

@@ -14,7 +14,7 @@ from support.eventually import eventually
 from torqued.client import errors
 from torqued.client.memory.memory_transport import receive_fd
 from torqued.client.memory.page_layout import STATES
-from torqued.client.sessions.session_frames import OLDEST_OUTPUT
+from torqued.client.sessions.session_frames import MAX_OUTPUT_AGE
 from torqued.common.errors import InputError, TorquedError
 from torqued.common.status import FALLBACK, STALE, STOPPED
 from torqued.server.loop.link_options import checked_spin
@@ -66,19 +66,19 @@ def test_every_state_is_answered_and_no_other_output_comes(client, state):
 def test_answer_that_is_read_late_is_not_lost(client, state):
     """There is no other until the state is stale, which takes a minute here."""
     with client.session("gravity", **ON_ARRIVAL) as session:
-        assert session.oldest_output == pytest.approx(60.0)
+        assert session.max_output_age == pytest.approx(60.0)
         session.step(*state)
         before = described(client, session.number)["outputs"]
         session.send(*state)
         eventually(lambda: described(client, session.number)["outputs"] > before)
-        time.sleep(2 * OLDEST_OUTPUT)
+        time.sleep(2 * MAX_OUTPUT_AGE)
         assert session.receive(0.0).seen == 2
         assert session.late == 0
 
 
 def test_outputs_of_a_tick_are_too_old_before_that(client):
     with client.session("gravity", transport="memory") as session:
-        assert session.oldest_output == OLDEST_OUTPUT
+        assert session.max_output_age == MAX_OUTPUT_AGE
 
 
 def test_loop_speaks_before_the_first_state(client):

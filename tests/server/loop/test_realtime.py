@@ -50,7 +50,7 @@ def test_thread_that_has_ended_is_a_line_in_the_report():
         report = realtime(0, False, 0, thread.native_id)
     finally:
         os.sched_setaffinity(0, before)
-    assert report["io_thread"] == "not pinned to 0 (No such process): not among those it may use"
+    assert report["io_thread"] == "not pinned to 0 (No such process): not an allowed processor"
 
 
 @pytest.fixture

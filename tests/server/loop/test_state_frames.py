@@ -241,7 +241,7 @@ class TestManyParts:
 
         monkeypatch.setattr(state_frames, "receive", receive)
         monkeypatch.setattr(state_frames, "has_more", lambda *_: session.more)
-        for name in ("next_message", "pass_over_rest"):
+        for name in ("next_message", "drop_rest"):
             monkeypatch.setattr(state_frames, name, getattr(state_frames, name).py_func)
         return session
 

@@ -51,7 +51,7 @@ def test_folder_of_another_user_is_not_taken(tmp_path):
 
 def test_folder_that_anybody_may_replace_is_not_taken(tmp_path):
     tmp_path.chmod(0o777)
-    with pytest.raises(EndpointError, match="mode 0777: anybody may put another one in its place"):
+    with pytest.raises(EndpointError, match="mode 0777: other users could replace it"):
         private_folder(tmp_path / "sockets")
     tmp_path.chmod(0o1777)  # as of /tmp: only owners may
     private_folder(tmp_path / "sockets")

@@ -181,7 +181,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         for failed in failures:
             assert isinstance(failed, errors.InternalError)
             assert str(failed) == (
-                "the worker ended by signal 9 during this batch of dynamics; "
+                "the worker died (signal 9) during this batch of dynamics; "
                 "a new one takes its place"
             )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
@@ -316,7 +316,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
 
 @pytest.mark.parametrize(
     "program, words",
-    [("/bin/false", "ended by exit code 1 while starting"), ("/no/such/program", "No such file")],
+    [("/bin/false", r"died while starting \(exit code 1\)"), ("/no/such/program", "No such file")],
 )
 def test_worker_that_cannot_start_is_reported(tmp_path, robot, states, monkeypatch, program, words):
     tmp_path.chmod(0o700)
