@@ -130,13 +130,7 @@ def test_quantities_are_the_codes():
 
     section = DOCUMENT.split("### Quantities")[1].split("###")[0]
     expected = [
-        [
-            quantity.name,
-            shape(quantity),
-            quantity.unit,
-            quantity.meaning + "; needs v" * ("velocity" in quantity.needs),
-        ]
-        for quantity in TABLE
+        [quantity.name, shape(quantity), quantity.unit, quantity.meaning] for quantity in TABLE
     ]
     assert rows(section) == expected
 

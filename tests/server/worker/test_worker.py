@@ -306,6 +306,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
             ({"operation": "dynamics", "q": q, "dt": 1}, "unknown_field"),
             ({"operation": "hello", "q": q}, "bad_field"),
             ({"operation": "dynamics", "q": wrong}, "bad_field"),
+            ({"operation": "inverse_dynamics", "q": q, "a": v}, "missing_field"),
             ({"operation": "dynamics", "q": np.tile(q, (2, 1)), "want": ["Gamma"]}, "too_large"),
         ]:
             with pytest.raises(errors.RequestError) as caught:
@@ -315,7 +316,6 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
             client.batch("dynamics", q=wrong, v=v)
         assert caught.value.state == 17
         for operation, fields in [
-            ("dynamics", {"q": q}),  # v is missing
             ("dynamics", {"q": q[:, :3], "want": ["g"]}),
             ("derivatives", {"q": q, "of": "inverse_dynamics"}),
         ]:
@@ -325,7 +325,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
             assert caught.value.state is None  # all of them are wrong
         worker = client.stats().worker
         assert worker["deaths"] == deaths
-        assert worker["failed"] == failed + 5  # the others never came to the worker
+        assert worker["failed"] == failed + 4  # the others never came to the worker
         assert client.batch("dynamics", q=q, v=v).M.shape == (len(q), NV, NV)
 
 
