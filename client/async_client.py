@@ -24,7 +24,7 @@ from torqued.client import codec
 from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
-from torqued.client.requests.operations import LONG
+from torqued.client.requests.operation_table import LONG
 from torqued.client.requests.request_parts import Request
 from torqued.client.requests.results import Result
 from torqued.client.sessions.async_session import AsyncSession

@@ -17,7 +17,7 @@ from torqued.client.discovery import describe_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.requests.methods import Methods
-from torqued.client.requests.operations import CONTROL, LONG, ONCE
+from torqued.client.requests.operation_table import LONG, ON_CONTROL, ONCE
 from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
@@ -67,7 +67,7 @@ class BaseClient(Methods):
         return time.monotonic() < self._heard + RECENT
 
     def _endpoint_of(self, operation: str) -> str:
-        return self.control_endpoint if operation in CONTROL else self.endpoint
+        return self.control_endpoint if operation in ON_CONTROL else self.endpoint
 
     def _patience(self, operation: str) -> float:
         """Seconds to wait for a reply, where the caller does not say."""

@@ -25,7 +25,7 @@ from torqued.client.base_client import BaseClient, fields_for, no_reply
 from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.requests.operations import LONG
+from torqued.client.requests.operation_table import LONG
 from torqued.client.requests.request_parts import Request
 from torqued.client.requests.results import Result
 from torqued.common.errors import TorquedError
@@ -43,7 +43,7 @@ class Client(BaseClient, ContextManager):
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
 
     A request that gets no reply within `timeout` seconds is sent again, `retries` times, over a
-    fresh connection; only those in `operations.ONCE` are not, as they must not happen twice.
+    fresh connection; only those in `operation_table.ONCE` are not, as they must not happen twice.
     Replies carry the id of their request, so a late one is never taken for another's.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the

@@ -9,7 +9,7 @@ import pytest
 from daemons import DaemonProcess
 from hypothesis import settings
 
-from torqued.client.requests.operations import LONG
+from torqued.client.requests.operation_table import LONG
 from torqued.client.sessions.async_session import AsyncSession
 from torqued.client.sessions.session import Session
 

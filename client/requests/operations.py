@@ -34,18 +34,6 @@ from torqued.client.requests.request_parts import (
 from torqued.client.requests.results import Array, Result
 from torqued.common.stacked import STACKED
 
-#: Operations that change the daemon's state or keep it at work for long: sent once, never again
-#: after a silence, because the first may have been carried out, or still be.
-ONCE = frozenset({"open", "close", "batch", "simulate", "assemble", "reload", "move", "take"})
-
-#: Seconds that operations may take which are long work; others take the client's `timeout`.
-LONG = {"batch": 60.0, "simulate": 60.0, "assemble": 60.0, "reload": 60.0}
-
-#: Operations of the control socket, which never wait behind work.
-CONTROL = frozenset(
-    {"ping", "stats", "stop", "recover", "sessions", "reload", "log_level", "recorder", "shutdown"}
-)
-
 
 def hello() -> Request[results.Hello]:
     """The robot, its conventions, limits and the daemon's endpoints."""

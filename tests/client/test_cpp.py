@@ -12,7 +12,6 @@ from daemons import DaemonProcess, free_port
 
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.client.memory import page_layout
-from torqued.client.requests.operations import CONTROL, LONG, ONCE
 from torqued.common.errors import CODES
 from torqued.common.status import STATUS
 from torqued.server.access.keys import KeyFolder

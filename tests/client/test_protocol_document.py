@@ -23,7 +23,7 @@ from torqued.server.loop.link_options import MAX_SPIN
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, MAX_INLINE
-from torqued.server.requests.operations import TABLE
+from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.outbox import MAX_BYTES_UNDER_WAY
 from torqued.server.transport.sockets import KINDS, SEND_QUEUE
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
@@ -56,7 +56,8 @@ def test_operations_and_their_fields_are_the_codes():
         for socket, name, right, *fields in rows(marked("operations"))
     ]
     assert documented == [
-        (row.socket, row.name, row.right, row.required, row.optional, row.reply) for row in TABLE
+        (row.socket, row.name, row.right, row.required, row.optional, row.reply)
+        for row in OPERATIONS.values()
     ]
 
 

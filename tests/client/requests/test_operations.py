@@ -13,7 +13,6 @@ from torqued.client import AsyncClient, Client, errors
 from torqued.client.requests import operations, results
 from torqued.client.requests.methods import Method, Methods
 from torqued.kernels import Contact, Loop, Robot, Rows
-from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
@@ -46,11 +45,6 @@ def test_methods_are_documented_and_typed():
             assert method.__qualname__ == f"{client.__name__}.{name}"
     shown = str(inspect.signature(Client.integrate))
     assert shown.startswith("(self, q: 'Any', v: 'Any', dt: 'float'") and shown.endswith("'Array'")
-
-
-def test_operations_of_the_control_socket_are_the_daemons():
-    on_control = {name for name, operation in OPERATIONS.items() if operation.socket == CONTROL}
-    assert on_control == operations.CONTROL
 
 
 @pytest.mark.parametrize(
