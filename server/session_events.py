@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torqued.common.status import TABLE
+
 log = logging.getLogger("torqued")
 
 #: Counters, and what it is called when one begins to grow.
@@ -20,12 +22,7 @@ COUNTED = {
     "walls": "wall",
 }
 #: Status bits that no counter has, likewise.
-BITS = {
-    "SOLVER": "solver",
-    "NONFINITE": "nonfinite",
-    "OSCILLATING": "oscillating",
-    "STOPPED": "stopped",
-}
+BITS = {row.name: row.event for row in TABLE if row.event}
 #: What belongs to ordinary work.
 ORDINARY = {"opened", "closed", "clamped", "wall"}
 

@@ -189,7 +189,7 @@ TABLE = (
     _order("command", "session, references"),
     _order("resume"),
     _order("look", reply=f"session, {_STATE}", right=READ),
-    _order("payload", "session, frame, mass", "centre, inertia, over", "session, over, payload"),
+    _order("payload", "session, frame, mass", "center, inertia, over", "session, over, payload"),
     # To close one's own session takes no right; the loop looks at others'.
     _order("close", right=READ, once=True),
     _administration("ping", READ, reply="ready, name, robot, kernels"),
@@ -229,7 +229,7 @@ FIELD_TYPES = {
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
     **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
     **dict.fromkeys(("low_pass", "seconds", "lease", "delay", "spin"), "numbers"),
-    **dict.fromkeys(("tolerance", "after", "weights", "mass", "centre", "inertia"), "numbers"),
+    **dict.fromkeys(("tolerance", "after", "weights", "mass", "center", "inertia"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
     **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
     **dict.fromkeys(("of", "method", "transport", "clock"), "text"),

@@ -202,7 +202,7 @@ def payload(
     session: int,
     frame: str,
     mass: float,
-    centre: Any = None,
+    center: Any = None,
     inertia: Any = None,
     over: float | None = None,
 ) -> Request[list[dict[str, Any]]]:
@@ -211,7 +211,7 @@ def payload(
     `session` is its number. Gives all that the session carries, a map for each frame.
     """
     fields: dict[str, Any] = {"session": session, "frame": frame, "mass": as_number(mass, "mass")}
-    put(fields, centre=centre, inertia=inertia, over=over)
+    put(fields, center=center, inertia=inertia, over=over)
     return Request("payload", fields, only("payload"))
 
 

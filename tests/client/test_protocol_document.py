@@ -17,7 +17,7 @@ from torqued.client.memory.page_layout import (
 )
 from torqued.client.sessions import frames
 from torqued.common.stacked import STACKED
-from torqued.common.status import STATUS
+from torqued.common.status import TABLE
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
 from torqued.server.loop.link_options import MAX_SPIN
 from torqued.server.loop.records import MAX_SESSIONS
@@ -95,7 +95,11 @@ def test_error_codes_are_the_codes():
 
 
 def test_status_bits_are_the_codes():
-    assert {int(bit): name for bit, name, _ in rows(marked("status"))} == STATUS
+    documented = [
+        (int(bit), name, meaning, usable == "yes")
+        for bit, name, meaning, usable in rows(marked("status"))
+    ]
+    assert documented == [(row.bit, row.name, row.meaning.strip("`"), row.usable) for row in TABLE]
 
 
 @pytest.mark.parametrize(

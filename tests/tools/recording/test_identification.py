@@ -78,7 +78,7 @@ def test_payload_and_friction_are_found(name, noise):
 
 
 def parameters_of(robot, frame):
-    load = {"frame": frame, "mass": MASS, "centre": AT, "inertia": MASS * EDGE**2 / 6 * np.eye(3)}
+    load = {"frame": frame, "mass": MASS, "center": AT, "inertia": MASS * EDGE**2 / 6 * np.eye(3)}
     (load,) = loads_of(robot.model, "payload", load)
     place = next(item for item in robot.model.frames if item.name == frame)
     return np.linalg.solve(moved(place.rotation, place.position), load.parameters)
@@ -92,7 +92,7 @@ def test_tables_are_what_a_configuration_takes():
     table = tomllib.loads(toml(found))["robot"]
     robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
     q = np.linspace(-1.0, 1.0, 6)
-    load = {"frame": "tool0", "mass": MASS, "centre": AT.tolist()}
+    load = {"frame": "tool0", "mass": MASS, "center": AT.tolist()}
     expected = RobotConfig.model_validate({"model": "ur5", "payload": load}).load()
     assert np.allclose(robot.gravity(q), expected.gravity(q), atol=0.1)
     assert np.allclose(robot.limits.friction, friction["coulomb"], rtol=0.04)

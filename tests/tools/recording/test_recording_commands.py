@@ -97,7 +97,7 @@ def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     table = tomllib.loads((tmp_path / "x.toml").read_text())["robot"]
     assert table["payload"]["mass"] == pytest.approx(MASS, rel=0.02)
-    assert np.allclose(table["payload"]["centre"], AT, atol=3e-3)
+    assert np.allclose(table["payload"]["center"], AT, atol=3e-3)
     assert table["friction"]["viscous"]["panda_joint1"] == pytest.approx(1.0, rel=0.1)
     refused = torqued("identify", file, "--frame", "nowhere")
     assert refused.returncode == 2 and "nowhere" in refused.stderr
