@@ -24,6 +24,8 @@ from torqued.client import codec
 from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
+from torqued.client.requests.coordinates import AsyncClientInCoordinates
+from torqued.client.requests.methods import Awaited
 from torqued.client.requests.operation_table import LONG
 from torqued.client.requests.request_parts import Request
 from torqued.client.requests.results import Result
@@ -32,7 +34,7 @@ from torqued.client.sessions.async_telemetry import AsyncTelemetry
 from torqued.common.errors import TorquedError
 
 
-class AsyncClient(BaseClient, AsyncContextManager):
+class AsyncClient(BaseClient, Awaited, AsyncContextManager):
     """One daemon, as seen from a program in asyncio. Arguments and retries as `Client` has them."""
 
     def __init__(
@@ -110,6 +112,10 @@ class AsyncClient(BaseClient, AsyncContextManager):
             await self._ask("ping", None, None, {})
         except TimeoutError as error:
             raise TimeoutError(f"{operation}: {error}") from None
+
+    def in_coordinates(self, coordinates: str) -> AsyncClientInCoordinates:
+        """This client in another layout, as `Client.in_coordinates`."""
+        return AsyncClientInCoordinates(self, coordinates)
 
     def telemetry(self) -> AsyncTelemetry:
         """A subscription to what the daemon publishes about itself; to be closed before this."""

@@ -106,8 +106,9 @@ TABLE = (
     _administration(
         "hello",
         READ,
-        reply="name, base, nq, nv, joints, frames, limits, neutral, gravity, warnings, "
-        "conventions, operations, endpoints, rights, rate, deadline, realtime",
+        reply="name, base, nq, nv, joints, joint_slices, frames, limits, neutral, "
+        "gravity_vector, warnings, conventions, operations, endpoints, rights, rate, deadline, "
+        "realtime",
         socket=REQUEST,
     ),
     _computation("dynamics", "q", "v, want, frames, representation, coordinates", "those wanted"),

@@ -160,7 +160,7 @@ def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
 
 def test_a_client_changes_it_by_the_sessions_number(client):
     with client.session("gravity") as session:
-        carried = client.payload(session.number, "panda_hand", 1.0, over=0.0)
+        carried = client.set_payload(session.number, "panda_hand", 1.0, over=0.0)
         assert carried[0]["mass"] == 1.0
         radius = (3.0 / (4000.0 * np.pi)) ** (1 / 3)
         assert np.allclose(carried[0]["inertia"], 0.4 * radius**2 * np.eye(3))
