@@ -50,7 +50,7 @@ extern "C"
 void * second_order_new() { return new Case; }
 
 // The next joint of the model and its body. `placement` is rotation, row by row, and position;
-// `inertia` is mass, centre and the rotational inertia about it, xx xy yy xz yz zz. 0: unknown kind.
+// `inertia` is mass, center and the rotational inertia about it, xx xy yy xz yz zz. 0: unknown kind.
 int second_order_joint(
   void * handle, int parent, const char * kind, const double * axis, const double * placement,
   const double * inertia)
@@ -64,11 +64,11 @@ int second_order_joint(
   const Eigen::Vector3d p = Eigen::Map<const Eigen::Vector3d>(placement + 9);
   const std::string name = std::to_string(it->model.njoints);
   const auto id = it->model.addJoint(parent, joint, pinocchio::SE3(R, p), name);
-  const Eigen::Vector3d centre = Eigen::Map<const Eigen::Vector3d>(inertia + 1);
+  const Eigen::Vector3d center = Eigen::Map<const Eigen::Vector3d>(inertia + 1);
   Eigen::Matrix3d I;
   I << inertia[4], inertia[5], inertia[7], inertia[5], inertia[6], inertia[8], inertia[7],
     inertia[8], inertia[9];
-  const pinocchio::Inertia body(inertia[0], centre, I);
+  const pinocchio::Inertia body(inertia[0], center, I);
   it->model.appendBodyToJoint(id, body, pinocchio::SE3::Identity());
   return 1;
 }

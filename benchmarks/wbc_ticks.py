@@ -23,7 +23,7 @@ HALF_SIZE = (0.1, 0.06)
 FRICTION = 0.4
 PERIOD = 1e-3
 
-#: Of the centre of mass: m and 1/s, forward, sideways and up. At these, cones and feet's edges
+#: Of the center of mass: m and 1/s, forward, sideways and up. At these, cones and feet's edges
 #: are reached in each cycle.
 SWAY = ((0.03, 0.9), (0.05, 0.7), (0.03, 1.3))
 

@@ -24,7 +24,9 @@ from torqued.client import codec
 from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
-from torqued.client.requests.operations import LONG
+from torqued.client.requests.coordinates import AsyncClientInCoordinates
+from torqued.client.requests.methods import Awaited
+from torqued.client.requests.operation_table import LONG
 from torqued.client.requests.request_parts import Request
 from torqued.client.requests.results import Result
 from torqued.client.sessions.async_session import AsyncSession
@@ -32,7 +34,7 @@ from torqued.client.sessions.async_telemetry import AsyncTelemetry
 from torqued.common.errors import TorquedError
 
 
-class AsyncClient(BaseClient, AsyncContextManager):
+class AsyncClient(BaseClient, Awaited, AsyncContextManager):
     """A connection to one daemon, for asyncio. Arguments and retries as in `Client`."""
 
     def __init__(
@@ -110,6 +112,10 @@ class AsyncClient(BaseClient, AsyncContextManager):
             await self._ask("ping", None, None, {})
         except TimeoutError as error:
             raise TimeoutError(f"{operation}: {error}") from None
+
+    def in_coordinates(self, coordinates: str) -> AsyncClientInCoordinates:
+        """This client in another layout, as `Client.in_coordinates`."""
+        return AsyncClientInCoordinates(self, coordinates)
 
     def telemetry(self) -> AsyncTelemetry:
         """A subscription to the daemon's statistics; close it before this client."""

@@ -7,7 +7,7 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import zmq
 
@@ -16,8 +16,11 @@ from torqued.client.addresses import endpoint_for
 from torqued.client.discovery import describe_running
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
-from torqued.client.requests.methods import Methods
-from torqued.client.requests.operations import CONTROL, LONG, ONCE
+from torqued.client.requests.administration import Administration
+from torqued.client.requests.computations import Computations
+from torqued.client.requests.methods import Performing
+from torqued.client.requests.operation_table import LONG, ON_CONTROL, ONCE
+from torqued.client.requests.orders import Orders
 from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
@@ -25,7 +28,15 @@ from torqued.common.errors import TorquedError
 RECENT = 0.1
 
 
-class BaseClient(Methods):
+#: Names that a client had, or that others have → what it is called here.
+HINTS = {
+    "derivatives": "a method for each kind, as inverse_dynamics_derivatives and linearize",
+    "of": "Client(name)",
+    "payload": "set_payload",
+}
+
+
+class BaseClient(Computations, Orders, Administration, Performing):
     """The endpoint of a daemon, keys, timeout and retries."""
 
     def __init__(
@@ -44,10 +55,11 @@ class BaseClient(Methods):
         self._identities = itertools.count()
         self._heard = -math.inf  # when the last reply came
 
-    @classmethod
-    def of(cls, name: str, **options: Any) -> Self:
-        """The daemon of that name on this machine; the same as `Client(name)`."""
-        return cls(name, **options)
+    if not TYPE_CHECKING:  # which would otherwise believe in every name
+
+        def __getattr__(self, name: str) -> NoReturn:
+            hint = f"; here it is {HINTS[name]}" if name in HINTS else ""
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.endpoint}{', closed' if self.closed else ''}>"
@@ -67,7 +79,7 @@ class BaseClient(Methods):
         return time.monotonic() < self._heard + RECENT
 
     def _endpoint_of(self, operation: str) -> str:
-        return self.control_endpoint if operation in CONTROL else self.endpoint
+        return self.control_endpoint if operation in ON_CONTROL else self.endpoint
 
     def _default_timeout(self, operation: str) -> float:
         """Default timeout of an operation, s."""

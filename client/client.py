@@ -5,8 +5,8 @@ with Client("panda") as client:
     with client.session("gravity", gains={"damping": 1.0}) as session:
         tau = session.step(q, v).tau
 
-Methods of the operations are declared in methods.py, their fields in operations.py, their results
-in results.py.
+Methods of the operations are declared in requests/computations.py, orders.py and administration.py
+there, their results in results.py.
 """
 
 from __future__ import annotations
@@ -25,27 +25,28 @@ from torqued.client.base_client import BaseClient, fields_for, no_reply
 from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
-from torqued.client.requests.operations import LONG
+from torqued.client.requests.methods import Waiting
+from torqued.client.requests.operation_table import LONG
 from torqued.client.requests.request_parts import Request
 from torqued.client.requests.results import Result
 from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
     from torqued.client.memory.batch_memory import BatchMemory
+    from torqued.client.requests.coordinates import ClientInCoordinates
     from torqued.client.sessions.arm import Arm
     from torqued.client.sessions.session import Session
     from torqued.client.sessions.telemetry import Telemetry
 
 
-class Client(BaseClient, ContextManager):
+class Client(BaseClient, Waiting, ContextManager):
     """A connection to one daemon. Do not share it between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
 
     A request without a reply within `timeout` seconds is sent again, `retries` times, over a new
-    connection, except those in `operations.ONCE`, which must not happen twice. Replies carry the id
-    of their request, so a late one is never mistaken. Sessions wait as long
-    for an output.
+    connection, except those in `operation_table.ONCE`, which must not happen twice. Replies carry
+    the id of their request, so a late one is never mistaken. Sessions wait as long for an output.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, if the key's file lacks it.
@@ -187,6 +188,12 @@ class Client(BaseClient, ContextManager):
     def _disconnect(self, endpoint: str) -> None:
         self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
+
+    def in_coordinates(self, coordinates: str) -> ClientInCoordinates:
+        """This client with q, v, a, τ and results in another layout; docs/COORDINATES.md."""
+        from torqued.client.requests.coordinates import ClientInCoordinates
+
+        return ClientInCoordinates(self, coordinates)
 
     def telemetry(self) -> Telemetry:
         """A subscription to the daemon's statistics; close it before this client."""

@@ -50,7 +50,7 @@ class Dynamics(Result):
     g: Array  # (nv,) N m, gravity torque
     bias: Array  # (nv,) N m, C v + g
     energy: Array  # (2,) J, kinetic and potential
-    com: Array  # (3,) m, centre of mass in the world
+    com: Array  # (3,) m, center of mass in the world
     momentum: Array  # (6,) N m s, N s, centroidal
     J: dict[str, Array]  # frame → (6, nv), rows [angular; linear]
     Jdot_v: dict[str, Array]  # frame → (6,) rad/s², m/s²

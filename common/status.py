@@ -1,34 +1,113 @@
-"""Status bits of a torque, wherever it is computed and however it travels."""
+"""Status bits of a torque, wherever it is computed and however it travels: one table.
+
+Names, the C++ client (client/cpp/torqued/tables.hpp), `Output.usable`, alarms of viewers, logged
+events and replay go by it; docs/PROTOCOL.md has the same rows.
+"""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class StatusBit(NamedTuple):
+    """One row.
+
+    usable    the torque is still the law's, of a fresh state
+    alarm     viewers show it in red
+    of_law    the law and its limits set it: a replay finds it again
+    event     what the log calls its beginning, where no counter of the session tells it
+    ordinary  it comes and goes in ordinary work: viewers do not list it
+    """
+
+    bit: int
+    name: str
+    meaning: str
+    usable: bool = False
+    alarm: bool = False
+    of_law: bool = False
+    event: str = ""
+    ordinary: bool = False
+
+
 OK = 0
-STALE = 1  # the newest state is too old, or none has come yet
-CLAMPED = 2  # a torque was cut to its limit, or to the limit of its rate
-FALLBACK = 4  # the torque is not the law's but the fallback's
-SOLVER = 8  # a solver did not succeed
-NONFINITE = 16  # a state or result had NaN or infinity in it
-INVALID = 32  # a state was refused: its form, quaternion, sequence number or stamp
-OVERRUN = 64  # the session used more time than it was given, and was not computed in this tick
-LAST = 128  # the session has ended: no frame follows
-WALL = 256  # a wall changed the torque: a joint or a frame is at its limit
-LIMITED_REFERENCE = 512  # the reference in effect is not the one that was given, on its way to it
-OSCILLATING = 1024  # a torque swings to and fro: gains too high for the delay, or backlash
-STOPPED = 2048  # a stop holds all sessions in their fallback until `recover`
-STATUS = {
-    STALE: "STALE",
-    CLAMPED: "CLAMPED",
-    FALLBACK: "FALLBACK",
-    SOLVER: "SOLVER",
-    NONFINITE: "NONFINITE",
-    INVALID: "INVALID",
-    OVERRUN: "OVERRUN",
-    LAST: "LAST",
-    WALL: "WALL",
-    LIMITED_REFERENCE: "LIMITED_REFERENCE",
-    OSCILLATING: "OSCILLATING",
-    STOPPED: "STOPPED",
-}
+TABLE = (
+    StatusBit(
+        STALE := 1,
+        "STALE",
+        "the newest state is older than `stale_after`, or none has come yet",
+        alarm=True,
+    ),
+    StatusBit(
+        CLAMPED := 2,
+        "CLAMPED",
+        "a torque was cut to its limit, or to the limit of its rate",
+        usable=True,
+        of_law=True,
+    ),
+    StatusBit(
+        FALLBACK := 4,
+        "FALLBACK",
+        "the torque is not the law's: the last one held, or the fallback's",
+        alarm=True,
+    ),
+    StatusBit(SOLVER := 8, "SOLVER", "a solver did not succeed", of_law=True, event="solver"),
+    StatusBit(
+        NONFINITE := 16,
+        "NONFINITE",
+        "the newest state, or the result, had NaN or infinity in it",
+        alarm=True,
+        of_law=True,
+        event="nonfinite",
+    ),
+    StatusBit(
+        INVALID := 32,
+        "INVALID",
+        "a state was refused: its form, its quaternion, its sequence number or its stamp",
+    ),
+    StatusBit(
+        OVERRUN := 64,
+        "OVERRUN",
+        "the session had used up its time and was not computed in this tick",
+    ),
+    StatusBit(LAST := 128, "LAST", "the session has ended: no frame follows"),
+    StatusBit(
+        WALL := 256,
+        "WALL",
+        "a wall changed the torque: a joint or a frame is at its limit",
+        usable=True,
+        of_law=True,
+    ),
+    StatusBit(
+        LIMITED_REFERENCE := 512,
+        "LIMITED_REFERENCE",
+        "the reference in effect is on its way to the one that was given: that was too far, too "
+        "fast, or beyond a limit",
+        usable=True,
+        ordinary=True,
+    ),
+    StatusBit(
+        OSCILLATING := 1024,
+        "OSCILLATING",
+        "a torque swings to and fro by more than 3 % of its limit: gains too high for the delay, "
+        "or backlash",
+        usable=True,
+        alarm=True,
+        of_law=True,
+        event="oscillating",
+    ),
+    StatusBit(
+        STOPPED := 2048,
+        "STOPPED",
+        "a `stop` holds all sessions in their fallbacks until `recover`",
+        alarm=True,
+        event="stopped",
+    ),
+)
+
+STATUS = {row.bit: row.name for row in TABLE}
+
+#: Bits with which a torque is not the law's, of a fresh state.
+UNUSABLE = sum(row.bit for row in TABLE if not row.usable)
 
 
 def status_names(bits: int) -> list[str]:

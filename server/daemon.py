@@ -20,6 +20,7 @@ import zmq
 
 from torqued.client import codec
 from torqued.client.codec import PROTOCOL_VERSION
+from torqued.client.requests.operation_table import CONTROL, REQUEST
 from torqued.kernels import Robot
 from torqued.kernels.compilation.background import Background
 from torqued.kernels.compilation.entries import CompileSummary, can_be_handed_on, compile_all
@@ -37,7 +38,6 @@ from torqued.server.observation.observation import Observation
 from torqued.server.observation.ring import DEFAULT_SIZE
 from torqued.server.requests.administration import statistics
 from torqued.server.requests.dispatch import Dispatcher
-from torqued.server.requests.operation import CONTROL, REQUEST
 from torqued.server.requests.outbox import Outbox
 from torqued.server.session_events import SessionEvents, write
 from torqued.server.transport.endpoints import EndpointError, Endpoints, private_folder

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from torqued.common.status import TABLE
+
 log = logging.getLogger("torqued")
 
 #: Counter → event when it begins to grow.
@@ -20,12 +22,7 @@ COUNTED = {
     "walls": "wall",
 }
 #: Status bit without a counter → event.
-BITS = {
-    "SOLVER": "solver",
-    "NONFINITE": "nonfinite",
-    "OSCILLATING": "oscillating",
-    "STOPPED": "stopped",
-}
+BITS = {row.name: row.event for row in TABLE if row.event}
 #: Events of ordinary work, logged as INFO.
 ORDINARY = {"opened", "closed", "clamped", "wall"}
 

@@ -1,4 +1,4 @@
-"""Operations with contacts, loops and other constraints: the functions that make their requests."""
+"""Operations with contacts, loops and other constraints: the methods that make their requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torqued.client.requests import results
+from torqued.client.requests.methods import Method
 from torqued.client.requests.request_parts import (
     Request,
     arrays,
@@ -16,106 +17,111 @@ from torqued.client.requests.request_parts import (
 )
 
 
-def contact_dynamics(
-    q: Any,
-    v: Any,
-    tau: Any,
-    contacts: Sequence[Any],
-    solver: str | None = None,
-    coordinates: str | None = None,
-    f_ext: Mapping[str, Any] | None = None,
-) -> Request[results.ContactDynamics]:
-    """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …
+class ConstrainedOperations:
+    """What the robot does while frames are held."""
 
-    Loops and rows of one's own may be among them, as in `constraint_terms`. `f_ext` maps frames to
-    wrenches (6,).
-    """
-    fields: dict[str, Any] = numbers(q=q, v=v, tau=tau)
-    fields["contacts"] = constraints_of(contacts)
-    put(fields, solver=solver, f_ext=arrays(f_ext), coordinates=coordinates)
-    return Request("contact_dynamics", fields, results.ContactDynamics)
+    @Method
+    @staticmethod
+    def contact_dynamics(
+        q: Any,
+        v: Any,
+        tau: Any,
+        contacts: Sequence[Any],
+        solver: str = "range_space",
+        f_ext: Mapping[str, Any] | None = None,
+    ) -> Request[results.ContactDynamics]:
+        """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …
 
+        Loops and rows of one's own may be among them, as in `constraint_terms`. `f_ext` maps frames
+        to wrenches (6,).
+        """
+        fields: dict[str, Any] = numbers(q=q, v=v, tau=tau)
+        fields["contacts"] = constraints_of(contacts)
+        put(fields, solver=solver, f_ext=arrays(f_ext))
+        return Request("contact_dynamics", fields, results.ContactDynamics)
 
-def impact(
-    q: Any,
-    v: Any,
-    contacts: Sequence[Any],
-    restitution: float | None = None,
-    coordinates: str | None = None,
-    after: Any = None,
-) -> Request[results.Impact]:
-    """Velocities after frames hit their surroundings; restitution 0 (default) … 1.
+    @Method
+    @staticmethod
+    def impact(
+        q: Any,
+        v: Any,
+        contacts: Sequence[Any],
+        restitution: float = 0.0,
+        after: Any = None,
+    ) -> Request[results.Impact]:
+        """Velocities after frames hit their surroundings; restitution 0 … 1.
 
-    `after` (m,) in its place is the velocity of each row after the impact.
-    """
-    fields: dict[str, Any] = numbers(q=q, v=v)
-    fields["contacts"] = constraints_of(contacts)
-    put(fields, restitution=restitution, coordinates=coordinates)
-    if after is not None:
-        fields["after"] = as_array(after, "after")
-    return Request("impact", fields, results.Impact)
+        `after` (m,) in its place is the velocity of each row after the impact.
+        """
+        fields: dict[str, Any] = numbers(q=q, v=v)
+        fields["contacts"] = constraints_of(contacts)
+        put(fields, restitution=restitution)
+        if after is not None:
+            fields["after"] = as_array(after, "after")
+        return Request("impact", fields, results.Impact)
 
+    @Method
+    @staticmethod
+    def constraint_terms(
+        q: Any, v: Any, constraints: Sequence[Any]
+    ) -> Request[results.ConstraintTerms]:
+        """Jacobian G, errors and γ of constraints by themselves.
 
-def constraint_terms(
-    q: Any, v: Any, constraints: Sequence[Any], coordinates: str | None = None
-) -> Request[results.ConstraintTerms]:
-    """Jacobian G, errors and γ of constraints by themselves.
+        These are maps: contacts; loops, with `frame`, `other`, a `kind` ("weld", "hinge", "slider",
+        "cylinder", "ball", "plane") or the rows that are `held`, …; and rows of one's own, with `G`
+        (k, nv), `gamma` (k,) and `position` (k,), natively.
+        """
+        fields: dict[str, Any] = numbers(q=q, v=v)
+        fields["constraints"] = constraints_of(constraints)
+        put(fields)
+        return Request("constraint_terms", fields, results.ConstraintTerms)
 
-    These are maps: contacts; loops, with `frame`, `other`, a `kind` ("weld", "hinge", "slider",
-    "cylinder", "ball", "plane") or the rows that are `held`, …; and rows of one's own, with `G`
-    (k, nv), `gamma` (k,) and `position` (k,), natively.
-    """
-    fields: dict[str, Any] = numbers(q=q, v=v)
-    fields["constraints"] = constraints_of(constraints)
-    put(fields, coordinates=coordinates)
-    return Request("constraint_terms", fields, results.ConstraintTerms)
+    @Method
+    @staticmethod
+    def assemble(
+        q: Any,
+        constraints: Sequence[Any],
+        v: Any = None,
+        weights: Any = None,
+        tolerance: float = 1e-10,
+        iterations: int = 100,
+        *,
+        timeout: float | None = None,
+    ) -> Request[results.Assembly]:
+        """The state nearest to q and v (default: at rest) that satisfies constraints.
 
+        Distances count by `weights` (nv,). May be computed beside everything else, within `timeout`
+        (default 60) s.
+        """
+        fields: dict[str, Any] = numbers(q=q) | {"constraints": constraints_of(constraints)}
+        for key, value in (("v", v), ("weights", weights)):
+            if value is not None:
+                fields[key] = as_array(value, key)
+        put(fields, tolerance=tolerance, iterations=iterations)
+        return Request("assemble", fields, results.Assembly, timeout)
 
-def assemble(
-    q: Any,
-    constraints: Sequence[Any],
-    v: Any = None,
-    weights: Any = None,
-    tolerance: float | None = None,
-    iterations: int | None = None,
-    coordinates: str | None = None,
-    *,
-    timeout: float | None = None,
-) -> Request[results.Assembly]:
-    """The state nearest to q and v (default: at rest) that satisfies constraints.
+    @Method
+    @staticmethod
+    def constrained_inverse_dynamics(
+        q: Any,
+        v: Any,
+        a: Any,
+        constraints: Sequence[Any],
+        actuated: Any = None,
+        weights: Any = None,
+        f_ext: Mapping[str, Any] | None = None,
+    ) -> Request[results.ConstrainedTorques]:
+        """Torques of actuated joints for accelerations a (nv,) under constraints, or the nearest.
 
-    Distances count by `weights` (nv,). May be computed beside everything else, within `timeout`
-    (default 60) s.
-    """
-    fields: dict[str, Any] = numbers(q=q) | {"constraints": constraints_of(constraints)}
-    for key, value in (("v", v), ("weights", weights)):
-        if value is not None:
-            fields[key] = as_array(value, key)
-    put(fields, tolerance=tolerance, iterations=iterations, coordinates=coordinates)
-    return Request("assemble", fields, results.Assembly, timeout)
-
-
-def constrained_inverse_dynamics(
-    q: Any,
-    v: Any,
-    a: Any,
-    constraints: Sequence[Any],
-    actuated: Any = None,
-    weights: Any = None,
-    f_ext: Mapping[str, Any] | None = None,
-    coordinates: str | None = None,
-) -> Request[results.ConstrainedTorques]:
-    """Torques of actuated joints for accelerations a (nv,) under constraints, or nearest to them.
-
-    `actuated` are joints' names (default: all but a floating base), or a map (nv, k) from the
-    efforts of k actuators to torques. Accelerations are nearest by `weights` (nv,).
-    """
-    fields: dict[str, Any] = numbers(q=q, v=v, a=a)
-    fields["constraints"] = constraints_of(constraints)
-    if actuated is not None:
-        named = all(isinstance(name, str) for name in actuated)
-        fields["actuated"] = list(actuated) if named else as_array(actuated, "actuated")
-    if weights is not None:
-        fields["weights"] = as_array(weights, "weights")
-    put(fields, f_ext=arrays(f_ext), coordinates=coordinates)
-    return Request("constrained_inverse_dynamics", fields, results.ConstrainedTorques)
+        `actuated` are joints' names (default: all but a floating base), or a map (nv, k) from the
+        efforts of k actuators to torques. Accelerations are nearest by `weights` (nv,).
+        """
+        fields: dict[str, Any] = numbers(q=q, v=v, a=a)
+        fields["constraints"] = constraints_of(constraints)
+        if actuated is not None:
+            named = all(isinstance(name, str) for name in actuated)
+            fields["actuated"] = list(actuated) if named else as_array(actuated, "actuated")
+        if weights is not None:
+            fields["weights"] = as_array(weights, "weights")
+        put(fields, f_ext=arrays(f_ext))
+        return Request("constrained_inverse_dynamics", fields, results.ConstrainedTorques)

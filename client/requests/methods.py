@@ -1,24 +1,42 @@
-"""The operations as methods: one table, two clients.
+"""What makes an operation a method: one declaration, two clients.
 
-`Methods` declares each operation once, with its types. A client that inherits it has a function
-for each: `Client` calls wait, `AsyncClient` calls are awaited.
+A class declares each operation as a static function that makes its request, with all types:
+
+    class Computations:
+        @Method
+        @staticmethod
+        def integrate(q, v, dt) -> Request[Array]: ...
+
+A `Waiting` client that inherits it has methods that give an `Array`, an `Awaited` one methods that
+are awaited for it.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Self, TypeVar, overload
 
-from torqued.client.requests import constrained_operations, operations
 from torqued.client.requests.request_parts import Request
-
-if TYPE_CHECKING:
-    from torqued.client.async_client import AsyncClient
-    from torqued.client.client import Client
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Performing:
+    """What can ask a daemon."""
+
+    def perform(self, request: Request[Any]) -> Any:
+        """Ask the daemon, and give what the request makes of the reply."""
+        raise NotImplementedError
+
+
+class Waiting(Performing):
+    """Its methods wait for the reply."""
+
+
+class Awaited(Performing):
+    """Its methods are awaited."""
 
 
 class Method(Generic[P, T]):
@@ -31,71 +49,32 @@ class Method(Generic[P, T]):
     def __init__(self, make: Callable[P, Request[T]]) -> None:
         self.make = make
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
     if TYPE_CHECKING:
 
         @overload
-        def __get__(self, client: Client, kind: type) -> Callable[P, T]: ...
+        def __get__(self, client: None, kind: type) -> Self: ...
 
         @overload
-        def __get__(
-            self, client: AsyncClient, kind: type
-        ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+        def __get__(self, client: Waiting, kind: type) -> Callable[P, T]: ...
+
+        @overload
+        def __get__(self, client: Awaited, kind: type) -> Callable[P, Coroutine[Any, Any, T]]: ...
 
     def __get__(self, client: Any, kind: type) -> Any:
-        function = _function(self.make, kind)
-        setattr(kind, self.make.__name__, function)
-        return getattr(kind if client is None else client, self.make.__name__)
+        if not issubclass(kind, Performing):
+            return self
+        setattr(kind, self.name, _function(self.make, kind))
+        return getattr(kind if client is None else client, self.name)
 
 
-class Methods:
-    """A method for every operation."""
-
-    hello = Method(operations.hello)
-    dynamics = Method(operations.dynamics)
-    inverse_dynamics = Method(operations.inverse_dynamics)
-    forward_dynamics = Method(operations.forward_dynamics)
-    solve_mass = Method(operations.solve_mass)
-    coriolis_product = Method(operations.coriolis_product)
-    kinematics = Method(operations.kinematics)
-    contact_dynamics = Method(constrained_operations.contact_dynamics)
-    impact = Method(constrained_operations.impact)
-    constraint_terms = Method(constrained_operations.constraint_terms)
-    assemble = Method(constrained_operations.assemble)
-    constrained_inverse_dynamics = Method(constrained_operations.constrained_inverse_dynamics)
-    derivatives = Method(operations.derivatives)
-    integrate = Method(operations.integrate)
-    inverse_kinematics = Method(operations.inverse_kinematics)
-    control = Method(operations.control)
-    payload = Method(operations.payload)
-    batch = Method(operations.batch)
-    take = Method(operations.take)
-    give = Method(operations.give)
-    hold = Method(operations.hold)
-    move = Method(operations.move)
-    command = Method(operations.command)
-    resume = Method(operations.resume)
-    look = Method(operations.look)
-    stop = Method(operations.stop)
-    recover = Method(operations.recover)
-    simulate = Method(operations.simulate)
-    ping = Method(operations.ping)
-    stats = Method(operations.stats)
-    sessions = Method(operations.sessions)
-    reload = Method(operations.reload)
-    log_level = Method(operations.log_level)
-    recorder = Method(operations.recorder)
-    shutdown = Method(operations.shutdown)
-
-    def perform(self, request: Request[Any]) -> Any:
-        """Ask the daemon, and give what the request makes of the reply."""
-        raise NotImplementedError
-
-
-def _function(make: Callable[..., Request[Any]], owner: type[Methods]) -> Callable[..., Any]:
+def _function(make: Callable[..., Request[Any]], owner: type) -> Callable[..., Any]:
     import inspect
 
     @functools.wraps(make)
-    def function(self: Methods, *args: Any, **fields: Any) -> Any:
+    def function(self: Performing, *args: Any, **fields: Any) -> Any:
         return self.perform(make(*args, **fields))
 
     function.__qualname__ = f"{owner.__qualname__}.{make.__name__}"

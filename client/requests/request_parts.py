@@ -57,6 +57,11 @@ def only(name: str) -> Callable[[dict[str, Any]], Any]:
     return only
 
 
+def several(*names: str) -> Callable[[dict[str, Any]], Any]:
+    """Some fields of a reply, in order."""
+    return lambda fields: tuple(fields[name] for name in names)
+
+
 def put(fields: dict[str, Any], **optional: Any) -> None:
     """Add what was given: what was not keeps the daemon's default."""
     for key, value in optional.items():

@@ -6,10 +6,11 @@ for; a newer daemon may send others beside those that are named here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from torqued.common.errors import error
 from torqued.common.results import Dynamics as Dynamics
 from torqued.common.results import Kinematics as Kinematics
 from torqued.common.results import Result as Result
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
 Array: TypeAlias = "NDArray[np.float64]"
 
 
+class Joint(NamedTuple):
+    """`q[joint.q]` and `v[joint.v]` are the joint's own numbers."""
+
+    name: str
+    q: slice
+    v: slice
+
+
 class Hello(Result):
     """The robot, its conventions, and the daemon that serves it."""
 
@@ -28,10 +37,11 @@ class Hello(Result):
     nq: int
     nv: int
     joints: list[str]
+    joint_slices: dict[str, dict[str, list[int]]]  # joint → q, v → first, end
     frames: list[str]
     limits: dict[str, Array]  # lower, upper (nq,); velocity, effort, … (nv,); inf: not known
     neutral: Array  # (nq,)
-    gravity: Array  # (3,) m/s², world axes
+    gravity_vector: Array  # (3,) m/s², world axes
     warnings: list[str]  # harmless faults of the robot's file
     conventions: str
     operations: list[str]
@@ -40,6 +50,14 @@ class Hello(Result):
     rate: float  # Hz, of the loop
     deadline: float  # s, of its newest tick, by the daemon's monotonic clock
     realtime: dict[str, str]  # settings asked for: whether they were granted
+
+    def joint(self, name: str) -> Joint:
+        """Where a joint is in q and v, by its name."""
+        if name not in self.joint_slices:
+            known = ", ".join(self.joint_slices)
+            raise error("bad_field", f"joint: {name!r} is unknown, allowed: {known}", field="joint")
+        places = self.joint_slices[name]
+        return Joint(name, slice(*places["q"]), slice(*places["v"]))
 
 
 class ContactDynamics(Result):
@@ -100,30 +118,24 @@ class ConstrainedTorques(Result):
     fully_actuated: bool  # whether any motion that constraints leave free could be had
 
 
-class Derivatives(Result):
-    """Those of what `of` named; a column per velocity."""
+class SecondDerivatives(Result):
+    """Of torques, (nv, nv, nv) each: [j, k, l] is of τ_j."""
 
-    M: Array  # (nv, nv), which is ∂τ/∂a
-    dtau_dq: Array  # (nv, nv)
-    dtau_dv: Array
-    dtau_dqdq: Array  # (nv, nv, nv): [j, k, l] is the derivative along l of that of τ_j along k
+    dtau_dqdq: Array  # the derivative along q_l of that along q_k
     dtau_dvdv: Array
-    dtau_dqdv: Array  # of τ_j by q_k and v_l
+    dtau_dqdv: Array  # by q_k and v_l
     dM_dq: Array  # of M_jk by q_l
-    dtau_dinertia: Array  # (nv, 10 bodies) by m, h = m c and Ī of every body: the regressor
-    dtau_dgeometry: Array  # (nv, joints, 6) by turns and shifts of joints' frames
-    joints: list[str]  # their names
-    tau: Array  # (nv,) N m, N, and its rates in time
-    tau_dot: Array
-    tau_ddot: Array
+
+
+class ContactDerivatives(Result):
+    """Of accelerations and contact forces; a column per velocity."""
+
     da_dq: Array  # (nv, nv)
     da_dv: Array
     da_dtau: Array
     dforce_dq: Array  # (m, nv), rows of all contacts together
     dforce_dv: Array
     dforce_dtau: Array
-    A: Array  # (2 nv, 2 nv) of ẋ = A x + B u, x = [δq; δv], u = δτ
-    B: Array  # (2 nv, nv)
 
 
 class InverseKinematics(Result):

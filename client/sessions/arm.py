@@ -1,6 +1,6 @@
 """`Arm`: commands a robot interactively, while its driver runs in another process.
 
-arm = Client.of("panda").arm()
+arm = Client("panda").arm()
 arm.q
 arm.move_to(q, seconds=3)
 arm.hold()

@@ -94,18 +94,18 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         return taken
 
     def set_payload(
-        self, frame: str, mass: float, centre: Any = None, inertia: Any = None, over: float = 0.5
+        self, frame: str, mass: float, center: Any = None, inertia: Any = None, over: float = 0.5
     ) -> Done:
         """What `frame` carries from now on, gradually over so many seconds; mass 0: nothing.
 
-        kg, m and kg m² about the centre, in the frame's axes; docs/CONTROL.md. It is this session's
+        kg, m and kg m² about the center, in the frame's axes; docs/CONTROL.md. It is this session's
         alone, and ends with it.
         """
 
         def take(reply: Any) -> None:
             self.payloads = reply["payload"]
 
-        fields = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia, "over": over}
+        fields = {"frame": frame, "mass": mass, "center": center, "inertia": inertia, "over": over}
         done: Done = self._order("payload", take, **fields)
         return done
 

@@ -19,7 +19,7 @@ from torqued.client.sessions.frames import (
     prefix,
 )
 from torqued.client.sessions.freshness import Freshness
-from torqued.common.status import LAST, status_names
+from torqued.common.status import LAST, UNUSABLE, status_names
 
 Array = NDArray[np.float64]
 
@@ -85,6 +85,19 @@ class Output:
     def values(self) -> Mapping[str, Any]:
         """All of them by name."""
         return {name: getattr(self, name) for name in self._places}
+
+    @property
+    def ok(self) -> bool:
+        """Whether no status bit is set."""
+        return not self._head[STATUS]
+
+    @property
+    def usable(self) -> bool:
+        """Whether values are the law's, of a fresh state; a torque may be cut to its limits.
+
+        Otherwise the torque is the daemon's own: held, fading, or the fallback's.
+        """
+        return not self._head[STATUS] & UNUSABLE
 
     @property
     def status_names(self) -> list[str]:

@@ -54,7 +54,7 @@ int main(int argc, char** argv) try {
         if (answer == torqued::Answer::ended) break;
         if (answer != torqued::Answer::answered) continue;  // your robot's own fallback
         ++answered;
-        if ((session.head().status & torqued::FALLBACK) == 0) ++good;
+        if (session.head().usable()) ++good;
         // apply(tau.data, tau.size);
     }
     std::printf("%d of %d states answered, %d with the law's torque; tau[1] %.3f N m\n", answered,

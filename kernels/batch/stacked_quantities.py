@@ -179,12 +179,12 @@ class StackedQuantities(WideComputation):
 
     @vectorized
     def center_of_mass(self, q: Any, *, out: Array | None = None) -> Array:
-        """Centre of mass (N, 3) in the world."""
+        """Center of mass (N, 3) in the world."""
         return self._quantity("com", out, q)
 
     @vectorized
     def centroidal_momentum(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """(N, 6) [angular about the centre of mass; linear]."""
+        """(N, 6) [angular about the center of mass; linear]."""
         return self._quantity("momentum", out, q, v)
 
     @vectorized

@@ -1,6 +1,6 @@
-"""The centre of mass as the base's position: M and C fall into two blocks ([EW21] eq. 32).
+"""The center of mass as the base's position: M and C fall into two blocks ([EW21] eq. 32).
 
-q = [centre of mass, quaternion x y z w, joints], v = [ṗ in world axes, ω in the base's, joints].
+q = [center of mass, quaternion x y z w, joints], v = [ṗ in world axes, ω in the base's, joints].
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class CenterOfMass(Chart):
     def __init__(self, name: str, robot: Native) -> None:
         if robot.model.base != "floating":
             raise InputError(
-                f"coordinates {name!r}: robot {robot.name!r} has a fixed base, so its centre of "
+                f"coordinates {name!r}: robot {robot.name!r} has a fixed base, so its center of "
                 "mass follows from the joints and cannot be a coordinate; load it with "
                 "base='floating'"
             )
@@ -85,7 +85,7 @@ class CenterOfMass(Chart):
         return own
 
     def _jacobian(self, q: Array) -> Array:
-        """U (3, nv): the velocity of the centre of mass in the base's axes."""
+        """U (3, nv): the velocity of the center of mass in the base's axes."""
         U: Array = self.robot.mass_matrix(q)[LINEAR] / self.robot.total_mass
         return U
 

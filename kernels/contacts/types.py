@@ -74,7 +74,7 @@ class ContactForce:
     redundant: bool  # other contacts imply (part of) this one
     pulls: bool  # the normal force is negative: a surface cannot do that, a loop closure can
     slips: bool  # the force leaves the friction cone
-    tips: bool  # the centre of pressure leaves the surface
+    tips: bool  # the center of pressure leaves the surface
     rotation: Array  # (3, 3) of the contact's frame in the world
     position: Array  # (3,) m, where the contact is in the world
 

@@ -1,4 +1,4 @@
-"""Of the robot as a whole: energy, centre of mass, centroidal momentum, their matrices and bias."""
+"""Of the robot as a whole: energy, center of mass, centroidal momentum, their matrices and bias."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def energy(handle, q, v, out):
 
 @kernel
 def relative_com(work):
-    """Centre of mass relative to the origin (the origin itself for a robot without mass)."""
+    """Center of mass relative to the origin (the origin itself for a robot without mass)."""
     mass, moment = mass_and_moment(work)
     return scale(moment, 1.0 / mass if mass > 0.0 else 0.0)
 
@@ -107,7 +107,7 @@ def fill_momentum_matrix(work, c, A):
 
 @entry(WORK, VECTOR, MATRIX)
 def centroidal_matrix(handle, q, A):
-    """A_G (6, nv): centroidal momentum [angular about the centre of mass; linear] = A_G v."""
+    """A_G (6, nv): centroidal momentum [angular about the center of mass; linear] = A_G v."""
     work = open_work(handle)
     place(work, q)
     composite_inertias(work)

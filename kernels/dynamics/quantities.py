@@ -114,7 +114,7 @@ TABLE = (
         chart="bias",
     ),
     Quantity("energy", (2,), "J", "kinetic, potential", needs=("velocity",)),
-    Quantity("com", (3,), "m", "centre of mass, in the world"),
+    Quantity("com", (3,), "m", "center of mass, in the world"),
     Quantity("momentum", (6,), "N m s, N s", "centroidal momentum", needs=("velocity",)),
     Quantity(
         "J",

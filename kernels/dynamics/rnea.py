@@ -57,7 +57,7 @@ def newton_euler(body, state, v, a):
 
 @kernel
 def force_of_motion(body, R, p, v, a):
-    """The same for a body at R, p. Taken about its centre of mass: there Newton's and Euler's laws
+    """The same for a body at R, p. Taken about its center of mass: there Newton's and Euler's laws
     separate, and turning four vectors into body axes and back costs less than turning the inertia
     into world axes."""
     c = add(p, rotate(R, load3(body.com)))

@@ -18,7 +18,7 @@ class Target:
     """One thing that a configuration should achieve.
 
     value      where to: a pose (4, 4), a position (3,), a rotation (3, 3), the position (3,) of the
-               centre of mass, or a configuration q
+               center of mass, or a configuration q
     frame      name of the frame that belongs there; none for "com" and "posture"
     kind       "pose", "position", "orientation", "com" or "posture"
     point      which point of the frame, in its own axes, m

@@ -1,4 +1,4 @@
-"""Targets as rows: how far a frame or the centre of mass is off, and how joints change that.
+"""Targets as rows: how far a frame or the center of mass is off, and how joints change that.
 
     e = [log(R_targetᵀ R); p − p_target],    ė = J v
 
@@ -97,7 +97,7 @@ def fill_errors(work, tasks, e):
 
 @kernel
 def fill_com_rows(work, task, J):
-    """Velocity of the centre of mass per column: its momentum by the whole mass."""
+    """Velocity of the center of mass per column: its momentum by the whole mass."""
     composite_inertias(work)
     mass = 0.0
     for i in range(len(work.bodies)):

@@ -36,14 +36,14 @@ def in_range(numbers: Array | float) -> bool:
 
 
 def check_numbers(link: Link, findings: Findings) -> None:
-    """Mass, centre of mass and inertia are numbers that can be computed with."""
+    """Mass, center of mass and inertia are numbers that can be computed with."""
     where = f"link {link.name!r}"
     mass, com, rotational = link.inertia.mass, link.inertia.com, link.inertia.rotational
     if not in_range(mass) or mass < 0.0:
         findings.fault(where, f"mass {mass} must be from 0 to {LARGEST:g}")
     if com.shape != (3,) or not in_range(com):
         findings.fault(
-            where, f"centre of mass {com.tolist()} is not 3 finite numbers below {LARGEST:g}"
+            where, f"center of mass {com.tolist()} is not 3 finite numbers below {LARGEST:g}"
         )
     if rotational.shape != (3, 3) or not in_range(rotational):
         findings.fault(
@@ -133,7 +133,7 @@ def _is_idle(joint: Joint, body: Inertia) -> bool:
         advance = joint.pitch**2 * body.mass
         size = np.trace(about_origin(body)) + advance
         return bool(about_axis(body, joint.axis) + advance <= COMPUTED * size)
-    # Where the joint can move the centre of mass along, only turns about that centre count.
+    # Where the joint can move the center of mass along, only turns about that center count.
     turned = body.rotational if joint.type in ("planar", "floating") else about_origin(body)
     if joint.type == "planar":
         least = joint.axis @ turned @ joint.axis

@@ -70,7 +70,7 @@ class Pose:
 
 @dataclass(frozen=True)
 class Inertia:
-    """Mass, centre of mass (3,) in link axes, rotational inertia (3, 3) about it in link axes."""
+    """Mass, center of mass (3,) in link axes, rotational inertia (3, 3) about it in link axes."""
 
     mass: float = 0.0
     com: Array = field(default_factory=_zeros)

@@ -20,13 +20,13 @@ from torqued.kernels.model.model import Frame, JointInfo, Model
 from torqued.kernels.model.payloads import load_of
 
 
-def with_inertia(model: Model, frame: Any, mass: Any, centre: Any, inertia: Any) -> Model:
+def with_inertia(model: Model, frame: Any, mass: Any, center: Any, inertia: Any) -> Model:
     """With the body that carries a frame, all links that are fixed together, of another inertia.
 
-    Mass in kg; `centre` (3,) m in the frame's axes; `inertia` kg m² about it in the frame's axes,
+    Mass in kg; `center` (3,) m in the frame's axes; `inertia` kg m² about it in the frame's axes,
     (3, 3) or xx xy xz yy yz zz.
     """
-    given = {"frame": frame, "mass": mass, "centre": centre, "inertia": inertia}
+    given = {"frame": frame, "mass": mass, "center": center, "inertia": inertia}
     load = load_of(model, given)
     if not load.inertia.mass > 0.0:
         wanted = "a positive number"

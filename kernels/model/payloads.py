@@ -1,9 +1,9 @@
 """What a robot carries: a tool or a payload as one rigid body that is fixed to a frame.
 
-    {"frame": "panda_hand", "mass": 1.2, "centre": [0, 0, 0.1], "inertia": [...]}
+    {"frame": "panda_hand", "mass": 1.2, "center": [0, 0, 0.1], "inertia": [...]}
 
-Mass in kg, `centre` (3,) of mass in m in the frame's axes (default: its origin), `inertia` in kg m²
-about that centre in the frame's axes: (3, 3), or xx xy xz yy yz zz. Without it the load is a solid
+Mass in kg, `center` (3,) of mass in m in the frame's axes (default: its origin), `inertia` in kg m²
+about that center in the frame's axes: (3, 3), or xx xy xz yy yz zz. Without it the load is a solid
 sphere as dense as water, which is nearer to things that are carried than a point is.
 """
 
@@ -26,7 +26,7 @@ from torqued.kernels.model.rigid_body import about_origin, joined, moved
 #: kg/m³, of a load whose inertia is not given.
 DENSITY = 1000.0
 #: Keys of a load.
-KEYS = ("frame", "mass", "centre", "inertia")
+KEYS = ("frame", "mass", "center", "inertia")
 #: kg, m and kg m² that are beyond what anything carries, and whose products overflow nothing.
 MAX_LOAD = 1e9
 #: Loads that may be named at once.
@@ -55,7 +55,7 @@ class Load:
         return {
             "frame": self.frame,
             "mass": own.mass,
-            "centre": own.com,
+            "center": own.com,
             "inertia": own.rotational,
         }
 
@@ -104,15 +104,15 @@ def load_of(model: Model, given: Any, field: str = "") -> Load:
             "a frame that joints move",
         )
     mass = nonnegative(f"{name}mass", given["mass"])
-    centre = numbers(f"{name}centre", _or(given, "centre", np.zeros(3)), (3,))
-    for key, value in (("mass", mass), ("centre", centre)):
+    center = numbers(f"{name}center", _or(given, "center", np.zeros(3)), (3,))
+    for key, value in (("mass", mass), ("center", center)):
         _in_range(f"{name}{key}", value)
-    own = Inertia(mass, centre, rotational_of(f"{name}inertia", given.get("inertia"), mass))
+    own = Inertia(mass, center, rotational_of(f"{name}inertia", given.get("inertia"), mass))
     return Load(frame.name, frame.body, own, moved(own, Pose(frame.rotation, frame.position)))
 
 
 def rotational_of(name: str, given: Any, mass: float) -> Array:
-    """Rotational inertia (3, 3) of a load about its centre, physically possible."""
+    """Rotational inertia (3, 3) of a load about its center, physically possible."""
     if given is None:
         radius = math.cbrt(3.0 * mass / (4.0 * math.pi * DENSITY))
         return 0.4 * mass * radius**2 * np.eye(3)
@@ -124,7 +124,7 @@ def rotational_of(name: str, given: Any, mass: float) -> Array:
         raise InputError(f"{name} is not symmetric", name, None, "a symmetric matrix")
     rotational = 0.5 * (rotational + rotational.T)
     # The pseudo-inertia of a body is positive (semi)definite where its mass is not negative and
-    # neither is Σ = ½ tr(I) 1 − I about the centre: the mean square of positions, times the mass.
+    # neither is Σ = ½ tr(I) 1 − I about the center: the mean square of positions, times the mass.
     least = float(np.linalg.eigvalsh(0.5 * np.trace(rotational) * np.eye(3) - rotational).min())
     if least < -PRINTED * size:
         moments = ", ".join(f"{moment:.6g}" for moment in np.linalg.eigvalsh(rotational))

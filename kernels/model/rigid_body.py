@@ -1,6 +1,6 @@
 """Inertias of rigid bodies: seen from another frame, and joined into one body.
 
-Everything is kept about the centre of mass, so that each sum has only terms of one sign and
+Everything is kept about the center of mass, so that each sum has only terms of one sign and
 a light link far from its frame's origin loses no digits.
 """
 
@@ -28,7 +28,7 @@ def joined(a: Inertia, b: Inertia) -> Inertia:
 
 
 def about_origin(inertia: Inertia) -> Array:
-    """Rotational inertia (3, 3) about the frame's origin instead of the centre of mass."""
+    """Rotational inertia (3, 3) about the frame's origin instead of the center of mass."""
     return inertia.rotational + inertia.mass * spread(inertia.com)
 
 

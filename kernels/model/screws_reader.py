@@ -22,7 +22,7 @@
     mimic = { joint = "other", multiplier = 1.0, offset = 0.0 }
 
 The reference frame is the root's, and all numbers are those of the robot with all coordinates zero.
-A joint of several degrees of freedom has its centre at `point` and the axes of its child's frame.
+A joint of several degrees of freedom has its center at `point` and the axes of its child's frame.
 A link whose frame is not on its joint's axis gets another frame there, named after the joint.
 """
 

@@ -1,7 +1,7 @@
 """A `Description` by screws, without joint frames ([M18] section 4.4), as TOML text.
 
 Everything is written in one frame, that of the root link, with all coordinates zero: directions and
-points of axes, centres of mass, inertias. Numbers are written in full, so that reading the text
+points of axes, centers of mass, inertias. Numbers are written in full, so that reading the text
 gives the same robot up to rounding. `screws_reader.py` says what the keys mean.
 """
 

@@ -55,7 +55,7 @@ BODY = np.dtype(
         ("p", "f8", (3,)),  # its position
         ("pitch", "f8"),  # HELICAL only, m/rad
         ("mass", "f8"),
-        ("com", "f8", (3,)),  # centre of mass in the body's frame
+        ("com", "f8", (3,)),  # center of mass in the body's frame
         ("inertia", "f8", (6,)),  # rotational inertia about it, body axes
         ("armature", "f8", (6,)),  # rotor inertia per motion column
     ],

@@ -1,4 +1,4 @@
-"""Centre of mass, momentum about it, and points in the world."""
+"""Center of mass, momentum about it, and points in the world."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from torqued.kernels.robot.frames import Frames
 
 
 class Centroidal(Frames):
-    """Momenta are [angular about the centre of mass; linear], world axes. Points are (3,), or
+    """Momenta are [angular about the center of mass; linear], world axes. Points are (3,), or
     several (k, 3)."""
 
     @property
@@ -26,7 +26,7 @@ class Centroidal(Frames):
 
     @finite
     def center_of_mass(self, q: Any, *, out: Array | None = None) -> Array:
-        """Centre of mass (3,) of the moving bodies in the world."""
+        """Center of mass (3,) of the moving bodies in the world."""
         tree, q = self.tree, self.tree.q(q)
         com = result_array("out", out, (3,), (q,))
         COMPILED.center_of_mass(tree.handle, q, com)
@@ -34,7 +34,7 @@ class Centroidal(Frames):
 
     @finite
     def center_of_mass_jacobian(self, q: Any) -> Array:
-        """J (3, nv): velocity of the centre of mass = J v; zero for a robot without mass."""
+        """J (3, nv): velocity of the center of mass = J v; zero for a robot without mass."""
         mass = self.total_mass
         return np.ascontiguousarray(self.centroidal_matrix(q)[3:]) / (mass if mass > 0.0 else 1.0)
 
@@ -48,7 +48,7 @@ class Centroidal(Frames):
 
     @finite
     def centroidal_momentum(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """[angular momentum about the centre of mass; linear momentum], world axes."""
+        """[angular momentum about the center of mass; linear momentum], world axes."""
         tree, q, v = self.tree, self.tree.q(q), self.tree.v("v", v)
         h = result_array("out", out, (6,), (q, v))
         COMPILED.centroidal_momentum(tree.handle, q, v, h)

@@ -327,7 +327,7 @@ class Contacts(Frames):
         slips = contact.friction is not None and sideways > contact.friction * normal + slack
         tips = False
         if contact.kind == "frame" and contact.half_size is not None:
-            # Normal force times centre of pressure, x = −m_y / f_z and y = m_x / f_z, in the
+            # Normal force times center of pressure, x = −m_y / f_z and y = m_x / f_z, in the
             # frame's own axes.
             lever = R.T @ axes @ np.array([-moment[1], moment[0], 0.0])
             reach = normal * np.asarray(contact.half_size, dtype=np.float64)

@@ -221,7 +221,7 @@ class InverseKinematicsSolver:
     def _place(self, name: str, target: Target) -> Place:
         if target.kind == "com":
             if target.frame is not None:
-                raise InputError(f"{name}.frame: the centre of mass has no frame", "targets")
+                raise InputError(f"{name}.frame: the center of mass has no frame", "targets")
             return WORLD
         return self._table.place(f"{name}.frame", target.frame, target.point)
 

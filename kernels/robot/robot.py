@@ -10,7 +10,7 @@ Its methods are in a class for each concept, a file each:
     loading.py             where robots come from
     joints.py              joints by name; configurations.py: points and steps of the manifold
     dynamics.py            equations of motion; control_terms.py: what controllers are made of
-    frames.py              poses, Jacobians and motions; centroidal.py: centre of mass
+    frames.py              poses, Jacobians and motions; centroidal.py: center of mass
     contacts.py            held frames, friction, impacts; constraints.py: states and torques
     derivatives.py         of the equations of motion; geometry.py: by where joints are
     inverse_kinematics.py  configurations for targets
@@ -88,7 +88,7 @@ class Robot(
     def with_payload(self, payloads: Any) -> Self:
         """This robot with a tool or a payload, or several, as part of its bodies.
 
-        Each is a map of `frame`, `mass`, `centre`, `inertia`: kernels/model/payloads.py.
+        Each is a map of `frame`, `mass`, `center`, `inertia`: kernels/model/payloads.py.
         """
         return type(self)(equipped(self.model, {"payloads": payloads}, None))
 
@@ -97,14 +97,14 @@ class Robot(
         by joint; kernels/model/friction.py."""
         return type(self)(equipped(self.model, {}, friction))
 
-    def set_inertia(self, frame: str, mass: float, centre: Any = None, inertia: Any = None) -> None:
+    def set_inertia(self, frame: str, mass: float, center: Any = None, inertia: Any = None) -> None:
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.
 
-        The body is all links that are fixed together, in the frame's axes: mass in kg, `centre`
+        The body is all links that are fixed together, in the frame's axes: mass in kg, `center`
         (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. Handles of the
         workspace that were taken before, and copies of the robot, have the former one.
         """
-        self._become(with_inertia(self.model, frame, mass, centre, inertia))
+        self._become(with_inertia(self.model, frame, mass, center, inertia))
 
     def set_joint_frame(self, joint: str, pose: Any, relative_to: str | None = None) -> None:
         """Put a joint at another pose (4, 4) on the body that it hangs on, from now on.

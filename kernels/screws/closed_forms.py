@@ -35,7 +35,7 @@ class Bodies:
     jacobians: Array  # (N, 6, n) body-fixed, [M18] eq. 103
     mass: Array  # (N,)
     com: Array  # (N, 3)
-    rotational: Array  # (N, 3, 3) about the centre of mass
+    rotational: Array  # (N, 3, 3) about the center of mass
     armature: Array  # (n,)
 
     @property
@@ -133,7 +133,7 @@ def christoffel(bodies: Bodies) -> Array:
 
 
 def christoffel_binet(bodies: Bodies) -> Array:
-    """Γ by Binet's inertia ϑ = ½ tr(Θ) 1 − Θ in frames at the centres of mass, [M18] eq. 87.
+    """Γ by Binet's inertia ϑ = ½ tr(Θ) 1 − Θ in frames at the centers of mass, [M18] eq. 87.
 
     Γ_ijk = Σ_l ω_jᵀ ϑ (ω_k × ω_i) + m u_iᵀ (ω_j × u_k)   for j ⪯ k, any i
 

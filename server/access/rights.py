@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from torqued.client.requests.operation_table import ADMINISTRATE as ADMINISTRATE
+from torqued.client.requests.operation_table import COMMAND as COMMAND
+from torqued.client.requests.operation_table import READ as READ
+from torqued.client.requests.operation_table import RIGHTS as RIGHTS
 from torqued.common import errors
 
 if TYPE_CHECKING:
     from torqued.server.transport.sockets import Transport
-
-READ, COMMAND, ADMINISTRATE = RIGHTS = ("read", "command", "administrate")
 
 
 class Caller(NamedTuple):

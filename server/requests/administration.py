@@ -23,6 +23,7 @@ from torqued.server.requests.replies import Deferred
 from torqued.server.worker.reload import Reload
 
 if TYPE_CHECKING:
+    from torqued.kernels import Robot
     from torqued.server.daemon import Daemon
 
 log = logging.getLogger("torqued")
@@ -45,10 +46,11 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "nq": robot.nq,
         "nv": robot.nv,
         "joints": list(robot.joint_names),
+        "joint_slices": joint_slices(robot),
         "frames": list(robot.frame_names),
         "limits": {name: np.asarray(value) for name, value in asdict(robot.limits).items()},
         "neutral": robot.neutral(),
-        "gravity": robot.gravity_vector,
+        "gravity_vector": robot.gravity_vector,
         "warnings": list(robot.warnings),
         "conventions": CONVENTIONS,
         "operations": list(daemon.request_dispatch.names),
@@ -57,6 +59,15 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "rate": loop["rate"],
         "deadline": loop["deadline"],
         "realtime": daemon.servo.granted,
+    }
+
+
+def joint_slices(robot: Robot) -> dict[str, dict[str, list[int]]]:
+    """Where joints are in q and v, by name: the first, and the one after the last."""
+    joints = map(robot.joint, robot.joint_names)
+    return {
+        joint.name: {"q": [joint.q.start, joint.q.stop], "v": [joint.v.start, joint.v.stop]}
+        for joint in joints
     }
 
 

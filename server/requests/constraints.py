@@ -19,6 +19,7 @@ from torqued.kernels.input_checks import Fields, choice
 from torqued.kernels.robot.constraint_set import Constraint
 from torqued.server.requests.fields import in_coordinates, members, wrenches
 from torqued.server.requests.limits import Work, at_most
+from torqued.server.requests.operation import operation
 
 #: Members on the wire, as in `Contact`, `Loop` and `Rows`, and what they have to be.
 PLACES = {"frame": "text", "other": "text", "point": "numbers", "other_point": "numbers"}
@@ -35,6 +36,13 @@ ROWS = {"G": "numbers", "gamma": "numbers", "position": "numbers", **GAINS}
 TOLERANCE, ITERATIONS = 1e-10, 100
 
 
+def work_of_terms(robot: Robot, fields: Fields) -> Work:
+    """By the rows of all constraints."""
+    m, n = constraint_rows(fields, "constraints"), robot.nv
+    return Work(8 * m * (n + 3), 2e-4 + 5e-5 * m + 1e-8 * m * n)
+
+
+@operation(work_of_terms)
 def constraint_terms(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).constraint_terms(
         fields["q"],
@@ -44,6 +52,16 @@ def constraint_terms(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {name: getattr(found, name) for name in ("G", "position", "velocity", "gamma")}
 
 
+def work_of_assembly(robot: Robot, fields: Fields) -> Work:
+    """By the steps that it may take, each of which solves for all rows."""
+    iterations = fields.get("iterations", ITERATIONS)
+    steps = max(0, iterations) if isinstance(iterations, int) else 0
+    at_most("search", steps)
+    one = work_of_torques(robot, fields).seconds
+    return Work(8 * (robot.nq + robot.nv), one * (1 + steps))
+
+
+@operation(work_of_assembly)
 def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).assemble(
         fields["q"],
@@ -63,6 +81,13 @@ def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
     }
 
 
+def work_of_torques(robot: Robot, fields: Fields) -> Work:
+    """By its singular value decompositions."""
+    m, n = constraint_rows(fields, "constraints"), robot.nv
+    return Work(8 * (3 * n + m), work_of_terms(robot, fields).seconds + 1e-3 + 2e-8 * (m + n) ** 3)
+
+
+@operation(work_of_torques)
 def constrained_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).constrained_inverse_dynamics(
         fields["q"],
@@ -155,24 +180,3 @@ def _rows(item: Mapping[Any, Any]) -> int:
         return len(G)
     kind = item.get("kind")
     return KINDS.get(kind, 6) if isinstance(kind, str) else 6
-
-
-def work_of_terms(robot: Robot, fields: Fields) -> Work:
-    """By the rows of all constraints."""
-    m, n = constraint_rows(fields, "constraints"), robot.nv
-    return Work(8 * m * (n + 3), 2e-4 + 5e-5 * m + 1e-8 * m * n)
-
-
-def work_of_torques(robot: Robot, fields: Fields) -> Work:
-    """By its singular value decompositions."""
-    m, n = constraint_rows(fields, "constraints"), robot.nv
-    return Work(8 * (3 * n + m), work_of_terms(robot, fields).seconds + 1e-3 + 2e-8 * (m + n) ** 3)
-
-
-def work_of_assembly(robot: Robot, fields: Fields) -> Work:
-    """By the steps that it may take, each of which solves for all rows."""
-    iterations = fields.get("iterations", ITERATIONS)
-    steps = max(0, iterations) if isinstance(iterations, int) else 0
-    at_most("search", steps)
-    one = work_of_torques(robot, fields).seconds
-    return Work(8 * (robot.nq + robot.nv), one * (1 + steps))

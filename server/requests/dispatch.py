@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from torqued.client import codec
+from torqued.client.requests.operation_table import DAEMON, KERNEL, LOOP, REQUEST
 from torqued.common import errors
 from torqued.kernels.compilation.jit import MissingKernelError, without_compiling
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import READ, Caller, check
 from torqued.server.requests.limits import MAX_INLINE, check_counts, fits_into_a_reply
-from torqued.server.requests.operation import DAEMON, KERNEL, LOOP, REQUEST, Operation, checked_name
+from torqued.server.requests.operation import Operation, checked_name
 from torqued.server.requests.operations import OPERATIONS, names_on
 from torqued.server.requests.outbox import Outbox
 from torqued.server.requests.outcomes import OK, UNKNOWN, Outcomes, known_name

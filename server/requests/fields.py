@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.client.requests.operation_table import FIELD_TYPES
 from torqued.common.errors import InputError
 from torqued.kernels.input_checks import Fields, text
 from torqued.server.requests.limits import at_most
@@ -15,37 +16,7 @@ if TYPE_CHECKING:
     from torqued.kernels import Robot
     from torqued.kernels.charts.charted_robot import ChartedRobot
 
-#: Field → what it is on the wire.
-TYPES = {
-    **dict.fromkeys(("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt"), "numbers"),
-    **dict.fromkeys(("restitution", "over", "motor_q", "motor_v"), "numbers"),
-    **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
-    **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
-    **dict.fromkeys(("low_pass", "seconds", "lease", "delay", "spin"), "numbers"),
-    **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),
-    **dict.fromkeys(("frame", "axes", "level", "fallback", "without_states"), "text"),
-    **dict.fromkeys(("of", "method", "transport", "clock"), "text"),
-    **dict.fromkeys(("want", "frames"), "list of texts"),
-    **dict.fromkeys(("f_ext", "references"), "map of numbers"),
-    **dict.fromkeys(("gains", "limits", "springs", "report", "memory"), "map"),
-    **dict.fromkeys(("contacts", "constraints", "tasks", "targets"), "list of maps"),
-    **dict.fromkeys(("tolerance", "after", "weights"), "numbers"),
-    "actuated": "numbers or list of texts",
-    **dict.fromkeys(("mass", "centre", "inertia"), "numbers"),
-    "observer": "map or true",
-    **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
-    "take_over": "truth value",
-    "payload": "map or list of maps",
-    "integral": "map, truth value or number",
-    "iterations": "integer",
-    "every": "integer",
-    "order": "integer",
-    "restarts": "integer",
-    "seed": "integer",
-    "session": "integer",
-}
-
-#: How each of them is spelled in a refusal.
+#: How each type of `FIELD_TYPES` is spelled in a refusal.
 EXPECTED = {
     "numbers": "a number, an array or a list of numbers",
     "text": "a text",
@@ -92,7 +63,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 
 def typed(name: str, value: Any) -> Any:
     """A field as what it should be, numbers as arrays; refused where it is something else."""
-    expected = TYPES[name]
+    expected = FIELD_TYPES[name]
     if expected == "numbers" or (expected == "numbers or list of texts" and is_numbers(value)):
         return numbers(name, name, value)
     if expected == "map of numbers" and type(value) is dict:

@@ -1,13 +1,13 @@
-"""One row of the table of operations, and the checks that hold for each of them.
+"""An operation in the daemon: its row, its function, and the checks that hold for each of them.
 
-The table itself is in operations.py.
+The rows are in client/requests/operation_table.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,38 +21,45 @@ Fields = Mapping[str, Any]
 #: Keys of every request; not fields of its operation.
 REQUEST_HEADER = ("protocol", "id", "op")
 
-#: Sockets.
-REQUEST, CONTROL = "request", "control"
+#: Name of an operation → size of the reply and time, estimated before anything is computed; refuses
+#: what is too large. Without one it is short work.
+ESTIMATES: dict[str, Callable[[Any, Fields], Work]] = {}
+#: Name → the right that a request takes, where that depends on its fields.
+RIGHTS_BY_FIELDS: dict[str, Callable[[Fields], str]] = {}
 
-#: Who carries an operation out, which decides what its function is called with:
-#: KERNEL  (robot, fields)           in the main thread, or in the worker where it may take long
-#: WORKER  (robot, fields, report)   in the worker process
-#: LOOP    (servo, fields, caller)   in the main thread
-#: DAEMON  (daemon, fields, caller)  in the thread of the operation's socket
-KERNEL, WORKER, LOOP, DAEMON = "kernel", "worker", "loop", "daemon"
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def operation(
+    estimate: Callable[[Any, Fields], Work] | None = None,
+    right: Callable[[Fields], str] | None = None,
+) -> Callable[[Function], Function]:
+    """Says of the function of an operation, which has its name, what its row does not."""
+
+    def register(function: Function) -> Function:
+        if estimate is not None:
+            ESTIMATES[function.__name__] = estimate
+        if right is not None:
+            RIGHTS_BY_FIELDS[function.__name__] = right
+        return function
+
+    return register
 
 
 @dataclass(frozen=True)
 class Operation:
-    """What an operation takes and gives, who may ask for it and who carries it out."""
+    """A row of the table, with what the daemon adds to it."""
 
     name: str
-    socket: str  # REQUEST or CONTROL
-    right: str  # that it takes, of server/access/rights.py
+    socket: str
+    right: str
+    carried_out_by: str
     required: tuple[str, ...]  # fields
-    optional: tuple[str, ...]
-    reply: tuple[str, ...]  # fields, for the document; a sentence where they depend on the request
-    carried_out_by: str  # KERNEL, WORKER, LOOP or DAEMON
+    optional: tuple[str, ...]  # those of laws among them
+    reply: tuple[str, ...]
     run: Callable[..., Any]
-    #: The right that a request takes where that depends on its fields.
     right_by_fields: Callable[[Fields], str] | None = None
-    #: Size of the reply and time, estimated before anything is computed; refuses what is too large.
     work: Callable[[Any, Fields], Work] | None = None
-
-    @property
-    def is_of_a_state(self) -> bool:
-        """Whether it computes something for a configuration: what `batch` does for many."""
-        return "q" in self.required and self.carried_out_by == KERNEL
 
     def right_for(self, message: Fields) -> str:
         """The right that a request takes."""

@@ -1,11 +1,12 @@
-"""The operations on sessions, which the loop carries out."""
+"""The operations on sessions, which the loop carries out; the loop checks their fields."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from torqued.server.access.rights import Caller
+from torqued.server.access.rights import Caller, right_to_open
+from torqued.server.requests.operation import operation
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -13,19 +14,20 @@ if TYPE_CHECKING:
 Fields = Mapping[str, Any]
 
 
-def open_session(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
+@operation(right=right_to_open)
+def open(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
     return servo.open(fields, caller)
 
 
-def tune_session(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
+def tune(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
     return servo.tune(fields, caller)
 
 
-def change_payload(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
+def payload(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
     return servo.payload(fields, caller)
 
 
-def close_session(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
+def close(servo: Servo, fields: Fields, caller: Caller) -> dict[str, Any]:
     return servo.close(fields, caller)
 
 

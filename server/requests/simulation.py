@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+import numpy as np
+
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
@@ -15,17 +17,35 @@ from torqued.server.requests.batch import Report
 from torqued.server.requests.constraints import contacts
 from torqued.server.requests.fields import in_coordinates
 from torqued.server.requests.limits import Work, at_most, fits_into_a_reply
+from torqued.server.requests.operation import operation
 
 #: Bytes of a number in a reply.
 NUMBER = 8
 
 
+def right_to_simulate(message: Fields) -> str:
+    """Laws are for those who may command, as in `control`."""
+    return COMMAND if message.get("law") is not None else READ
+
+
+def work_of_simulation(robot: Robot, fields: Fields) -> Work:
+    """Always the worker's; what is too long is refused at once."""
+    steps, _ = step_count(number("seconds", fields["seconds"]), number("dt", fields["dt"]))
+    at_most("steps", steps)
+    every = fields.get("every", 1)
+    recorded = steps // every + 1 if isinstance(every, int) and every > 0 else steps
+    size = NUMBER * recorded * (robot.nq + 2 * robot.nv + 1)
+    fits_into_a_reply(size, "record fewer steps, with every")
+    return Work(size, float("inf"))
+
+
+@operation(work_of_simulation, right_to_simulate)
 def simulate(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """States and torques over time, by time steps that are told as they are done."""
     held = contacts(fields) if "contacts" in fields else ()
     found = in_coordinates(robot, fields).simulate(
         fields["q"],
-        fields["v"],
+        fields.get("v"),
         acting(robot, fields),
         fields["seconds"],
         fields["dt"],
@@ -56,21 +76,5 @@ def acting(robot: Robot, fields: Fields) -> Any:
         raise InputError("law: a stream is no law", "law", law.name, "a law with torques")
     references = mapping(fields, "references")
     if references:
-        law.take_state(fields["q"], fields["v"], 0.0, references)
+        law.take_state(fields["q"], fields.get("v", np.zeros(robot.nv)), 0.0, references)
     return law
-
-
-def right_to_simulate(message: Fields) -> str:
-    """Laws are for those who may command, as in `control`."""
-    return COMMAND if message.get("law") is not None else READ
-
-
-def work_of_simulation(robot: Robot, fields: Fields) -> Work:
-    """Always the worker's; what is too long is refused at once."""
-    steps, _ = step_count(number("seconds", fields["seconds"]), number("dt", fields["dt"]))
-    at_most("steps", steps)
-    every = fields.get("every", 1)
-    recorded = steps // every + 1 if isinstance(every, int) and every > 0 else steps
-    size = NUMBER * recorded * (robot.nq + 2 * robot.nv + 1)
-    fits_into_a_reply(size, "record fewer steps, with every")
-    return Work(size, float("inf"))

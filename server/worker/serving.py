@@ -26,10 +26,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torqued.client import codec
+from torqued.client.requests.operation_table import WORKER
 from torqued.kernels import Robot
 from torqued.server.logs import set_up_log
 from torqued.server.requests.batch_memory import MEMORIES
-from torqued.server.requests.operation import WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.worker.channel import Channel, Message

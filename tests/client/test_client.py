@@ -150,7 +150,9 @@ def test_each_call_has_its_own_numbers_and_its_results_stay(puppet):
         assert np.array_equal(found.M, np.outer(q, v)) and np.array_equal(found.g, q)
     ids = [message["id"] for message in daemon.received]
     assert ids == sorted(set(ids)) and len(ids) == 10
-    assert list(daemon.received[-1]) == ["protocol", "id", "op", "q", "v", "want"]
+    assert list(daemon.received[-1]) == [
+        *("protocol", "id", "op", "q", "v", "want", "representation")
+    ]
 
 
 def test_error_between_replies_is_raised(puppet):
@@ -249,7 +251,8 @@ def test_import_loads_neither_numba_nor_pydantic_nor_asyncio():
 
 
 def test_a_daemon_by_its_name_is_the_one_of_its_endpoint():
-    with Client.of("panda", timeout=0.5) as named, Client("panda") as same:
-        assert named.endpoint == same.endpoint
+    with Client("panda", timeout=0.5) as named:
+        with Client(named.endpoint) as same:
+            assert named.endpoint == same.endpoint
         assert named.endpoint.endswith("/panda.sock")
         assert named.timeout == 0.5

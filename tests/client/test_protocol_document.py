@@ -17,13 +17,13 @@ from torqued.client.memory.page_layout import (
 )
 from torqued.client.sessions import frames
 from torqued.common.stacked import STACKED
-from torqued.common.status import STATUS
+from torqued.common.status import TABLE
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
 from torqued.server.loop.link_options import MAX_SPIN
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, MAX_INLINE
-from torqued.server.requests.operations import TABLE
+from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.outbox import MAX_BYTES_UNDER_WAY
 from torqued.server.transport.sockets import KINDS, SEND_QUEUE
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
@@ -43,7 +43,8 @@ def test_operations_and_their_fields_are_the_codes():
         for socket, name, right, *fields in rows(marked("operations"))
     ]
     assert documented == [
-        (row.socket, row.name, row.right, row.required, row.optional, row.reply) for row in TABLE
+        (row.socket, row.name, row.right, row.required, row.optional, row.reply)
+        for row in OPERATIONS.values()
     ]
 
 
@@ -81,7 +82,11 @@ def test_error_codes_are_the_codes():
 
 
 def test_status_bits_are_the_codes():
-    assert {int(bit): name for bit, name, _ in rows(marked("status"))} == STATUS
+    documented = [
+        (int(bit), name, meaning, usable == "yes")
+        for bit, name, meaning, usable in rows(marked("status"))
+    ]
+    assert documented == [(row.bit, row.name, row.meaning.strip("`"), row.usable) for row in TABLE]
 
 
 @pytest.mark.parametrize(

@@ -54,9 +54,9 @@ def swing(plant: Plant, name: str) -> Sines:
     limits, n = plant.robot.limits, plant.robot.nv
     bounded = np.isfinite(limits.lower)
     middle = 0.5 * (np.where(bounded, limits.lower, 0.0) + np.where(bounded, limits.upper, 0.0))
-    centre = CENTRES.get(name, middle)
+    center = CENTRES.get(name, middle)
     amplitude = np.minimum(0.3, 0.07 * limits.velocity)
-    return Sines(centre, amplitude, 0.3 + 0.05 * np.arange(n), start=0.5)
+    return Sines(center, amplitude, 0.3 + 0.05 * np.arange(n), start=0.5)
 
 
 def follow(plant: Plant, controller: Controller, motion: Sines, seconds: float) -> dict[str, Any]:

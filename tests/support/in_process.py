@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from torqued.client import codec
+from torqued.client.requests.operation_table import CONTROL, REQUEST, WORKER
 from torqued.server.access.rate_limits import RequestRate
 from torqued.server.access.rights import ADMINISTRATE, Caller
 from torqued.server.observation.observation import Observation
 from torqued.server.requests.dispatch import Dispatcher
-from torqued.server.requests.operation import CONTROL, REQUEST, WORKER
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.transport.sockets import Arrival

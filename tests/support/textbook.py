@@ -90,6 +90,6 @@ class CartPole:
 
 
 def free_body(mass: float = 2.0, moments: tuple[float, float, float] = (0.1, 0.2, 0.25)) -> Robot:
-    """One rigid body that floats, with its frame at the centre of mass."""
+    """One rigid body that floats, with its frame at the center of mass."""
     link = Link("body", body(mass, 0.0 * X, *moments))
     return Robot.from_description(Description("free", (link,), ()), "floating")

@@ -57,10 +57,10 @@ def show(found: Identified) -> None:
 
     from torqued.tools.recording.pseudo_inertia import NAMES, as_load
 
-    mass, centre, inertia = as_load(found.p)
+    mass, center, inertia = as_load(found.p)
     print(f"{found.samples} samples; payload at {found.frame!r}, in addition to the model:")
     print(f"  mass    {mass:.4g} ± {found.p_error[0]:.1g} kg")
-    print(f"  centre  {np.array2string(centre, precision=4)} m, centre of mass in the frame's axes")
+    print(f"  center  {np.array2string(center, precision=4)} m, center of mass in the frame's axes")
     print(f"  inertia {np.array2string(inertia, precision=5)} kg m² about it: xx xy xz yy yz zz")
     errors = ", ".join(f"{name} {x:.1g}" for name, x in zip(NAMES, found.p_error, strict=True))
     print(f"  standard errors at the frame's origin (kg, kg m, kg m²): {errors}")
@@ -84,7 +84,7 @@ def toml(found: Identified) -> str:
     """The tables for a configuration."""
     from torqued.tools.recording.pseudo_inertia import as_load
 
-    mass, centre, inertia = as_load(found.p)
+    mass, center, inertia = as_load(found.p)
 
     def listed(values: object) -> str:
         return "[" + ", ".join(f"{x:.6g}" for x in values) + "]"  # type: ignore[attr-defined]
@@ -97,7 +97,7 @@ def toml(found: Identified) -> str:
         "[robot.payload]\n"
         f'frame = "{found.frame}"\n'
         f"mass = {mass:.6g}\n"
-        f"centre = {listed(centre)}\n"
+        f"center = {listed(center)}\n"
         f"inertia = {listed(inertia)}\n"
         "\n[robot.friction]\n"
         f"viscous = {by_joint(found.viscous)}\n"

@@ -15,7 +15,7 @@ TRACKING = ("pd_plus", "computed_torque", "passivity")
 OVER_SPEED = 1.1
 CHATTER = 0.02
 STAYS = 0.1  # rad
-STANDS = 0.05  # m, of the centre of mass
+STANDS = 0.05  # m, of the center of mass
 UNUSABLE = ("SOLVER", "NONFINITE", "FALLBACK")
 TRACKS = {"clean": 5e-3, "rough": 20e-3}  # rad RMS
 

@@ -1,7 +1,7 @@
 """How a robot with legs stands: feet, a crouched pose and a floor, found from its description.
 
 Legs are the chains whose ends are lowest at q = 0. Flat feet are rectangles below the ankle, round
-ones points. In the pose the feet are as far apart as at q = 0, around the centre of mass, and legs
+ones points. In the pose the feet are as far apart as at q = 0, around the center of mass, and legs
 are bent to a share of their length; a Gauss-Newton method finds it.
 """
 
@@ -161,7 +161,7 @@ class Goal:
         straight = [robot.frame_pose(robot.neutral(), leg.frame) for leg in legs]
         hips = [robot.frame_pose(robot.neutral(), leg.hip)[2, 3] for leg in legs]
         places = np.array([pose[:2, 3] for pose in straight])
-        self.around = places - places.mean(axis=0)  # the centre of mass
+        self.around = places - places.mean(axis=0)  # the center of mass
         self.turned = [pose[:3, :3] for pose in straight]
         drops = [hip - bent * leg.length for hip, leg in zip(hips, legs, strict=True)]
         self.floor = float(np.mean(drops))  # m, below the base's origin

@@ -35,7 +35,7 @@ NORMALS = (2, 2, 0)
 MAX_COM_ERROR = 0.005  # m
 MAX_TURN = 0.02  # rad, of the pelvis
 MAX_SLIP = 0.003  # m
-LEANS = 0.02  # m, of the centre of mass beyond the toes
+LEANS = 0.02  # m, of the center of mass beyond the toes
 PRESSES = 15.0  # N, of the hand while it leans
 
 
@@ -125,7 +125,7 @@ def judge(log: Log) -> list[Phase]:
 
 
 def leaning(log: Log, story: Story) -> tuple[float, float, float]:
-    """While hand and one foot hold: how far the centre of mass is beyond the toes in the mean, m,
+    """While hand and one foot hold: how far the center of mass is beyond the toes in the mean, m,
     the hand's mean force, N, and the largest force on the foot in the air, N."""
     begin, end = PHASES["hand and one foot"], PHASES["come back"]
     part = (log["time"] >= begin) & (log["time"] < end)
@@ -138,7 +138,7 @@ def checks(phases: list[Phase], log: Log, story: Story) -> list[results.Check]:
     failures = sum(phase.solver_failures for phase in phases)
     error = max(phase.com_error for phase in phases)
     found = [
-        results.at_most("error of the centre of mass", 1e3 * error, 1e3 * MAX_COM_ERROR, " mm"),
+        results.at_most("error of the center of mass", 1e3 * error, 1e3 * MAX_COM_ERROR, " mm"),
         results.at_most("turn of the pelvis", max(p.turn for p in phases), MAX_TURN, " rad"),
         results.at_most("ticks without a solution", failures, 0),
         results.at_most("soles that hold slip by", 1e3 * slip(log), 1e3 * MAX_SLIP, " mm"),
@@ -149,7 +149,7 @@ def checks(phases: list[Phase], log: Log, story: Story) -> list[results.Check]:
     return [
         *found,
         results.at_least(
-            "on hand and foot, centre of mass beyond the toes", 1e3 * beyond, 1e3 * LEANS, " mm"
+            "on hand and foot, center of mass beyond the toes", 1e3 * beyond, 1e3 * LEANS, " mm"
         ),
         results.at_least("there, the hand presses with", pressing, PRESSES, " N"),
         results.at_most("and the foot in the air feels", touching, 0, " N"),
@@ -202,7 +202,7 @@ def report(console: Console, phases: list[Phase]) -> None:
     ]
     results.print_rows(
         console,
-        "Largest error of the centre of mass; torques and friction relative to their limits; ticks "
+        "Largest error of the center of mass; torques and friction relative to their limits; ticks "
         "without a solution; time of a tick",
         rows,
     )

@@ -47,7 +47,7 @@ def shade(axes: Axes, end: float, named: bool) -> None:
 
 
 def draw_story(log: Log, story: Story, folder: Path) -> Path:
-    """Centre of mass, heights, forces and torques over time."""
+    """Center of mass, heights, forces and torques over time."""
     figure: Figure = pictures.new_figure(9.0, 8.6)
     com, height, feet, hand = figure.subplots(4, 1, sharex=True, height_ratios=(1.3, 0.8, 1.0, 0.8))
     some = slice(None, None, EVERY)
@@ -69,7 +69,7 @@ def draw_story(log: Log, story: Story, folder: Path) -> Path:
     hand.plot(t, -log["felt"][some, 2, 0], color=GREEN, lw=1.2, label="normal")
     across = np.hypot(log["felt"][some, 2, 1], log["felt"][some, 2, 2])
     hand.plot(t, across, color=GREY, lw=1.0, label="along the surface")
-    pictures.plain(com, "centre of mass; dotted: wanted", y="cm")
+    pictures.plain(com, "center of mass; dotted: wanted", y="cm")
     pictures.plain(height, "right sole above the floor, hand before the pillar", y="cm")
     pictures.plain(feet, "forces on the soles, as MuJoCo has them", y="N")
     pictures.plain(hand, "force on the hand", "s", "N")

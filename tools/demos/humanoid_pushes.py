@@ -1,7 +1,7 @@
 """Pushes at the pelvis while standing: the largest impulse that does not make the robot fall.
 
 Feet stay where they are. What ankles alone could take of it is that of a linear pendulum: the
-centre of mass at height h, ω = √(g/h), the pressure at the edge of the support, d away, from the
+center of mass at height h, ω = √(g/h), the pressure at the edge of the support, d away, from the
 beginning of a push that lasts T. An impulse m ω d · ωT / (1 − exp(−ωT)) brings it to rest just
 above that edge. A short blow gives m ω d, the capture point's limit.
 """

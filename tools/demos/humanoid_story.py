@@ -45,7 +45,7 @@ SECONDS = 16.0
 #: m: how high the foot goes, and how far below the floor or behind the pillar's face a contact is
 #: sought, slowly and from as far before it.
 HEIGHT, SEARCH = 0.12, 0.005
-#: m, of the centre of mass before the stance foot's middle: 3 cm beyond the toes.
+#: m, of the center of mass before the stance foot's middle: 3 cm beyond the toes.
 LEAN = SOLE[0] + 0.03
 #: N, the most that the hand is to press with.
 LIGHT = 40.0

@@ -68,7 +68,7 @@ def with_payload(
     edge: float = 0.1,
     name: str = "payload",
 ) -> Description:
-    """A cube of `mass` kg with edges of `edge` m, its centre `at` (3,) m in the link's axes."""
+    """A cube of `mass` kg with edges of `edge` m, its center `at` (3,) m in the link's axes."""
     inertia = Inertia(mass, np.zeros(3), mass * edge**2 / 6.0 * np.eye(3))
     joint = Joint(f"{name}_joint", "fixed", link, name, Pose(position=np.asarray(at, float)))
     return replace(

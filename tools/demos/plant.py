@@ -51,7 +51,7 @@ class Toucher:
     """What of a link touches walls: a ball of `radius` m, or a box of half sizes `box` (3,) m."""
 
     link: str
-    at: Array = field(default_factory=lambda: np.zeros(3))  # m, centre in the link's axes
+    at: Array = field(default_factory=lambda: np.zeros(3))  # m, center in the link's axes
     radius: float = 0.0
     box: Array | None = None
 

@@ -65,7 +65,7 @@ def unfactor(J: Array) -> Array:
 
 
 def as_load(p: Array) -> tuple[float, Array, Array]:
-    """Mass, centre (3,), and inertia about it (6,) xx xy xz yy yz zz."""
-    m, centre = float(p[0]), p[1:4] / p[0]
-    spread = (centre @ centre * np.eye(3) - np.outer(centre, centre))[UPPER]
-    return m, centre, p[4:] - m * spread
+    """Mass, center (3,), and inertia about it (6,) xx xy xz yy yz zz."""
+    m, center = float(p[0]), p[1:4] / p[0]
+    spread = (center @ center * np.eye(3) - np.outer(center, center))[UPPER]
+    return m, center, p[4:] - m * spread

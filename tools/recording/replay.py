@@ -18,8 +18,8 @@ from torqued.common.errors import InputError
 from torqued.common.status import (
     CLAMPED,
     NONFINITE,
-    OSCILLATING,
     SOLVER,
+    TABLE,
     WALL,
 )
 from torqued.kernels import Robot
@@ -33,7 +33,7 @@ from torqued.tools.recording.recording import RecordedSession, RecordingError
 from torqued.tools.recording.solver_rows import Contradiction, contradiction
 
 #: Bits that the law and its limits set; the others are of states, references and time.
-OWN_BITS = CLAMPED | WALL | NONFINITE | SOLVER | OSCILLATING
+OWN_BITS = sum(row.bit for row in TABLE if row.of_law)
 
 
 @dataclass

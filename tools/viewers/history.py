@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.status import STATUS, status_names
+from torqued.common.status import TABLE, status_names
 from torqued.tools.recording.records import Records, SessionInfo
 
 Array = NDArray[np.float64]
@@ -154,7 +154,7 @@ class History:
 
 
 #: Bits that come and go in ordinary work.
-NOT_TOLD = next(bit for bit, name in STATUS.items() if name == "LIMITED_REFERENCE")
+NOT_TOLD = sum(row.bit for row in TABLE if row.ordinary)
 
 
 #: µs, edges of bins: ten in each decade.

@@ -10,7 +10,7 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from torqued.common.status import FALLBACK, NONFINITE, OSCILLATING, STALE, STOPPED, status_names
+from torqued.common.status import TABLE, status_names
 from torqued.server.loop.budget import BUDGET
 from torqued.tools.recording.naming import (
     BASE,
@@ -41,7 +41,7 @@ PLOTS = {
 TIMES = {"lateness": 1.0, "compute": BUDGET}
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
-ALARMING = STALE | FALLBACK | NONFINITE | OSCILLATING | STOPPED
+ALARMING = sum(row.bit for row in TABLE if row.alarm)
 #: Beyond what the loop has time for.
 OVER = "#c0392b"
 

@@ -145,7 +145,7 @@ class Scene:
         return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)
 
     def _box(self, q: Any) -> tuple[Array, float]:
-        """Of the box around the robot: centre (3,) and diagonal, m."""
+        """Of the box around the robot: center (3,) and diagonal, m."""
         poses = frame_poses(self.robot, q)
         corners = []
         for shape in self._shapes:

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "endpoints.hpp"
 #include "errors.hpp"
 #include "session.hpp"
+#include "tables.hpp"
 #include "transports.hpp"
 
 namespace torqued {
@@ -45,19 +45,12 @@ public:
 
     /// Any operation by its name; docs/PROTOCOL.md lists them with their fields.
     Reply call(const std::string& operation, const Fields& fields = {}) {
-        static const std::set<std::string> control{"ping",     "stats",  "stop",      "recover",
-                                                   "sessions", "reload", "log_level", "recorder",
-                                                   "shutdown"};
-        static const std::set<std::string> once{"open",     "close",  "batch", "simulate",
-                                                "assemble", "reload", "move",  "take"};
-        static const std::map<std::string, double> patience{
-            {"batch", 60.0}, {"simulate", 60.0}, {"assemble", 60.0}, {"reload", 60.0}};
         const std::string endpoint =
-            control.count(operation) ? detail::control_endpoint(endpoint_) : endpoint_;
-        const auto longer = patience.find(operation);
+            detail::on_control.count(operation) ? detail::control_endpoint(endpoint_) : endpoint_;
+        const auto longer = detail::patience.find(operation);
         const double timeout =
-            longer == patience.end() ? timeout_ : std::max(timeout_, longer->second);
-        const int attempts = once.count(operation) ? 1 : retries_ + 1;
+            longer == detail::patience.end() ? timeout_ : std::max(timeout_, longer->second);
+        const int attempts = detail::once.count(operation) ? 1 : retries_ + 1;
         for (int k = 0; k < attempts; ++k) {
             if (std::unique_ptr<Reply> reply = exchange(endpoint, operation, fields, timeout))
                 return checked(std::move(*reply));

@@ -14,39 +14,10 @@
 
 #include "codec.hpp"
 #include "errors.hpp"
+#include "tables.hpp"
 #include "transports.hpp"
 
 namespace torqued {
-
-enum Status : std::uint64_t {
-    STALE = 1,
-    CLAMPED = 2,
-    FALLBACK = 4,
-    SOLVER = 8,
-    NONFINITE = 16,
-    INVALID = 32,
-    OVERRUN = 64,
-    LAST = 128,
-    WALL = 256,
-    LIMITED_REFERENCE = 512,
-    OSCILLATING = 1024,
-    STOPPED = 2048,
-};
-
-/// The head of an output frame.
-struct Head {
-    std::uint64_t tick;    // of the loop
-    std::int64_t sequence; // of the state that was used, -1 before the first
-    std::int64_t seen;     // of the newest state that came, used or refused
-    std::uint64_t status;  // bits of `Status`; 0 is good
-    double age;            // s, of the state that was used
-    double compute;        // s that computing took
-    double time;           // s, when that began, by the daemon's CLOCK_MONOTONIC
-    double deadline;       // s, of the loop's tick: ticks are whole periods apart
-    double stamp;          // s, of the state that was used, as it was sent
-    double success_rate;   // share of the last 100 ticks that had a torque of the law
-};
-static_assert(sizeof(Head) == 80, "as docs/PROTOCOL.md has it");
 
 /// Numbers inside of a session's frames; valid as long as the session, and after it was moved.
 struct View {

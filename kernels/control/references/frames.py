@@ -1,4 +1,4 @@
-"""The references of frames and of the centre of mass, tick by tick, along screws.
+"""The references of frames and of the center of mass, tick by tick, along screws.
 
 A pose moves by a twist in its own axes: T ← T exp(x dt). The way to a target is the twist
 x = log(T⁻¹ T_target), whose direction stays what it is while the frame moves along it. Twists are

@@ -20,7 +20,7 @@ from torqued.kernels.primitives.layout import FRAME
 
 Array = NDArray[np.float64]
 
-#: What moves: joints, a frame, or the centre of mass.
+#: What moves: joints, a frame, or the center of mass.
 JOINTS, FRAME_MOTION, COM = 0, 1, 2
 
 #: All but `frame` and the last four are places among the references, -1 for none.

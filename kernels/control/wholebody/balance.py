@@ -33,7 +33,7 @@ from torqued.kernels.input_checks import choice, numbers
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: Natural frequencies, rad/s, that the default gains give the centre of mass and the orientation
+#: Natural frequencies, rad/s, that the default gains give the center of mass and the orientation
 #: of the whole robot, all a little less than critically damped.
 COM_RATE, ORIENTATION_RATE = 5.0, 6.0
 DAMPING_RATIO = 0.8
@@ -48,7 +48,7 @@ LIGHTEST = 5.0
 
 
 class Balance(ContactController):
-    """Keeps centre of mass and base where they should be, by the forces of its contacts."""
+    """Keeps center of mass and base where they should be, by the forces of its contacts."""
 
     ENTRY = "balance"
     POSITIVE = ("force_weight",)
@@ -105,7 +105,7 @@ class Balance(ContactController):
         self.outputs = {
             "tau": (robot.nv,),
             "force": (len(offset), 3),  # on the robot, world axes
-            "wrench_wanted": (6,),  # [moment; force] about the centre of mass, world axes
+            "wrench_wanted": (6,),  # [moment; force] about the center of mass, world axes
             "wrench": (6,),  # what the forces amount to
             "violated": (1,),
             "iterations": (1,),
@@ -187,7 +187,7 @@ class Balance(ContactController):
 
     @property
     def motions(self) -> tuple[Motion, ...]:
-        """What is moved: centre of mass, base, posture, and frames of tasks."""
+        """What is moved: center of mass, base, posture, and frames of tasks."""
         base = (0, np.eye(3).ravel(), np.zeros(3))
         return (
             Motion(COM, "com.position", velocity="com.velocity"),

@@ -1,6 +1,6 @@
 """Passivity-based balancing of a floating base in contact ([ORH11]: Ott, Roa, Hirzinger 2011).
 
-The wrench that the ground should exert on the robot, taken about the centre of mass c,
+The wrench that the ground should exert on the robot, taken about the center of mass c,
 
     F = −m gravity + K_c (c_ref − c) + D_c (ċ_ref − ċ)
     T = K_R · (rotation from the base's orientation to the wanted one) + D_R (ω_ref − ω)
@@ -67,7 +67,7 @@ from torqued.kernels.primitives.spatial import (
 from torqued.kernels.primitives.tuples import load3, load6, load9
 from torqued.kernels.primitives.workspace import open_work
 
-#: Gains: stiffness and damping of the centre of mass, of the orientation, weight of moments
+#: Gains: stiffness and damping of the center of mass, of the orientation, weight of moments
 #: against forces, weight of forces; then stiffness (nv) and damping (nv) of the posture.
 #: Then stiffness and damping of each task.
 COMMON_GAINS = 6
@@ -79,7 +79,7 @@ MAX_TURN, MAX_WAY = 0.6, 0.2
 
 @routine
 def wanted_wrench(work, program, state, first, gains):
-    """Moment and force about the centre of mass, and where that is relative to the origin."""
+    """Moment and force about the center of mass, and where that is relative to the origin."""
     mass, c, h, _ = whole_momentum(work, program.v_free, program.momentum)
     inverse = 1.0 / mass if mass > 0.0 else 0.0
     e = sub(at(state, first), add(c, load3(work.origin)))
@@ -325,7 +325,7 @@ def pass_on(sizes, program, state, posture, gains):
 
 @kernel
 def prepare(work, sizes, program, state, first, gains):
-    """One walk over the tree: Jacobians, centre of mass, wanted wrench. Returns the latter two."""
+    """One walk over the tree: Jacobians, center of mass, wanted wrench. Returns the latter two."""
     expand_state(sizes, program, state)
     place(work, program.q_free)
     move(work, program.v_free)

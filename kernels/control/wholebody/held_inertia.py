@@ -2,7 +2,7 @@
 
 A base whose feet are held turns with little more than its own inertia: arms and trunk hang on
 joints that give way, and legs are light. That is up to a hundred times less than what the whole
-robot has about its centre of mass, and what a late torque must not shake.
+robot has about its center of mass, and what a late torque must not shake.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ class Program(NamedTuple):
     J_free: Floats = array(float, "rows", "nv_free")
     bias_free: Floats = array(float, "nv_free")
     momentum: Floats = array(float, 6, "nv_free")  # centroidal momentum matrix
-    com: Floats = array(float, 3, "nv")  # the same for the centre of mass, over the mass
+    com: Floats = array(float, 3, "nv")  # the same for the center of mass, over the mass
     M: Floats = array(float, "nv", "nv")
     J: Floats = array(float, "rows", "nv")
     bias: Floats = array(float, "nv")

@@ -132,7 +132,7 @@ def balance_answer(
     robot, nv = control.robot, control.robot.nv
     J_com = robot.centroidal_matrix(q)[3:] / robot.total_mass
     # A unit force at a point has the moment and force of its row in terms of the base, which is
-    # not turned here; about the centre of mass:
+    # not turned here; about the center of mass:
     G = np.vstack([(rows - np.tile(J_com, (len(rows) // 3, 1)))[:, :3].T, rows[:, 3:6].T])
     weights = np.repeat([float(gains["moment_weight"][0]), 1.0], 3)
     square = (G.T * weights) @ G + float(gains["force_weight"][0]) * np.eye(len(rows))

@@ -149,9 +149,9 @@ def fill_frame_task(work, task, state, stiffness, damping, error, J, rate):
 
 @routine
 def whole_momentum(work, v, momentum):
-    """Mass, centre of mass, momentum and its rate while v stays constant; fills A_G (6, nv_free).
+    """Mass, center of mass, momentum and its rate while v stays constant; fills A_G (6, nv_free).
 
-    Momentum is about the centre of mass, which is relative to the origin; needs place,
+    Momentum is about the center of mass, which is relative to the origin; needs place,
     composite_inertias, drift, collect_forces.
     """
     mass, moment = mass_and_moment(work)
@@ -163,7 +163,7 @@ def whole_momentum(work, v, momentum):
     for i in range(len(work.bodies)):
         if work.bodies[i].parent < 0:
             force = add6(force, load6(work.states[i].f))
-    # The forces hold against gravity too, whose moment about the centre of mass is zero.
+    # The forces hold against gravity too, whose moment about the center of mass is zero.
     rate = momentum_about(force, c)
     rate = join(angular(rate), add(linear(rate), scale(load3(work.world[0].gravity), mass)))
     return mass, c, h, rate
@@ -176,7 +176,7 @@ def column6(A, k):
 
 @kernel
 def fill_com_task(work, task, state, whole, momentum, stiffness, damping, error, J, rate):
-    """Rows of the centre of mass."""
+    """Rows of the center of mass."""
     mass, c, h, drift = whole
     inverse = 1.0 / mass if mass > 0.0 else 0.0
     for r in range(3):

@@ -11,10 +11,12 @@ import pytest
 from support.eventually import PATIENCE
 from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
-from torqued.client.requests import operations, results
-from torqued.client.requests.methods import Method, Methods
+from torqued.client.requests import results
+from torqued.client.requests.administration import Administration
+from torqued.client.requests.computations import Computations
+from torqued.client.requests.methods import Method
+from torqued.client.requests.orders import Orders
 from torqued.kernels import Contact, Loop, Robot, Rows
-from torqued.server.requests.operation import CONTROL
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
@@ -25,33 +27,41 @@ TABLE = {
 }
 
 
+METHODS = {
+    name: value
+    for group in (Computations, Orders, Administration)
+    for kind in group.__mro__
+    for name, value in vars(kind).items()
+    if isinstance(value, Method)
+}
+#: Operations of the wire that the client calls something else.
+RENAMED = {"payload": "set_payload"}
+
+
 def test_every_operation_but_those_of_sessions_has_a_method():
-    declared = {name for name, value in vars(Methods).items() if isinstance(value, Method)}
-    assert declared == set(operations.OPERATIONS) == set(TABLE)
+    named = {RENAMED.get(name, name) for name in TABLE} - {"derivatives"}
+    assert named <= set(METHODS)
     for client in (Client, AsyncClient):
-        assert all(inspect.isfunction(getattr(client, name)) for name in declared)
+        assert all(inspect.isfunction(getattr(client, name)) for name in METHODS)
 
 
-@pytest.mark.parametrize("name", sorted(set(TABLE) - {"control", "batch"}))
+@pytest.mark.parametrize("name", sorted(set(TABLE) - {"control", "batch", "derivatives"}))
 def test_methods_take_the_fields_of_their_operation(name):
-    taken = list(inspect.signature(getattr(Client, name)).parameters)
+    taken = list(inspect.signature(getattr(Client, RENAMED.get(name, name))).parameters)
     assert taken[0] == "self"
-    assert set(taken[1:]) - {"timeout"} == set(TABLE[name])
+    fields = {"q" if field == "q0" else field for field in taken[1:]}
+    assert fields - {"timeout"} == set(TABLE[name]) - {"coordinates"}
 
 
 def test_methods_are_documented_and_typed():
-    for name, make in operations.OPERATIONS.items():
+    for name, declared in METHODS.items():
+        make = declared.make
         for client in (Client, AsyncClient):
             method = getattr(client, name)
             assert method.__doc__ == make.__doc__ and len(make.__doc__) > 20
             assert method.__qualname__ == f"{client.__name__}.{name}"
     shown = str(inspect.signature(Client.integrate))
     assert shown.startswith("(self, q: 'Any', v: 'Any', dt: 'float'") and shown.endswith("'Array'")
-
-
-def test_operations_of_the_control_socket_are_the_daemons():
-    on_control = {name for name, operation in OPERATIONS.items() if operation.socket == CONTROL}
-    assert on_control == operations.CONTROL
 
 
 @pytest.mark.parametrize(
@@ -105,25 +115,38 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(client.solve_mass(q, w), robot.solve_mass(q, w))
     same(client.coriolis_product(q, v, w), robot.coriolis_product(q, v, w))
     same(client.integrate(q, v, 0.1), robot.integrate(q, v, 0.1))
-    derived = client.derivatives("inverse_dynamics", q, v, a=a, f_ext=f_ext)
-    same(derived.M, robot.mass_matrix(q))
-    same(derived.dtau_dq, robot.inverse_dynamics_derivatives(q, v, a, f_ext)[0])
+    for name, arguments in {
+        "neutral": (),
+        "inverse_dynamics_derivatives": (q, v, a, f_ext),
+        "inverse_dynamics_rates": (q, v, a, w, tau),
+        "regressor": (q, v, a),
+        "geometric_derivatives": (q, v, a),
+        "forward_dynamics_derivatives": (q, v, tau),
+        "linearize": (q, v, tau, 0.01),
+        "frame_pose": (q, frame),
+        "frame_jacobian": (q, frame, "body"),
+        "frame_jacobian_rate": (q, v, frame, "body"),
+        "frame_jacobian_second_rate": (q, v, a, frame),
+        "frame_velocity": (q, v, frame, "body"),
+        "frame_bias": (q, v, frame),
+        "frame_acceleration": (q, v, a, frame, "spatial"),
+        "frame_jerk": (q, v, a, w, frame),
+    }.items():
+        found, expected = (getattr(one, name)(*arguments) for one in (client, robot))
+        assert type(found) is type(expected), name
+        together = (
+            zip(found, expected, strict=True) if type(found) is tuple else [(found, expected)]
+        )
+        for one, other in together:
+            same(one, other, atol=1e-12, err_msg=name)
     same(
-        client.derivatives("second_order", q, v, a=a).dtau_dqdv,
+        client.inverse_dynamics_second_derivatives(q, v, a).dtau_dqdv,
         robot.inverse_dynamics_second_derivatives(q, v, a).dtau_dqdv,
     )
-    same(
-        client.derivatives("rates", q, v, a=a, jerk=w, snap=tau).tau_ddot,
-        robot.inverse_dynamics_rates(q, v, a, w, tau)[2],
-    )
-    same(
-        client.derivatives("forward_dynamics", q, v, tau=tau).da_dv,
-        robot.forward_dynamics_derivatives(q, v, tau)[1],
-    )
-    same(
-        client.derivatives("linearization", q, v, tau=tau, dt=0.01).A,
-        robot.linearize(q, v, tau, 0.01)[0],
-    )
+    joint = robot.joint_names[-1]
+    assert client.joint(joint) == (joint, robot.joint(joint).q, robot.joint(joint).v)
+    with pytest.raises(errors.FieldError, match="joint: 'knee' is unknown, allowed: "):
+        client.joint("knee")
     found = client.kinematics(q, frame, v)
     same(found.pose[frame], robot.frame_pose(q, frame))
     same(found.J[frame], robot.frame_jacobian(q, frame))
@@ -147,20 +170,38 @@ def test_methods_give_what_the_robot_computes(client, robot):
     touching = client.contact_dynamics(q, v, tau, contacts)
     same(touching.force, robot.contact_dynamics(q, v, tau, contacts).force)
     same(
-        client.derivatives("contact_dynamics", q, v, tau=tau, contacts=contacts).dforce_dq,
+        client.contact_dynamics_derivatives(q, v, tau, contacts).dforce_dq,
         robot.contact_dynamics_derivatives(q, v, tau, contacts).dforce_dq,
     )
     many = client.batch("derivatives", of="inverse_dynamics", q=[q, q], v=[v, w], a=[a, a])
     same(many.dtau_dv[1], robot.inverse_dynamics_derivatives(q, w, a)[1], atol=1e-12)
-    moved = client.simulate(q, v, 0.02, 5e-3, tau, method="momentum", every=2)
+    moved = client.simulate(q, v, tau, 0.02, 5e-3, "momentum", every=2)
     there = robot.simulate(q, v, tau, 0.02, 5e-3, "momentum", every=2)
     same(moved.q, there.q)
     same(moved.time, [0.0, 0.01, 0.02])
     with pytest.raises(errors.FieldError, match="needs a fixed base"):
-        client.simulate(q, v, 0.01, 5e-3, law="pd")
+        client.simulate(q, v, None, 0.01, 5e-3, law="pd")
     same(client.impact(q, v, [{"frame": frame}]).v, robot.impact(q, v, [Contact(frame)]).v)
     same(client.dynamics(q, want="M").M, robot.mass_matrix(q))
     same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))
+
+
+def test_client_in_other_coordinates_is_the_robot_in_them(client, robot):
+    there, here = client.in_coordinates("pinocchio"), robot.in_coordinates("pinocchio")
+    q, v = here.random_state(np.random.default_rng(2))
+    np.testing.assert_allclose(there.dynamics(q, v).C, here.dynamics(q, v).C, atol=1e-12)
+    many = there.batch("solve_mass", q=[q, q], b=[v, v])
+    np.testing.assert_allclose(many.x[1], here.solve_mass(q, v), rtol=1e-9)
+    with pytest.raises(errors.FieldError, match="control: takes native coordinates only"):
+        there.control("gravity", q, v)
+    with pytest.raises(errors.FieldError, match="coordinates"):
+        client.in_coordinates("upside_down").dynamics(q, v)
+
+
+@pytest.mark.parametrize("name", ["derivatives", "of", "payload"])
+def test_names_of_before_are_answered_with_those_of_now(client, name):
+    with pytest.raises(AttributeError, match=f"no attribute {name!r}; here it is "):
+        getattr(client, name)
 
 
 def test_methods_of_the_control_socket_are_answered(client, robot):
@@ -182,12 +223,15 @@ def test_shutdown_stops_the_daemon(robot, tmp_path):
 @pytest.mark.parametrize(
     "ask, field",
     [
-        (lambda: operations.dynamics("abc"), "q"),
-        (lambda: operations.dynamics([0.0], [[1.0], [2.0, 3.0]]), "v"),
-        (lambda: operations.batch("dynamics", q=[[0.0]], v="abc"), "v"),
-        (lambda: operations.inverse_dynamics([0.0], [0.0], {}), "a"),
-        (lambda: operations.integrate([0.0], [0.0], "soon"), "dt"),
-        (lambda: operations.inverse_dynamics([0.0], [0.0], [0.0], {"tip": "x"}), "f_ext['tip']"),
+        (lambda: Computations.dynamics.make("abc"), "q"),
+        (lambda: Computations.dynamics.make([0.0], [[1.0], [2.0, 3.0]]), "v"),
+        (lambda: Computations.batch.make("dynamics", q=[[0.0]], v="abc"), "v"),
+        (lambda: Computations.inverse_dynamics.make([0.0], [0.0], {}), "a"),
+        (lambda: Computations.integrate.make([0.0], [0.0], "soon"), "dt"),
+        (
+            lambda: Computations.inverse_dynamics.make([0.0], [0.0], [0.0], {"tip": "x"}),
+            "f_ext['tip']",
+        ),
     ],
 )
 def test_what_is_no_number_is_refused_by_its_name(ask, field):

@@ -8,7 +8,7 @@ import pytest
 
 from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
 from torqued.client.sessions.session_frames import Output, kind_of_output
-from torqued.common.status import LAST
+from torqued.common.status import CLAMPED, LAST, TABLE
 
 HEAD = (7, 5, 6, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
 START = PAYLOAD + OUTPUT_HEAD.size
@@ -25,6 +25,18 @@ def output():
 def test_head_is_that_of_the_frame(output):
     assert tuple(getattr(output, name) for name, _, _ in OUTPUT_FIELDS) == HEAD
     assert not output.is_last and output.status_names == []
+
+
+#: With these the torque is the law's, of a fresh state: cut, or on its way, at the most.
+USABLE = ("CLAMPED", "WALL", "LIMITED_REFERENCE", "OSCILLATING")
+
+
+@pytest.mark.parametrize("row", TABLE, ids=lambda row: row.name)
+def test_output_is_ok_without_a_bit_and_usable_with_some(output, row):
+    assert output.ok and output.usable
+    other = type(output)((*HEAD[:3], CLAMPED | row.bit, *HEAD[4:]), b"")
+    assert not other.ok
+    assert other.usable == row.usable == (row.name in USABLE)
 
 
 def test_values_are_those_of_the_frame_and_aligned(output):

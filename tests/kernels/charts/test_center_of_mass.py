@@ -1,4 +1,4 @@
-"""The centre of mass as the base's position: [EW21] eq. 32."""
+"""The center of mass as the base's position: [EW21] eq. 32."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_gravity_acts_on_the_first_block_only(case):
     assert_agree(g, expected)
 
 
-def test_christoffel_symbols_have_no_part_in_the_centre_of_mass(case):
+def test_christoffel_symbols_have_no_part_in_the_center_of_mass(case):
     robot, q, _ = case
     Gamma = robot.in_coordinates("com").christoffel(q)
     size = largest(Gamma)
@@ -60,7 +60,7 @@ def test_the_other_block_does_not_know_where_the_robot_is_or_how_it_moves_there(
     assert_agree(robot.in_coordinates("com").coriolis_matrix(other_q, other_v)[3:, 3:], C[3:, 3:])
 
 
-def test_coordinates_are_the_centre_of_mass_and_its_velocity(case):
+def test_coordinates_are_the_center_of_mass_and_its_velocity(case):
     robot, q, v = case
     assert_agree(robot.in_coordinates("com").center_of_mass(q), q[:3])
     J = robot.in_coordinates("com").center_of_mass_jacobian(q)
@@ -72,7 +72,7 @@ def test_coordinates_are_the_centre_of_mass_and_its_velocity(case):
     assert np.isfinite(pose).all()
 
 
-def test_jacobian_rate_of_the_centre_of_mass_is_in_the_rows_of_C(case):
+def test_jacobian_rate_of_the_center_of_mass_is_in_the_rows_of_C(case):
     """m J̇_com = R C in the rows of the base's linear velocity: what Ȧ is made of."""
     robot, q, v = case
     native = robot.chart("com").to_native(q)
@@ -86,7 +86,7 @@ def test_jacobian_rate_of_the_centre_of_mass_is_in_the_rows_of_C(case):
     assert_agree(R @ C[3:6], robot.total_mass * rate, within=1e-8)
 
 
-def test_a_free_fall_is_a_parabola_of_the_centre_of_mass(case):
+def test_a_free_fall_is_a_parabola_of_the_center_of_mass(case):
     robot, q, v = case
     a = robot.in_coordinates("com").forward_dynamics(q, v, np.zeros(robot.nv))
     assert_agree(a[:3], robot.gravity_vector, within=1e-7)

@@ -185,7 +185,7 @@ def test_frames_move_as_natively(case, representation):
     assert_agree(J @ a + bias, acceleration, size=1e-3 + largest(J) * largest(a))
 
 
-def test_centre_of_mass_and_momentum_are_the_same_in_every_chart(case):
+def test_center_of_mass_and_momentum_are_the_same_in_every_chart(case):
     robot, name, q, v = case.robot, case.name, case.q, case.v
     nq, nu = case.native_q, case.native_v
     assert_agree(robot.in_coordinates(name).center_of_mass(q), robot.center_of_mass(nq))
@@ -302,7 +302,7 @@ def test_matrices_that_are_no_rotations_are_named(solo):
         solo.in_coordinates("rotation_matrix").mass_matrix(mirrored)
 
 
-def test_centre_of_mass_of_a_fixed_robot_is_refused_with_the_reason():
+def test_center_of_mass_of_a_fixed_robot_is_refused_with_the_reason():
     robot = real("solo12", "fixed")
     with pytest.raises(InputError, match=r"'com'.*fixed base.*base='floating'"):
         robot.in_coordinates("com").mass_matrix(robot.neutral())

@@ -242,7 +242,7 @@ class TestVerdicts:
             ((-1.01 * 0.15, 0.0), True),
         ],
     )
-    def test_moment_that_moves_the_centre_of_pressure_off_the_surface_tips(self, moment, tips):
+    def test_moment_that_moves_the_center_of_pressure_off_the_surface_tips(self, moment, tips):
         x, y = np.array(moment) * MASS * G
         force = self.verdict(np.array([x, y, 0.0, 0.0, 0.0, 0.0]))
         assert (force.tips, force.slips, force.pulls) == (tips, False, False)

@@ -24,7 +24,7 @@ OPTIONS = {
     "wholebody": {"tasks": [{"kind": "posture"}]},
     "stream": {"want": ["M", "C", "g", "bias", "energy", "com"]},
 }
-LOAD = {"frame": "panda_hand", "mass": 1.5, "centre": [0.02, 0.0, 0.1]}
+LOAD = {"frame": "panda_hand", "mass": 1.5, "center": [0.02, 0.0, 0.1]}
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_arms_that_are_told_of_their_load_are_followed_closely(name):
     link = [item.name for item in description.links if not frames.is_fixed(item.name)][-1]
     mass, at, edge = 0.01 * float(bare.robot.limits.effort[1]), [0.02, 0.0, 0.05], 0.1
     plant = Plant(with_payload(description, link, mass, np.array(at), edge))
-    load = {"frame": link, "mass": mass, "centre": at, "inertia": mass * edge**2 / 6 * np.eye(3)}
+    load = {"frame": link, "mass": mass, "center": at, "inertia": mass * edge**2 / 6 * np.eye(3)}
     motion = swing(bare, name)
     told = Controller(bare.robot, "computed_torque", payload=load)
     untold = Controller(bare.robot, "computed_torque")

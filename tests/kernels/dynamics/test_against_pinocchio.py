@@ -161,7 +161,7 @@ def test_energies_agree(both):
     assert_agree(ours[1], theirs[1])
 
 
-def test_mass_and_its_centre_agree(both):
+def test_mass_and_its_center_agree(both):
     assert_agree(both.robot.total_mass, both.oracle.total_mass())
     q = both.q
     assert_agree(both.robot.center_of_mass(q), both.oracle.center_of_mass(q))

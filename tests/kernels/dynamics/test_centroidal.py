@@ -1,4 +1,4 @@
-"""Energy, centre of mass and centroidal momentum of the robot as a whole."""
+"""Energy, center of mass and centroidal momentum of the robot as a whole."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_rotors_store_kinetic_energy():
 
 @few
 @any_case
-def test_centre_of_mass_is_the_mean_of_the_links(case):
+def test_center_of_mass_is_the_mean_of_the_links(case):
     robot, q, links = case.robot, case.q, moving_links(case)
     masses = np.array([link.inertia.mass for link in links])
     places = [robot.frame_pose(q, link.name, link.inertia.com)[:3, 3] for link in links]
@@ -119,7 +119,7 @@ def test_free_motion_keeps_energy_and_momentum():
     assert 12.0 < coarse / fine < 20.0  # 4² = 16
 
 
-def test_robot_without_mass_has_its_centre_at_the_origin():
+def test_robot_without_mass_has_its_center_at_the_origin():
     """Rotors alone make its mass matrix regular."""
     joint = Joint("j1", "revolute", "base", "l1", axis=Z, limits=LIMITS, armature=0.1)
     robot = Robot.from_description(Description("light", (Link("base"), Link("l1")), (joint,)))

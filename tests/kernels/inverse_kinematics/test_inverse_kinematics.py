@@ -250,7 +250,7 @@ WRONG = {
     "kind": ([Target(np.eye(4), "tip", "place")], r"targets\[0\].kind: 'place' is unknown, allowe"),
     "frame": ([Target(np.eye(4), "hand")], r"targets\[0\].frame: frame 'hand' is unknown"),
     "no frame": ([Target(np.eye(4))], r"targets\[0\].frame: None is not a frame's name"),
-    "frame of com": ([Target([0, 0, 0], "tip", "com")], "the centre of mass has no frame"),
+    "frame of com": ([Target([0, 0, 0], "tip", "com")], "the center of mass has no frame"),
     "pose": ([Target(np.eye(3), "tip")], r"targets\[0\].value: shape \(3, 3\)"),
     "rotation": ([Target(2 * np.eye(4), "tip")], r"targets\[0\].value: .*not a rotation"),
     "axes": ([position([0, 0, 0], axes="xw")], r"targets\[0\].axes: 'xw', expected some of 'xyz'"),

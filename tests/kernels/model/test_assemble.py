@@ -206,7 +206,7 @@ class TestMerging:
         heavy = [body["mass"] for body in model.bodies if body["mass"] > 0.0]
         assert_agree(heavy, [mass for mass in masses if mass > 0.0])
 
-    def test_link_behind_a_fixed_joint_moves_the_centre_of_mass(self):
+    def test_link_behind_a_fixed_joint_moves_the_center_of_mass(self):
         links = (Link("base"), Link("arm", Inertia(1.0)), Link("tool", Inertia(3.0, X)))
         joints = (
             Joint("j", "revolute", "base", "arm", axis=Z),

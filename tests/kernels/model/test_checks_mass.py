@@ -28,8 +28,8 @@ LINK_FAULTS = {
     "negative mass": (replace(SOLID, mass=-2.0), "mass -2.0 must be from 0 to 1e+30"),
     "mass nan": (replace(SOLID, mass=NAN), "mass nan must be"),
     "mass huge": (replace(SOLID, mass=1e200), "mass 1e+200 must be"),
-    "com": (replace(SOLID, com=np.array([0, 0, math.inf])), "centre of mass [0.0, 0.0, inf] is"),
-    "com shape": (replace(SOLID, com=np.zeros(2)), "centre of mass [0.0, 0.0] is not 3"),
+    "com": (replace(SOLID, com=np.array([0, 0, math.inf])), "center of mass [0.0, 0.0, inf] is"),
+    "com shape": (replace(SOLID, com=np.zeros(2)), "center of mass [0.0, 0.0] is not 3"),
     "inertia nan": (rotational(NAN, 1, 1), "is not 3 x 3 finite numbers"),
     "inertia shape": (replace(SOLID, rotational=np.zeros((2, 2))), "is not 3 x 3 finite numbers"),
     "asymmetric": (

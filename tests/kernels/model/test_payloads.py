@@ -15,7 +15,7 @@ from torqued.kernels.model.payloads import MAX_LOADS, load_of, symmetric
 LOAD = {
     "frame": "panda_hand",
     "mass": 2.0,
-    "centre": [0.03, -0.02, 0.1],
+    "center": [0.03, -0.02, 0.1],
     "inertia": [0.012, 0.001, -0.002, 0.013, 0.0005, 0.009],
 }
 
@@ -30,7 +30,7 @@ def pinocchio_with(load):
     model = pin.buildModelFromUrdf(str(find_urdf("panda")))
     frame = model.frames[model.getFrameId(load["frame"])]
     rotational = symmetric(load["inertia"])
-    inertia = pin.Inertia(load["mass"], np.array(load["centre"]), rotational)
+    inertia = pin.Inertia(load["mass"], np.array(load["center"]), rotational)
     model.appendBodyToJoint(frame.parentJoint, inertia, frame.placement)
     return model
 
@@ -45,7 +45,7 @@ def test_dynamics_are_those_of_pinocchio(panda):
         assert np.allclose(free.inverse_dynamics(q, v, a), pin.rnea(model, data, q, v, a))
     assert loaded.total_mass == pytest.approx(panda.total_mass + 2.0)
     q = panda.random_state(rng)[0]
-    point_jacobian = panda.frame_jacobian(q, "panda_hand", point=LOAD["centre"])[3:]
+    point_jacobian = panda.frame_jacobian(q, "panda_hand", point=LOAD["center"])[3:]
     weight = point_jacobian.T @ [0.0, 0.0, 2.0 * 9.81]
     assert np.allclose(loaded.gravity(q) - panda.gravity(q), weight, atol=1e-12)
 
@@ -71,13 +71,13 @@ def test_without_an_inertia_it_is_a_ball_of_water(panda):
 def test_every_set_of_points_is_possible(positions, mass):
     """Whatever four points with mass have for an inertia is taken."""
     points = np.array(positions).reshape(4, 3)
-    centre = points.mean(axis=0)
+    center = points.mean(axis=0)
     about = sum(
-        mass / 4 * ((p - centre) @ (p - centre) * np.eye(3) - np.outer(p - centre, p - centre))
+        mass / 4 * ((p - center) @ (p - center) * np.eye(3) - np.outer(p - center, p - center))
         for p in points
     )
     robot = Robot.family("chain", 2)
-    given_load = {"frame": robot.frame_names[-1], "mass": mass, "centre": centre, "inertia": about}
+    given_load = {"frame": robot.frame_names[-1], "mass": mass, "center": center, "inertia": about}
     load = load_of(robot.model, given_load)
     m, h = load.parameters[0], load.parameters[1:4]
     about_origin = symmetric(load.parameters[4:])
@@ -94,13 +94,13 @@ def test_every_set_of_points_is_possible(positions, mass):
         ({"mass": 1e12}, r"loads.mass has 1e\+12, expected numbers up to 1e\+09"),
         ({"mass": None}, "loads.mass is missing"),
         ({"mass": 0.0}, "loads.inertia: a load without mass has no inertia"),
-        ({"centre": [0.0, 1.0]}, r"loads.centre: shape \(2,\), expected \(3,\)"),
+        ({"center": [0.0, 1.0]}, r"loads.center: shape \(2,\), expected \(3,\)"),
         ({"inertia": [1.0, 0.0, 0.0, 1.0, 0.0, 3.0]}, "no body has the principal moments 1, 1, 3"),
         ({"inertia": [-1.0, 0.0, 0.0, 1.0, 0.0, 1.0]}, "no body has the principal moments -1, 1"),
         ({"inertia": np.triu(np.ones((3, 3)))}, "loads.inertia is not symmetric"),
         ({"frame": "hand"}, "loads.frame: frame 'hand' is unknown"),
         ({"frame": "panda_link0"}, "loads.frame: 'panda_link0' does not move"),
-        ({"weight": 1.0}, "payloads: 'weight' is unknown, allowed: frame, mass, centre, inertia"),
+        ({"weight": 1.0}, "payloads: 'weight' is unknown, allowed: frame, mass, center, inertia"),
     ],
 )
 def test_what_no_robot_can_carry_is_refused(panda, changed, message):
@@ -125,7 +125,7 @@ mass = 0.5
 [[payload]]
 frame = "panda_link7"
 mass = 1.0
-centre = [0.0, 0.0, 0.1]
+center = [0.0, 0.0, 0.1]
 [friction]
 coulomb = 0.2
 viscous = {{ panda_joint1 = 1.5 }}

@@ -76,7 +76,7 @@ def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
 def test_method_refuses_junk_in_any_argument(name, data):
     robot = ROBOTS[data.draw(st.sampled_from(sorted(ROBOTS)))]
     coordinates = data.draw(st.sampled_from(CHARTS))
-    with suppress(TorquedError):  # a robot on a fixed base has no chart by its centre of mass
+    with suppress(TorquedError):  # a robot on a fixed base has no chart by its center of mass
         robot.in_coordinates(coordinates)
         if hasattr(ChartedRobot, name):
             robot = robot.in_coordinates(coordinates)

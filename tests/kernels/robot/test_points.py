@@ -35,7 +35,7 @@ def test_points_go_there_and_back(robot, state):
         robot.frame_to_world(q, FEET[0], [1.0, 2.0])
 
 
-def test_zero_moment_point_of_a_robot_at_rest_is_below_its_centre_of_mass(robot, state):
+def test_zero_moment_point_of_a_robot_at_rest_is_below_its_center_of_mass(robot, state):
     q, zero = state[0], np.zeros(robot.nv)
     com = robot.center_of_mass(q)
     found = robot.zero_moment_point(q, zero, zero, point=(0.0, 0.0, 0.3))
@@ -75,7 +75,7 @@ def test_falling_robot_has_none(robot, state):
         robot.zero_moment_point(q, zero, a)
 
 
-def test_centre_of_pressure_of_a_box_follows_what_is_put_on_it():
+def test_center_of_pressure_of_a_box_follows_what_is_put_on_it():
     robot = box(2.0)
     q, still = standing(robot, 0.2), np.zeros(6)
     tau = np.array([0.0, 0.3, 0.0, 0.0, 0.0, 0.0])  # a moment about y moves it along x

@@ -70,7 +70,7 @@ def test_momentum_form(case):
     found = robot.screws.momentum_form(q, v, a)
     tau = robot.inverse_dynamics(q, v, a)
     assert_agree(found.tau, tau, size=largest(robot.mass_matrix(q)))
-    # The sum of all momenta, about the centre of mass, is the centroidal momentum.
+    # The sum of all momenta, about the center of mass, is the centroidal momentum.
     total, com = found.momentum.sum(axis=0), robot.center_of_mass(q)
     total[:3] -= np.cross(com, total[3:])
     assert_agree(total, robot.centroidal_momentum(q, v), size=largest(total))

@@ -146,7 +146,7 @@ def test_names_in_mujoco(robot_and_frame):
     hybrid[3:] -= robot.gravity_vector
     assert_agree(other.motion("mj_objectAcceleration", 0), hybrid)
     assert_agree(other.motion("mj_objectAcceleration", 1), turned(R.T, hybrid))
-    # cvel is a spatial twist, with the origin at the centre of mass of the whole tree.
+    # cvel is a spatial twist, with the origin at the center of mass of the whole tree.
     spatial = robot.in_coordinates(at).frame_velocity(q, v, frame, "spatial")
     com = other.data.subtree_com[other.model.body_rootid[other.body]]
     spatial[3:] += np.cross(spatial[:3], com)

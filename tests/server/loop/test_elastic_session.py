@@ -69,7 +69,7 @@ def test_requests_take_motors_beside_q_and_v(client, arm):
     with pytest.raises(errors.FieldError, match=r"references.motor_q: measured"):
         client.control("elastic", Q, REST, springs=SPRINGS, references=motors)
     with pytest.raises(errors.FieldError, match="springs is missing"):
-        client.simulate(Q, REST, 0.01, 1e-3, law="elastic")
+        client.simulate(Q, REST, None, 0.01, 1e-3, law="elastic")
 
 
 def test_orders_move_an_arm_with_springs(client, arm):

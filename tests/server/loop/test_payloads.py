@@ -19,13 +19,13 @@ from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.config import load_config
 
-LOAD = {"frame": "panda_hand", "mass": 1.5, "centre": [0.02, 0.0, 0.1]}
+LOAD = {"frame": "panda_hand", "mass": 1.5, "center": [0.02, 0.0, 0.1]}
 FRICTION = {"viscous": 1.0, "coulomb": 0.5}
 CONFIG = """
 rate = 500.0
 [robot]
 model = "panda"
-tool = { frame = "panda_hand", mass = 0.7, centre = [0.0, 0.0, 0.05] }
+tool = { frame = "panda_hand", mass = 0.7, center = [0.0, 0.0, 0.05] }
 [robot.payload]
 frame = "panda_link7"
 mass = 0.3
@@ -148,7 +148,7 @@ def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
 
 def test_a_client_changes_it_by_the_sessions_number(client):
     with client.session("gravity") as session:
-        carried = client.payload(session.number, "panda_hand", 1.0, over=0.0)
+        carried = client.set_payload(session.number, "panda_hand", 1.0, over=0.0)
         assert carried[0]["mass"] == 1.0
         radius = (3.0 / (4000.0 * np.pi)) ** (1 / 3)
         assert np.allclose(carried[0]["inertia"], 0.4 * radius**2 * np.eye(3))
@@ -176,7 +176,7 @@ def test_awaited_sessions_take_it_too(daemon, robot, q):
         ({"mass": "heavy"}, "mass: "),
         ({"frame": "hand"}, "frame 'hand' is unknown"),
         ({"frame": "panda_link0"}, "'panda_link0' does not move"),
-        ({"centre": [1.0]}, r"centre: shape \(1,\), expected \(3,\)"),
+        ({"center": [1.0]}, r"center: shape \(1,\), expected \(3,\)"),
         ({"inertia": [1.0, 0.0, 0.0, 1.0, 0.0, 3.0]}, "no body has the principal moments 1, 1, 3"),
         ({"over": 61.0}, "over is 61.0, expected 0 … 60 s"),
         ({"over": [1.0, 2.0]}, "over: "),
@@ -233,7 +233,7 @@ def test_a_closed_session_takes_none(client):
 def test_what_a_configuration_has_is_in_everything(another, tmp_path, robot, q):
     file = tmp_path / "panda.toml"
     file.write_text(CONFIG)
-    tool = {"frame": "panda_hand", "mass": 0.7, "centre": [0.0, 0.0, 0.05]}
+    tool = {"frame": "panda_hand", "mass": 0.7, "center": [0.0, 0.0, 0.05]}
     inertia = 0.001 * np.eye(3)
     payload = {"frame": "panda_link7", "mass": 0.3, "inertia": inertia}
     loaded, still = robot.with_payload([tool, payload]), np.zeros(robot.nv)

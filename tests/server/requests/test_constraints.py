@@ -10,7 +10,8 @@ import pytest
 from support.in_process import InProcess
 from support.mechanisms import four_bar, stewart
 from torqued.client import codec
-from torqued.client.requests import operations
+from torqued.client.requests.computations import Computations
+from torqued.client.requests.request_parts import Request
 from torqued.common import errors
 from torqued.kernels import Contact, Loop, Robot, Rows
 from torqued.server.requests.limits import LIMITS, MAX_INLINE
@@ -41,7 +42,7 @@ def test_loops_of_any_kind_are_the_robots_own(linkage):
     to_world = Loop("rocker", kind="slider", axis=np.eye(3), point=(0.1, 0.0, 0.0))
     gear = Rows(([[1.0, 0.0, -2.0]], [0.1], [0.2]), stiffness=100.0, damping=20.0)
     given = [some, to_world, gear, Contact("rocker", "point")]
-    reply = ask(daemon, operations.constraint_terms(q, v, given))
+    reply = ask(daemon, Computations.constraint_terms.make(q, v, given))
     terms = daemon.robot.constraint_terms(q, v, given)
     for name in ("G", "position", "velocity", "gamma"):
         assert np.array_equal(reply[name], getattr(terms, name))
@@ -54,7 +55,7 @@ def test_contact_dynamics_takes_loops_and_rows_and_judges_contacts_alone(linkage
     held = Contact("crank", "normal", friction=0.5)
     gear = Rows(([[1.0, 0.0, -2.0]], [0.0]))
     given = [hinge, gear, held]
-    reply = ask(daemon, operations.contact_dynamics(start.q, start.v, ZERO, given))
+    reply = ask(daemon, Computations.contact_dynamics.make(start.q, start.v, ZERO, given))
     solution = daemon.robot.contact_dynamics(start.q, start.v, ZERO, given)
     assert np.array_equal(reply.a, solution.a) and np.array_equal(reply.force, solution.force)
     loop, contact = solution.contacts
@@ -66,7 +67,9 @@ def test_simulation_keeps_a_loop_closed(linkage):
     daemon, (hinge,) = linkage
     start = daemon.robot.assemble(GUESS, [hinge])
     firm = replace(hinge, stiffness=400.0, damping=40.0)
-    run = ask(daemon, operations.simulate(start.q, start.v, 0.1, 5e-3, contacts=[firm]))
+    run = ask(
+        daemon, Computations.simulate.make(start.q, start.v, None, 0.1, 5e-3, contacts=[firm])
+    )
     terms = daemon.robot.constraint_terms(run.q[-1], run.v[-1], [hinge])
     assert np.abs(terms.position).max() < 1e-6
     assert np.abs(run.q[-1] - start.q).max() > 1e-3
@@ -75,7 +78,7 @@ def test_simulation_keeps_a_loop_closed(linkage):
 def test_assembly_is_the_robots_own(linkage):
     daemon, loops = linkage
     v, weights = [1.0, 0.0, 0.0], [1e9, 1.0, 1.0]
-    reply = ask(daemon, operations.assemble(GUESS, loops, v, weights, tolerance=1e-9))
+    reply = ask(daemon, Computations.assemble.make(GUESS, loops, v, weights, tolerance=1e-9))
     found = daemon.robot.assemble(GUESS, loops, v, weights, tolerance=1e-9)
     assert np.array_equal(reply.q, found.q) and np.array_equal(reply.v, found.v)
     assert reply.converged and reply.position_error == found.error < 1e-9
@@ -85,8 +88,8 @@ def test_assembly_is_the_robots_own(linkage):
 def test_batch_assembles_a_state_each(linkage):
     daemon, loops = linkage
     q = GUESS + 0.1 * np.arange(12.0).reshape(4, 3)
-    given = [operations.assemble(x, loops).fields["constraints"] for x in q]
-    request = operations.batch("assemble", q=q, constraints=given[0])
+    given = [Computations.assemble.make(x, loops).fields["constraints"] for x in q]
+    request = Computations.batch.make("assemble", q=q, constraints=given[0])
     reply = ask(daemon, request)
     assert reply.converged == [True] * 4 and reply.position_error.shape == (4,)
     for k in range(4):
@@ -100,7 +103,7 @@ def test_torques_under_constraints_are_the_robots_own(form):
     legs = [f"slide_{k}" for k in range(5)]
     actuated = legs if form == "names" else 2.0 * robot.actuation(legs)
     wanted, push = np.zeros(robot.nv), {"platform": [0.0, 0.0, 0.0, 0.0, 0.0, -10.0]}
-    request = operations.constrained_inverse_dynamics(
+    request = Computations.constrained_inverse_dynamics.make(
         start.q, start.v, wanted, loops, actuated, f_ext=push
     )
     reply = ask(daemon, request)
@@ -137,7 +140,7 @@ G = [[1.0, 0.0, 0.0]]
 )
 def test_wrong_constraints_are_refused_by_name(linkage, item, message):
     daemon, loops = linkage
-    request = operations.constraint_terms(ZERO, ZERO, [*loops, item])
+    request = Computations.constraint_terms.make(ZERO, ZERO, [*loops, item])
     with pytest.raises(errors.FieldError, match=message) as caught:
         ask(daemon, request)
     assert caught.value.field.startswith("constraints")
@@ -146,11 +149,11 @@ def test_wrong_constraints_are_refused_by_name(linkage, item, message):
 def test_none_and_too_many_are_refused(linkage):
     daemon, _ = linkage
     with pytest.raises(errors.FieldError, match="constraints: empty"):
-        ask(daemon, operations.assemble(ZERO, []))
+        ask(daemon, Computations.assemble.make(ZERO, []))
     most = LIMITS["rows"].most
     rows = {"G": np.zeros((most + 1, 3)), "gamma": np.zeros(most + 1)}
     with pytest.raises(errors.FieldError, match=f"rows: {most + 1} rows of all constraints"):
-        ask(daemon, operations.constraint_terms(ZERO, ZERO, [rows]))
+        ask(daemon, Computations.constraint_terms.make(ZERO, ZERO, [rows]))
 
 
 @pytest.mark.parametrize(
@@ -163,28 +166,30 @@ def test_none_and_too_many_are_refused(linkage):
 )
 def test_wrong_actuators_are_refused(linkage, actuated, message):
     daemon, loops = linkage
-    fields = operations.constrained_inverse_dynamics(ZERO, ZERO, ZERO, loops).fields
+    fields = Computations.constrained_inverse_dynamics.make(ZERO, ZERO, ZERO, loops).fields
     with pytest.raises(errors.FieldError, match=message):
-        request = operations.Request("constrained_inverse_dynamics", fields, dict)
+        request = Request("constrained_inverse_dynamics", fields, dict)
         ask(daemon, request._replace(fields=fields | {"actuated": actuated}))
 
 
 def test_loops_are_not_differentiated(linkage):
     daemon, loops = linkage
-    for of in ("contact_dynamics", "linearization"):
-        request = operations.derivatives(of, ZERO, ZERO, tau=ZERO, contacts=loops)
+    for request in (
+        Computations.contact_dynamics_derivatives.make(ZERO, ZERO, ZERO, loops),
+        Computations.linearize.make(ZERO, ZERO, ZERO, contacts=loops),
+    ):
         with pytest.raises(errors.FieldError, match=r"contacts\[0\]: Loop, expected a contact"):
             ask(daemon, request)
 
 
 def test_a_function_of_q_cannot_be_sent():
     with pytest.raises(TypeError, match="a function cannot be sent"):
-        operations.constraint_terms(ZERO, ZERO, [Rows(lambda q, v: (G, [0.0]))])
+        Computations.constraint_terms.make(ZERO, ZERO, [Rows(lambda q, v: (G, [0.0]))])
 
 
 def test_long_assemblies_go_to_the_worker_and_endless_ones_are_refused(linkage):
     daemon, loops = linkage
-    row, fields = OPERATIONS["assemble"], operations.assemble(ZERO, loops).fields
+    row, fields = OPERATIONS["assemble"], Computations.assemble.make(ZERO, loops).fields
     assert row.work(daemon.robot, fields | {"iterations": 2}).seconds < MAX_INLINE
     assert row.work(daemon.robot, fields).seconds > MAX_INLINE
     with pytest.raises(errors.RequestError, match="search: 10000000 steps"):
@@ -195,7 +200,7 @@ def test_velocities_that_overflow_are_told():
     robot, loops = four_bar()
     daemon = InProcess(robot)
     fields = {"q": GUESS, "v": np.full(3, 1e200), "a": ZERO}
-    given = operations.assemble(GUESS, loops).fields["constraints"]
+    given = Computations.assemble.make(GUESS, loops).fields["constraints"]
     reply = daemon.ask("constrained_inverse_dynamics", **fields, constraints=given)
     assert reply["error"]["code"] == "singular"
 
@@ -204,7 +209,7 @@ def test_wire_form_of_constraints_comes_back_as_it_was():
     robot = Robot.family("chain", 3)
     frame = robot.frame_names[-1]
     loop = Loop(frame, kind="ball", target=np.eye(4))
-    fields = operations.assemble(ZERO, [loop, Rows((G, [0.0], [0.1]))]).fields
+    fields = Computations.assemble.make(ZERO, [loop, Rows((G, [0.0], [0.1]))]).fields
     first, second = codec.decode(codec.encode(fields))["constraints"]
     assert first["kind"] == "ball" and "other" not in first
     assert set(second) == {"G", "gamma", "position", "stiffness", "damping"}

@@ -7,9 +7,9 @@ import pytest
 from support.fuzzing import BAD, check, fields_for, good_fields, packed, state
 from support.in_process import InProcess
 from torqued.client import codec
+from torqued.client.requests.operation_table import CONTROL, LOOP, REQUEST
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
-from torqued.server.requests.operation import CONTROL, LOOP, REQUEST
 from torqued.server.requests.operations import OPERATIONS
 
 #: Messages of each kind for each operation.

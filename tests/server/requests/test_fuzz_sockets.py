@@ -9,8 +9,8 @@ from support.eventually import PATIENCE
 from support.fuzzing import check, fields_for, good_fields, packed
 from support.in_thread import InThread
 from torqued.client import Client, codec
+from torqued.client.requests.operation_table import REQUEST
 from torqued.kernels import Robot
-from torqued.server.requests.operation import REQUEST
 from torqued.server.requests.operations import OPERATIONS
 
 pytestmark = pytest.mark.slow

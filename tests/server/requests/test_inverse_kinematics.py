@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torqued.client import codec
-from torqued.client.requests import operations
+from torqued.client.requests.computations import Computations
 from torqued.common import errors
 from torqued.kernels import Robot, Target
 from torqued.server.requests.limits import MAX_INLINE
@@ -41,9 +41,10 @@ def ask(robot, **fields):
 
 def test_reply_is_the_robots_own(robot, poses):
     tip, values = poses
-    request = operations.inverse_kinematics([Target(values[0], tip)], robot.neutral(), restarts=30)
+    targets = [Target(values[0], tip)]
+    request = Computations.inverse_kinematics.make(targets, robot.neutral(), restarts=30)
     reply = request.result(ask(robot, **request.fields))
-    found = robot.inverse_kinematics([Target(values[0], tip)], robot.neutral(), restarts=30)
+    found = robot.inverse_kinematics(targets, robot.neutral(), restarts=30)
     assert reply.status == found.status and reply.reached == list(found.reached)
     assert np.array_equal(reply.q, found.q) and np.array_equal(reply.errors, found.errors)
     assert np.array_equal(reply.left_over[0], found.left_over[0])
@@ -57,7 +58,7 @@ def test_batch_has_a_target_for_each_state(robot, poses):
         {"frame": tip, "value": values},
         {"kind": "posture", "value": robot.neutral(), "priority": 1},
     ]
-    request = operations.batch("inverse_kinematics", q=q, targets=targets, restarts=30)
+    request = Computations.batch.make("inverse_kinematics", q=q, targets=targets, restarts=30)
     message = codec.decode(codec.encode(request.fields))
     reply = codec.decode(codec.encode(batch(robot, message, lambda done, total: None)))
     assert reply["q"].shape == (4, 6) and reply["errors"].shape == (4, 2)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from torqued.client import codec, errors
+from torqued.client.requests.operation_table import KERNEL, REQUEST
 from torqued.kernels import Contact, Robot
-from torqued.server.requests.operation import KERNEL, REQUEST, checked_name
+from torqued.server.requests.operation import checked_name
 from torqued.server.requests.operations import OPERATIONS, names_on
 from torqued.server.requests.replies import as_request_error
 

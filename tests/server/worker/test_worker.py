@@ -292,6 +292,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
             ({"operation": "dynamics", "q": q, "dt": 1}, "unknown_field"),
             ({"operation": "hello", "q": q}, "bad_field"),
             ({"operation": "dynamics", "q": wrong}, "bad_field"),
+            ({"operation": "inverse_dynamics", "q": q, "a": v}, "missing_field"),
             ({"operation": "dynamics", "q": np.tile(q, (2, 1)), "want": ["Gamma"]}, "too_large"),
         ]:
             with pytest.raises(errors.RequestError) as caught:

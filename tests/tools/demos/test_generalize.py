@@ -211,7 +211,7 @@ def test_motions_stay_within_the_limits_of_any_arm(name):
         ),
     ],
 )
-def test_stance_has_level_feet_around_the_centre_of_mass(name):
+def test_stance_has_level_feet_around_the_center_of_mass(name):
     item = row(name, "floating")
     description = describe(item)
     robot = load(description, "floating")

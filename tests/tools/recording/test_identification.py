@@ -38,8 +38,8 @@ def moved_arm(name, moving=None, seconds=8.0, noise=0.0, mass=MASS):
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
     if moving is not None:
         amplitude = np.where(np.arange(n) == moving, amplitude, 0.0)
-    centre = swing(bare, name)(0.0)[0]
-    motion = Sines(centre, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
+    center = swing(bare, name)(0.0)[0]
+    motion = Sines(center, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
     controller = Controller(bare.robot, "computed_torque")
     plant.reset(*motion(0.0)[:2])
     rng, rows = np.random.default_rng(0), []
@@ -65,9 +65,9 @@ def moved_arm(name, moving=None, seconds=8.0, noise=0.0, mass=MASS):
 def test_payload_and_friction_are_found(name, noise):
     samples, bare, friction = moved_arm(name, noise=noise)
     found = identify(samples, bare.robot, ARMS[name])
-    mass, centre, inertia = as_load(found.p)
+    mass, center, inertia = as_load(found.p)
     assert mass == pytest.approx(MASS, rel=5e-3)
-    assert np.allclose(centre, AT, atol=1e-3)
+    assert np.allclose(center, AT, atol=1e-3)
     cube = MASS * EDGE**2 / 6.0
     assert np.allclose(inertia, cube * np.array([1, 0, 0, 1, 0, 1]), atol=0.15 * cube)
     assert np.allclose(found.viscous, friction["viscous"], rtol=0.03)
@@ -78,7 +78,7 @@ def test_payload_and_friction_are_found(name, noise):
 
 
 def parameters_of(robot, frame):
-    load = {"frame": frame, "mass": MASS, "centre": AT, "inertia": MASS * EDGE**2 / 6 * np.eye(3)}
+    load = {"frame": frame, "mass": MASS, "center": AT, "inertia": MASS * EDGE**2 / 6 * np.eye(3)}
     (load,) = loads_of(robot.model, "payload", load)
     place = next(item for item in robot.model.frames if item.name == frame)
     return np.linalg.solve(moved(place.rotation, place.position), load.parameters)
@@ -92,7 +92,7 @@ def test_tables_are_what_a_configuration_takes():
     table = tomllib.loads(toml(found))["robot"]
     robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
     q = np.linspace(-1.0, 1.0, 6)
-    load = {"frame": "tool0", "mass": MASS, "centre": AT.tolist()}
+    load = {"frame": "tool0", "mass": MASS, "center": AT.tolist()}
     expected = RobotConfig.model_validate({"model": "ur5", "payload": load}).load()
     assert np.allclose(robot.gravity(q), expected.gravity(q), atol=0.1)
     assert np.allclose(robot.limits.friction, friction["coulomb"], rtol=0.04)
@@ -174,8 +174,8 @@ def noisy_recordings(count, seconds=8.0, step=0.004):
     heavy = Plant(with_payload(described("ur5"), "tool0", MASS, AT, EDGE)).robot
     friction, n = friction_of(bare), bare.robot.nv
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
-    centre = swing(bare, "ur5")(0.0)[0]
-    motion = Sines(centre, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
+    center = swing(bare, "ur5")(0.0)[0]
+    motion = Sines(center, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
     time = np.arange(0.0, seconds, step)
     middle = time[:-1] + 0.5 * step
     v = np.array([motion(t)[1] for t in time])

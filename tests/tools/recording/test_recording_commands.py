@@ -38,9 +38,9 @@ def file(tmp_path_factory):
     urdf = write_urdf(panda(), folder / "arm.urdf")
     bare, plant = plant_of("panda"), Plant(with_payload(panda(), "panda_hand", MASS, AT, 0.1))
     rub(plant, **friction_of(bare))
-    centre = swing(bare, "panda")(0.0)[0]
+    center = swing(bare, "panda")(0.0)[0]
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
-    motion = Sines(centre, amplitude, 0.4 + 0.13 * np.arange(7), start=0.5)
+    motion = Sines(center, amplitude, 0.4 + 0.13 * np.arange(7), start=0.5)
     daemon = DaemonProcess(folder, "arm", "--urdf", str(urdf), "--base", "fixed").start()
     command = ["record", "--robot", "arm", "--folder", str(folder), "--out", str(out)]
     process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
@@ -97,7 +97,7 @@ def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     table = tomllib.loads((tmp_path / "x.toml").read_text())["robot"]
     assert table["payload"]["mass"] == pytest.approx(MASS, rel=0.02)
-    assert np.allclose(table["payload"]["centre"], AT, atol=3e-3)
+    assert np.allclose(table["payload"]["center"], AT, atol=3e-3)
     assert table["friction"]["viscous"]["panda_joint1"] == pytest.approx(1.0, rel=0.1)
     refused = torqued("identify", file, "--frame", "nowhere")
     assert refused.returncode == 2 and "nowhere" in refused.stderr

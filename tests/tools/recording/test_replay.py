@@ -14,7 +14,7 @@ from torqued.tools.recording.replay import replay
 from torqued.tools.recording.solver_rows import velocity_names
 
 PERIOD = 1e-3
-PAYLOAD = {"frame": "link_5", "mass": 0.5, "centre": [0.0, 0.1, 0.0]}
+PAYLOAD = {"frame": "link_5", "mass": 0.5, "center": [0.0, 0.1, 0.0]}
 LAWS = {
     "gravity": {},
     "pd": {},

@@ -14,7 +14,7 @@ CARRIED = (2, 3, 4, 5, 6, 7)  # legs that random bodies and joints have put belo
 
 
 def about_com(robot, q, control, force):
-    """[moment; force] of point forces about the centre of mass."""
+    """[moment; force] of point forces about the center of mass."""
     c, total = robot.center_of_mass(q), np.zeros(6)
     for frame, contact in zip(control.contact_names, control.program.contact, strict=True):
         for k in range(contact["point"], contact["point"] + contact["points"]):

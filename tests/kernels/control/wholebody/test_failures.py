@@ -12,7 +12,7 @@ from torqued.kernels.control.wholebody.whole_body import WholeBody
 BOX = """<robot name="box"><link name="box"><inertial><mass value="3"/>
 <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
 
-#: The underside of a box, so that the centre of mass is above it.
+#: The underside of a box, so that the center of mass is above it.
 UNDERSIDE = [[x, y, -0.1] for x in (0.1, -0.1) for y in (0.1, -0.1)]
 
 

@@ -114,7 +114,7 @@ def test_torques_are_inside_their_limits():
     assert_optimal(*program_and_solution(tight, tight.pack(q, v, references)))
 
 
-def test_without_contacts_the_centre_of_mass_falls_freely():
+def test_without_contacts_the_center_of_mass_falls_freely():
     robot = biped(2)
     control = WholeBody(robot, STANDING, FEET)
     q, v = random_state(robot, 2)

@@ -1,0 +1,212 @@
+"""Operations on a state, for many states and over time: the methods that make their requests.
+
+Names, order and defaults are those of `Robot`. Numbers may be anything that numpy takes; they go
+over the wire as float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torqued.client.requests import results
+from torqued.client.requests.constrained_operations import ConstrainedOperations
+from torqued.client.requests.derivatives import Derivatives
+from torqued.client.requests.frames import FrameOperations
+from torqued.client.requests.methods import Method
+from torqued.client.requests.request_parts import (
+    Request,
+    arrays,
+    arrays_of,
+    as_array,
+    as_number,
+    constraints_of,
+    names,
+    numbers,
+    only,
+    put,
+    target_of,
+)
+from torqued.client.requests.results import Array, Result
+from torqued.common.stacked import STACKED
+
+
+class Computations(FrameOperations, Derivatives, ConstrainedOperations):
+    """What the robot's model gives."""
+
+    @Method
+    @staticmethod
+    def dynamics(
+        q: Any,
+        v: Any = None,
+        want: Sequence[str] = ("M", "C", "g"),
+        frames: Sequence[str] = (),
+        representation: str = "hybrid",
+    ) -> Request[results.Dynamics]:
+        """Any subset of the dynamics quantities at q (nq,), v (nv,) in one pass over the robot.
+
+        `want` names them, as the fields of the result; for each of `frames` there are J, Jdot_v
+        and pose. `representation` is that of J: "hybrid", "body", "spatial" or "mixed".
+        """
+        fields: dict[str, Any] = numbers(q=q)
+        if v is not None:
+            fields["v"] = as_array(v, "v")
+        fields["want"] = names(want)
+        put(fields, frames=names(frames) or None, representation=representation)
+        return Request("dynamics", fields, results.Dynamics)
+
+    @Method
+    @staticmethod
+    def inverse_dynamics(
+        q: Any,
+        v: Any,
+        a: Any,
+        f_ext: Mapping[str, Any] | None = None,
+    ) -> Request[Array]:
+        """Torques (nv,) N m for accelerations a (nv,); `f_ext` maps frames to wrenches (6,)."""
+        fields = numbers(q=q, v=v, a=a)
+        put(fields, f_ext=arrays(f_ext))
+        return Request("inverse_dynamics", fields, only("tau"))
+
+    @Method
+    @staticmethod
+    def forward_dynamics(
+        q: Any,
+        v: Any,
+        tau: Any,
+        f_ext: Mapping[str, Any] | None = None,
+    ) -> Request[Array]:
+        """Accelerations (nv,) under torques tau (nv,); `f_ext` maps frames to wrenches (6,)."""
+        fields = numbers(q=q, v=v, tau=tau)
+        put(fields, f_ext=arrays(f_ext))
+        return Request("forward_dynamics", fields, only("a"))
+
+    @Method
+    @staticmethod
+    def solve_mass(q: Any, b: Any) -> Request[Array]:
+        """M⁻¹ b for b (nv,) or (nv, k), without M."""
+        fields = numbers(q=q, b=b)
+        put(fields)
+        return Request("solve_mass", fields, only("x"))
+
+    @Method
+    @staticmethod
+    def coriolis_product(q: Any, v: Any, w: Any) -> Request[Array]:
+        """C(q, v) w (nv,) for another velocity w (nv,), without C."""
+        fields = numbers(q=q, v=v, w=w)
+        put(fields)
+        return Request("coriolis_product", fields, only("product"))
+
+    @Method
+    @staticmethod
+    def kinematics(
+        q: Any,
+        frames: Sequence[str],
+        v: Any = None,
+        representation: str = "hybrid",
+        *,
+        order: int | None = None,
+        a: Any = None,
+        jerk: Any = None,
+    ) -> Request[results.Kinematics]:
+        """Poses and Jacobians of frames by name, and J̇ v where v is given.
+
+        With an `order`, their motions instead: 0 pose; from 1 on velocity, J; from 2 on
+        acceleration, Jdot; 3 jerk, Jddot. `a` and `jerk` (nv,) are zero where they are not given.
+        """
+        fields: dict[str, Any] = numbers(q=q) | {"frames": names(frames)}
+        for name, values in (("v", v), ("a", a), ("jerk", jerk)):
+            if values is not None:
+                fields[name] = as_array(values, name)
+        put(fields, order=order, representation=representation)
+        return Request("kinematics", fields, results.Kinematics)
+
+    @Method
+    @staticmethod
+    def integrate(q: Any, v: Any, dt: float) -> Request[Array]:
+        """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
+        fields: dict[str, Any] = numbers(q=q, v=v) | {"dt": as_number(dt, "dt")}
+        put(fields)
+        return Request("integrate", fields, only("q"))
+
+    @Method
+    @staticmethod
+    def inverse_kinematics(
+        targets: Sequence[Any],
+        q0: Any,
+        tolerance: float = 1e-6,
+        iterations: int = 100,
+        restarts: int = 20,
+        *,
+        seed: int = 0,
+    ) -> Request[results.InverseKinematics]:
+        """A configuration (nq,) within limits at which targets are reached, or nearest to them.
+
+        Targets are maps with `value`, `frame`, `kind` ("pose", "position", "orientation", "com",
+        "posture"), `point`, `axes`, `weight`, `radian`, `priority`; the search begins at q0.
+        """
+        fields: dict[str, Any] = {
+            "q": as_array(q0, "q0"),
+            "targets": [target_of(x) for x in targets],
+        }
+        put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
+        put(fields)
+        return Request("inverse_kinematics", fields, results.InverseKinematics)
+
+    @Method
+    @staticmethod
+    def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control]:
+        """One torque of a control law, without a session; options as in `session`.
+
+        Also `references`, and of `elastic` `motor_q` and `motor_v`.
+        """
+        fields = {"law": law} | numbers(q=q, v=v) | options
+        return Request("control", fields, results.Control)
+
+    @Method
+    @staticmethod
+    def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
+        """An operation for many states: q, v, a, tau, … with one more dimension in front.
+
+        So are the results. Computed beside everything else, within `timeout` (default 60) s.
+        """
+        rows = {
+            key: as_array(value, key) if key in STACKED and value is not None else value
+            for key, value in fields.items()
+        }
+        return Request("batch", {"operation": operation} | rows, Result, timeout)
+
+    @Method
+    @staticmethod
+    def simulate(
+        q: Any,
+        v: Any = None,
+        tau: Any = None,
+        seconds: float = 1.0,
+        dt: float = 0.001,
+        method: str = "rkmk4",
+        contacts: Sequence[Any] = (),
+        every: int = 1,
+        *,
+        law: str | None = None,
+        gains: Mapping[str, Any] | None = None,
+        references: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> Request[results.Simulation]:
+        """The motion from q, v under torques tau ((nv,), or a row per step), or under a law.
+
+        Without v it begins at rest. `method` is "rkmk4", "rkmk2", "momentum" or "euler". Every
+        `every`-th step is in the reply. Computed beside everything else, within `timeout`
+        (default 60) s.
+        """
+        fields: dict[str, Any] = numbers(q=q)
+        fields |= {"seconds": as_number(seconds, "seconds"), "dt": as_number(dt, "dt")}
+        for name, values in (("v", v), ("tau", tau)):
+            if values is not None:
+                fields[name] = as_array(values, name)
+        if contacts:
+            fields["contacts"] = constraints_of(contacts)
+        given = None if references is None else arrays_of("references", references)
+        put(fields, law=law, gains=gains, references=given, method=method, every=every)
+        put(fields)
+        return Request("simulate", fields, results.Simulation, timeout)
