@@ -8,6 +8,7 @@ import pytest
 
 from support.daemons import daemon_of
 from support.eventually import PATIENCE
+from torqued.client import Client, TimeoutError
 from torqued.client.sessions.freshness import Freshness
 
 
@@ -121,3 +122,12 @@ def test_session_shows_what_it_is(session):
     assert np.array_equal(session.gains["damping"], np.zeros((4, 4)))
     session.tune({"damping": 2.0}, over=0.0)
     assert np.array_equal(session.gains["damping"], 2.0 * np.eye(4))
+
+
+def test_session_waits_as_long_as_its_client_unless_it_is_given_a_time(daemon):
+    with Client(daemon.endpoint, timeout=7.5) as client, client.session("gravity") as session:
+        assert session.timeout == 7.5
+        session.timeout, session.oldest_output = 0.05, -1.0  # every output is too old
+        for given, waited in (((), 0.05), ((0.01,), 0.01)):
+            with pytest.raises(TimeoutError, match=f"within {waited} s"):
+                session.receive(*given)
