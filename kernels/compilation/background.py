@@ -28,7 +28,7 @@ log = logging.getLogger("torqued")
 NICENESS = 19
 #: s between looks for kernels that have become ready.
 LOOK = 0.2
-#: s between two kernels that are loaded: whoever else wants the interpreter has it meanwhile.
+#: s between two kernels that are loaded: other threads have the interpreter meanwhile.
 PAUSE = 0.002
 
 
@@ -143,7 +143,7 @@ def main(given: str) -> None:
 
 
 def _listen(asked: list[str]) -> None:
-    """Take names as they come; the end of the input is the end of whoever gave them."""
+    """Take names as they come; the input ends with the daemon."""
     for line in sys.stdin:
         asked.append(line.strip())
     os._exit(1)

@@ -195,8 +195,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         for failed in failures:
             assert isinstance(failed, errors.InternalError)
             assert str(failed) == (
-                "the worker died (signal 9) during this batch of dynamics; "
-                "a new one takes its place"
+                "the worker died (signal 9) during this batch of dynamics; a new one starts"
             )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
         assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
@@ -331,7 +330,7 @@ def test_errors_of_batches_are_those_of_the_wire(daemon, states):
 
 @pytest.mark.parametrize(
     "program, words",
-    [("/bin/false", "died while starting \(exit code 1\)"), ("/no/such/program", "No such file")],
+    [("/bin/false", r"died while starting \(exit code 1\)"), ("/no/such/program", "No such file")],
 )
 def test_worker_that_cannot_start_is_reported(tmp_path, robot, states, monkeypatch, program, words):
     tmp_path.chmod(0o700)
