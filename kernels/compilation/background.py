@@ -27,7 +27,7 @@ log = logging.getLogger("torqued")
 #: How much the process yields; 19 is the most.
 NICENESS = 19
 #: s between looks for kernels that have become ready.
-LOOK = 0.2
+POLL_INTERVAL = 0.2
 #: s between two kernels that are loaded: other threads have the interpreter meanwhile.
 PAUSE = 0.002
 
@@ -74,7 +74,7 @@ class Background:
             return
         with self._process() as process:
             told = 0
-            while self._waiting and not self._closing.wait(LOOK):
+            while self._waiting and not self._closing.wait(POLL_INTERVAL):
                 ended = process.poll() is not None
                 for name in self._asked[told:]:
                     told += 1
