@@ -46,7 +46,8 @@ def states(robot, count=3):
 
 
 def assert_same(output, expected):
-    for name, value in expected.items():
+    for name in expected:
+        value = expected[name]
         found = getattr(output, name)
         if isinstance(value, dict):
             assert list(found) == list(value)
