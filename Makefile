@@ -7,7 +7,7 @@ BIN := .venv/bin
 READY := .venv/ready
 PACKAGES := common kernels client server tools benchmarks
 
-# Programs keep their byte code, whatever the shell says: compiled anew it is half of every start.
+# Programs keep their byte code, whatever the shell says: compiling it again is half of every start.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help test demo bench screens lint clean

@@ -28,7 +28,7 @@ from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.sheet import Sheet
 
 ROBOTS = ("chain20", "talos")
-#: Times that all is measured anew, and blocks of each way each time.
+#: Times that all is measured, and blocks of each way each time.
 ROUNDS, BLOCKS = 5, 5
 #: Share of Pinocchio's time, or of the other way's, that a row may take.
 CEILINGS = {

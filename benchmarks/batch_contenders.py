@@ -77,7 +77,7 @@ def of_robot(name: str, states: int) -> dict[str, dict[str, Block]]:
 
 
 #: Pinocchio's block is an eighth of the states, one part after the other: about as long as a
-#: batch's, so that whoever else uses the processor meets both alike.
+#: batch's, so that other programs disturb both alike.
 PARTS = 8
 
 

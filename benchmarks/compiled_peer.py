@@ -13,14 +13,14 @@ from torqued.benchmarks.processes import NotStarted
 SOURCE = Path(__file__).parent / "cpp" / "latency.cpp"
 HEADERS = Path(__file__).parents[1] / "client" / "cpp"
 #: s for the compiler, and for a block of exchanges.
-LONGEST = 600.0
+COMPILE_TIMEOUT = 600.0
 
 
 def compile_peer(folder: Path) -> Path:
     """The program; `NotStarted` says why there is none."""
     compiler = shutil.which("g++")
     if compiler is None:
-        raise NotStarted("there is no g++")
+        raise NotStarted("g++ is not installed")
     if not (HEADERS / "torqued.hpp").is_file() or not SOURCE.is_file():
         raise NotStarted("the C++ sources are not installed with the package: run it in a checkout")
     program = folder / "latency"
@@ -28,7 +28,7 @@ def compile_peer(folder: Path) -> Path:
         [compiler, "-std=c++17", "-O2", f"-I{HEADERS}", SOURCE, "-o", program, "-lzmq"],
         capture_output=True,
         text=True,
-        timeout=LONGEST,
+        timeout=COMPILE_TIMEOUT,
     )
     if done.returncode != 0:
         raise NotStarted(f"it does not compile: {done.stderr.splitlines()[0]}")

@@ -2,7 +2,7 @@
 
     python iceoryx_echo.py NAME     answers until killed
 
-Between two Python processes, without any data. The package is no dependency of torqued: where it is
+Between two Python processes, without any data. The package is optional: where it is
 not installed (pip install iceoryx2), this is not measured.
 """
 

@@ -1,5 +1,5 @@
 """All processes that read a ring, each where what it needs is installed: the recorder, and the
-viewers with nobody connected to them."""
+viewers without clients."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ def contenders(transport: str) -> Iterator[tuple[Exchange, Exchange, Exchange | 
 
 
 def free_ports(count: int) -> int:
-    """The first of so many ports in a row that nobody has."""
+    """The first of so many free ports in a row."""
     while True:
         with ExitStack() as probes:
             first = 0

@@ -44,7 +44,7 @@ OPTIONS = (
 )
 
 #: s that the compiler may take.
-LONGEST = 1200.0
+COMPILE_TIMEOUT = 1200.0
 
 RESULTS = ("∂²τ/∂q²", "∂²τ/∂v²", "∂²τ/∂q∂v", "∂M/∂q")
 
@@ -99,9 +99,9 @@ def compile_library(target: Path, arguments: list[str]) -> None:
     made = target.with_suffix(f".{os.getpid()}")
     command = [compiler, *arguments, "-o", str(made)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=COMPILE_TIMEOUT)
     except subprocess.TimeoutExpired:
-        raise NoPeerError(f"{compiler} took longer than {LONGEST:.0f} s") from None
+        raise NoPeerError(f"{compiler} took longer than {COMPILE_TIMEOUT:.0f} s") from None
     if done.returncode != 0:
         faults = [line for line in done.stderr.splitlines() if "error" in line]
         raise NoPeerError(f"{compiler}: {faults[0] if faults else done.stderr.strip()[-300:]}")

@@ -1,7 +1,7 @@
 """Rigid-body dynamics of robots: load a model, compute with it, all compiled.
 
 `Robot` is the face; `errors` has what it raises. Names are loaded when they are asked for: to look
-a robot up in the catalog, nobody has to wait for the kernels.
+a robot up in the catalog, no program waits for the kernels.
 """
 
 from __future__ import annotations

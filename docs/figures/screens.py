@@ -1,4 +1,4 @@
-"""The screenshots of README and docs/, made anew: `make screens`, or some of them by name.
+"""The screenshots of README and docs/, made by `make screens`, or some of them by name.
 
     python docs/figures/screens.py [SCENE …] [--out FOLDER]
 
@@ -50,7 +50,7 @@ WIDTH, HEIGHT = 1440, 860
 #: Colours of a picture: few enough for small files.
 COLOURS = 256
 #: s
-LONGEST = 120.0
+TIMEOUT = 120.0
 COMMAND = "torqued.tools.cli.main"
 #: As on a robot's computer, where the system allows it.
 SETTINGS = f"{PATIENT}priority = {PRIORITY}\n"
@@ -113,10 +113,10 @@ class Studio:
 
 
 def wait_for(found: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + LONGEST
+    deadline = time.monotonic() + TIMEOUT
     while not (value := found()):
         if time.monotonic() > deadline:
-            raise TimeoutError(f"nothing within {LONGEST:g} s")
+            raise TimeoutError(f"nothing within {TIMEOUT:g} s")
         time.sleep(0.1)
     return value
 
@@ -161,7 +161,7 @@ def moving(studio: Studio, make: Callable[[Client], Loop]) -> Iterator[Motion]:
         yield motion
     finally:
         motion.stopping.set()
-        motion.join(LONGEST)
+        motion.join(TIMEOUT)
 
 
 def circling(client: Client) -> Loop:
@@ -210,7 +210,7 @@ def readers_scene(studio: Studio) -> None:
         top(studio)
         stream(studio)
         channels(studio)
-        record.wait(LONGEST)
+        record.wait(TIMEOUT)
         graph(studio, prometheus)
     (file,) = recording.glob("*.mcap")
     command = ["plot", str(file), "--out", str(studio.place.folder)]
@@ -232,7 +232,7 @@ def stream(studio: Studio) -> None:
     """What PlotJuggler gets: the first message, by a program of five lines."""
     child = studio.start("stream", "--endpoint", "tcp://127.0.0.1:*")
     with zmq.Context() as context, context.socket(zmq.SUB) as socket:
-        socket.linger, socket.rcvtimeo = 0, int(1e3 * LONGEST)
+        socket.linger, socket.rcvtimeo = 0, int(1e3 * TIMEOUT)
         socket.subscribe(b"")
         socket.connect(studio.address(child))
         topic, body, stamp = socket.recv_multipart()
@@ -248,14 +248,14 @@ def stream(studio: Studio) -> None:
 
 
 def channels(studio: Studio) -> None:
-    """What Foxglove is offered: the list that its server sends to whoever connects."""
+    """What Foxglove is offered: the list that its server sends to a client."""
     child = studio.start("foxglove", "--listen", "127.0.0.1:0")
     address = studio.address(child)
     found: dict[str, Any] = {}
     with connect(address, subprotocols=["foxglove.sdk.v1"]) as socket:
-        deadline = time.monotonic() + LONGEST
+        deadline = time.monotonic() + TIMEOUT
         while not any("/impedance" in topic for topic in found) and time.monotonic() < deadline:
-            message = socket.recv(timeout=LONGEST)
+            message = socket.recv(timeout=TIMEOUT)
             known = json.loads(message) if isinstance(message, str) else {}
             found |= {item["topic"]: item for item in known.get("channels", ())}
     lines = [child.log.read_text().rstrip(), ""]
@@ -281,7 +281,7 @@ def prometheus_at(metrics: str, place: Demo) -> Iterator[str]:
         yield f"http://{address}"
     finally:
         process.terminate()
-        process.wait(LONGEST)
+        process.wait(TIMEOUT)
 
 
 def graph(studio: Studio, prometheus: str) -> None:
@@ -314,7 +314,7 @@ def humanoid_scene(studio: Studio) -> None:
         dash.stop()
         motion.reach(12.0)
         record.process.terminate()
-        record.wait(LONGEST)
+        record.wait(TIMEOUT)
     (file,) = recording.glob("*.mcap")
     page = studio.dash(studio.place.start(COMMAND, "dash", str(file), *looks))
     seconds = page.get_by_role("slider").first
@@ -331,7 +331,7 @@ SCENES = {"page": page_scene, "readers": readers_scene, "humanoid": humanoid_sce
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="make the screenshots of the documents anew")
+    parser = argparse.ArgumentParser(description="make the screenshots of the documents")
     parser.add_argument("scenes", nargs="*", default=list(SCENES), metavar="SCENE")
     parser.add_argument("--out", type=Path, default=HERE)
     args = parser.parse_args()

@@ -27,8 +27,8 @@ log = logging.getLogger("torqued")
 #: How much the process yields; 19 is the most.
 NICENESS = 19
 #: s between looks for kernels that have become ready.
-LOOK = 0.2
-#: s between two kernels that are loaded: whoever else wants the interpreter has it meanwhile.
+POLL_INTERVAL = 0.2
+#: s between two kernels that are loaded: other threads have the interpreter meanwhile.
 PAUSE = 0.002
 
 
@@ -74,7 +74,7 @@ class Background:
             return
         with self._process() as process:
             told = 0
-            while self._waiting and not self._closing.wait(LOOK):
+            while self._waiting and not self._closing.wait(POLL_INTERVAL):
                 ended = process.poll() is not None
                 for name in self._asked[told:]:
                     told += 1
@@ -143,7 +143,7 @@ def main(given: str) -> None:
 
 
 def _listen(asked: list[str]) -> None:
-    """Take names as they come; the end of the input is the end of whoever gave them."""
+    """Take names as they come; the input ends with the daemon."""
     for line in sys.stdin:
         asked.append(line.strip())
     os._exit(1)

@@ -69,7 +69,7 @@ class _Files:
         except FileNotFoundError:
             return None
         except cache_file.UnusableFileError as error:
-            cache_file.warn_once("load", f"{error}; it and others like it are compiled anew")
+            cache_file.warn_once("load", f"{error}; it and others like it are compiled again")
             return None
 
 

@@ -43,7 +43,7 @@ def warn_once(kind: str, message: str) -> None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Put a file in its place. Whoever reads it meanwhile, or after a crash, has all or nothing."""
+    """Put a file in its place. A reader, even after a crash, finds all or nothing."""
     descriptor, draft = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".draft")
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -96,7 +96,7 @@ def _opened(path: Path) -> Iterator[int]:
     try:
         info = os.fstat(descriptor)
         if not stat.S_ISREG(info.st_mode):
-            raise UnusableFileError(f"cache file {path} is no ordinary file")
+            raise UnusableFileError(f"cache file {path} is not an ordinary file")
         if info.st_uid not in (os.getuid(), 0):
             raise UnusableFileError(f"cache file {path} belongs to user {info.st_uid}")
         if writable_by := others_who_write(info.st_mode):
@@ -112,7 +112,7 @@ def _head(path: Path, descriptor: int, head: bytes) -> tuple[int, bytes]:
         magic, length, checksum = HEAD.unpack(head)
         if magic == MAGIC and os.fstat(descriptor).st_size == HEAD.size + length:
             return length, checksum
-    raise UnusableFileError(f"cache file {path} is damaged: it was cut off, or is no such file")
+    raise UnusableFileError(f"cache file {path} is damaged: it was cut off, or is not a cache file")
 
 
 def _checksum(path: Path, content: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """The folder for compiled code: where it is, whether it can be trusted, and what is cleared away.
 
-What is in there runs with the rights of whoever starts the daemon. So nobody but that user and
+What is in there runs with the rights of the daemon's user. So no one but that user and
 root may be able to put something there: neither into the folder, nor by moving another one into
 its place.
 """
@@ -13,7 +13,7 @@ import stat
 import time
 from pathlib import Path
 
-#: Code that nobody has loaded for so long belongs to sources or tools that are gone.
+#: Code that was not loaded for so long belongs to sources or tools that are gone.
 KEPT_DAYS = 30
 
 DAY = 86400.0
@@ -57,7 +57,7 @@ def _make(folder: Path) -> None:
 def _not_ours(place: Path, sticky_allowed: bool) -> str:
     """Why other users could have their way with a folder, or nothing.
 
-    In one with the sticky bit, like /tmp, nobody can move what belongs to another.
+    In one with the sticky bit, like /tmp, no user can move what belongs to another.
     """
     info = place.stat()
     if info.st_uid not in (os.getuid(), 0):

@@ -44,7 +44,7 @@ def choose_processor() -> str:
     missing = [feature for feature in KINDS[kind] if not present.get(feature, False)]
     if missing:
         raise InputError(
-            f"{VARIABLE}: this processor ({get_host_cpu_name()}) is no {kind}, "
+            f"{VARIABLE}: this processor ({get_host_cpu_name()}) is not {kind}, "
             f"it lacks {', '.join(missing)}",
             VARIABLE,
             kind,

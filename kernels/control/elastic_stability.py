@@ -71,7 +71,7 @@ def step_of(
         step[:, 5 * n : 6 * n, filtered] = F
     for k in range(1, past):
         step[:, (5 + k) * n : (6 + k) * n, (4 + k) * n : (5 + k) * n] = np.eye(n)
-    if not springs.damping.any():  # z̈ is no state
+    if not springs.damping.any():  # z̈ is not a state
         kept = np.r_[0 : 4 * n, 5 * n : step.shape[1]]
         step = step[:, kept[:, None], kept]
     return step

@@ -1,4 +1,4 @@
-"""Gains of joints that nobody has given: by how the robot is to behave, at all of its poses.
+"""Default gains of joints: by how the robot is to behave, at all of its poses.
 
 A spring of constant stiffness has a potential, and one that depends on q has none of its own. So K
 is constant, and what a joint may have at most is set by the pose where it is lightest: no mode of

@@ -1,4 +1,4 @@
-"""How heavy a robot feels, for gains that nobody has given.
+"""How heavy a robot feels, for default gains.
 
 A joint's inertia depends on where the others are, by a factor of ten and more, and an arm that is
 stretched out at q = 0 is not typical. Joints that act together answer faster than each by itself:

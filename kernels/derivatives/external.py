@@ -55,7 +55,7 @@ def external_factors(work, space, frames, wrenches):
 
 @kernel
 def add_external(work, space, frames, wrenches, dq):
-    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs place. The path is entered anew."""
+    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs place. The path is entered again."""
     external_factors(work, space, frames, wrenches)
     for b in range(len(work.bodies)):
         body = work.bodies[b]

@@ -54,7 +54,7 @@ FINE = 1e-10
 #: No step: rad or m.
 STILL = 1e-12
 
-#: Times that joints are stopped at their limits and the others step anew.
+#: Times that joints are stopped at their limits and the others step again.
 ROUNDS = 4
 
 

@@ -5,7 +5,7 @@ representation gives X as somebody sees it who moves with a twist W (the observe
 
     d/dt   is   Ẋ − W × X,    d²/dt²   is   Ẍ − 2 W × Ẋ − Ẇ × X + W × (W × X)
 
-spatial   nobody moves: W = 0                                       [M18] eq. 16, 20
+spatial   at rest: W = 0                                            [M18] eq. 16, 20
 body      the observer is the frame itself: W = V                   [M18] eq. 5, 12
 hybrid    it is carried along without turning: W = [0; ṙ]           [M18] eq. 25, 30
 mixed     the angular half is that of body, the linear half that of hybrid

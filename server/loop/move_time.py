@@ -50,8 +50,8 @@ def min_seconds(controller: Controller, target: Array) -> float:
                 shift = float(np.linalg.norm(target[part] - now[part]))
             if turn > 0.0:  # along a screw: the arc, not its chord
                 shift *= 0.5 * turn / math.sin(0.5 * turn)
-            way = math.hypot(turn / angular, shift / linear)
-            minimum = max(minimum, seconds(way, 1.0, rate, bend))
+            arc = math.hypot(turn / angular, shift / linear)
+            minimum = max(minimum, seconds(arc, 1.0, rate, bend))
     return minimum
 
 

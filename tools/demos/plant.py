@@ -103,7 +103,7 @@ class Plant:
         return spec.compile()
 
     def _set_armature(self) -> None:
-        """Rotor inertias are of joints: the free joint's part is zero, and its map is no matter."""
+        """Rotor inertias are of joints: the free joint has none, whatever its map."""
         armature, neutral = self.robot.limits.armature, self.robot.neutral()
         self.model.dof_armature[:] = self.chart.torque_from_native(neutral, armature)
 

@@ -14,7 +14,7 @@ import numpy as np
 from torqued.common.errors import TorquedError
 from torqued.server.observation.layout import HEADER, HEADER_BYTES, MAGIC, VERSION
 
-#: Bytes that one `copy` takes at the most; the next goes on from there.
+#: Bytes that one `copy` takes at most; the next goes on from there.
 MAX_BYTES = 16 * 2**20
 #: Part of the ring that a reader which lost ticks leaves to the writer before it goes on.
 HEADROOM = 16
@@ -43,7 +43,7 @@ class Cursor:
         self.number: int | None = 0  # of the record that comes next; None: any
 
     def close(self) -> None:
-        """Let go of the ring."""
+        """Unmap the ring."""
         self._header = self._data = None
         self._map.close()
 

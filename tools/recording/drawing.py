@@ -14,7 +14,7 @@ from torqued.tools.recording.recording import RecordedSession, Recording, Record
 
 #: Times of a tick, ns → µs.
 TIMES = ("lateness", "compute", "age")
-#: Curves of one array at the most that have a name in the picture.
+#: Maximum of curves of one array that have a name in the picture.
 MAX_NAMED = 12
 
 

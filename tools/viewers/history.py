@@ -18,7 +18,7 @@ from torqued.tools.recording.records import Records, SessionInfo
 
 Array = NDArray[np.float64]
 
-#: s that plots show, and points that they have at the most.
+#: s that plots show, and points that they have at most.
 SPAN, MAX_POINTS = 10.0, 250
 #: Lines of the log that are kept.
 MAX_EVENTS = 200

@@ -23,7 +23,7 @@ COLORS = (
     *("#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f"),
     *("#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#79706e"),
 )
-#: Curves that a plot has at the most, and s for which it keeps to those that it has chosen.
+#: Curves that a plot has at most, and s for which it keeps to those that it has chosen.
 MAX_CURVES, KEEPS = 8, 5.0
 #: Pixels.
 HEIGHT = 170

@@ -21,7 +21,7 @@ The second section, ω' and ζ', is the motion of springs, and best near their o
 little of them is changed. The first is what is left of an error: its joints behave alike, at every
 pose. y is bounded as well, by accelerations that motors can give through their springs. The storage
 ½ ẏᵀ ẏ + P(y), with P the potential of ω'² σ(y), falls by ẏᵀ 2 ζ' ω' ẏ. Torques at the motors that
-nobody knows of do their work on it at the port B⁻¹ K M⁻¹ ẏ.
+the model lacks do their work on it at the port B⁻¹ K M⁻¹ ẏ.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 
 #: rad/s and damping ratio of the first section; with 1 a double pole.
 FREQUENCY, RATIO = 20.0, 1.0
-#: Damping ratio of the second, and rad/s that it has at most where nobody says: a loop of 1 kHz
+#: Damping ratio of the second, and rad/s that it has at most by default: a loop of 1 kHz
 #: with torques that are 2 ms late follows no faster spring.
 SPRING_RATIO, FASTEST = 0.7, 200.0
 

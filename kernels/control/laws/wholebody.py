@@ -95,7 +95,7 @@ def named(control: Any) -> Gains:
 
 
 def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fields], Gains]:
-    """Gains of a session that is made anew with others: all checks are made again."""
+    """Gains of a session that is made again with others: all checks are made again."""
 
     def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
         return named(make(robot, {**fields, "gains": given}))

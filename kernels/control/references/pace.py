@@ -5,7 +5,7 @@ With a share α of the limits of accelerations and λ of those of speeds, λ² �
     τ = g(q) + λ² C(q, v) v ± α M(q) a
 
 α is what keeps that within a part of the efforts where the reference is and where it could stand:
-whoever moves into a pose that motors hardly hold has to brake there with what is left. Standing
+a robot that enters a pose that motors hardly hold has to brake there with what is left. Standing
 takes a share λ²/α of the way that it takes from full speed. So where weights ahead are too much to
 be held, shorter ways are looked at, for which the speed has to be lower.
 

@@ -1,4 +1,4 @@
-"""What the parts of a robot weigh that stands on its feet: for gains that nobody has given.
+"""What the parts of a robot weigh that stands on its feet: for default gains.
 
 A base whose feet are held turns with little more than its own inertia: arms and trunk hang on
 joints that give way, and legs are light. That is up to a hundred times less than what the whole

@@ -10,7 +10,7 @@ from torqued.kernels.control.wholebody.tasks import KINDS
 
 
 def task_motions(names: Sequence[str], records: Any) -> tuple[Motion, ...]:
-    """Of tasks by name; a momentum is no place that could be held."""
+    """Of tasks by name; a momentum cannot be held."""
     words = {number: word for word, number in KINDS.items()}
     motions = []
     for name, record in zip(names, records, strict=True):

@@ -61,7 +61,7 @@ background.close()
 def test_what_is_asked_for_comes_before_what_was_planned(tmp_path):
     program = f"""{START}
 from torqued.kernels.compilation import background as module
-module.LOOK = 0.01
+module.POLL_INTERVAL = 0.01
 background = Background(["self_test", "symmetric_eigenvalues", "cholesky", "finite_vector"])
 background.ask_for("finite_vector")
 background.start()

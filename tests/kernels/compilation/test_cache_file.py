@@ -97,7 +97,7 @@ def test_link_is_refused(file):
 
 def test_pipe_is_refused_without_waiting_for_a_writer(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    assert "is no ordinary file" in refused(tmp_path / "pipe")
+    assert "is not an ordinary file" in refused(tmp_path / "pipe")
 
 
 def test_failed_write_leaves_the_old_file_and_nothing_else(file, monkeypatch):

@@ -169,7 +169,7 @@ class TestFaults:
         found, warned = run_warned(tmp_path / "cache", TWO)
         assert (found["hits"], found["misses"], found["out"]) == (0, 1, [10.0, 15.0])
         (message,) = warned
-        assert "is damaged" in message and message.endswith("are compiled anew")
+        assert "is damaged" in message and message.endswith("are compiled again")
         found, warned = run_warned(tmp_path / "cache", TWO)
         assert (found["hits"], found["misses"], warned) == (1, 0, [])
 

@@ -59,7 +59,7 @@ def test_folder_that_anybody_may_replace_is_not_taken(tmp_path):
 
 def test_lock_is_not_a_link(folder, tmp_path):
     (folder / "arm.lock").symlink_to(tmp_path / "victim")
-    with pytest.raises(EndpointError, match="cannot be opened: Too many levels"):
+    with pytest.raises(EndpointError, match=r"cannot open lock .*Too many levels"):
         Endpoints(folder, "arm").lock()
     assert not (tmp_path / "victim").exists()
 

@@ -181,8 +181,7 @@ def test_killed_worker_is_reported_and_replaced(daemon, robot, states):
         for failed in failures:
             assert isinstance(failed, errors.InternalError)
             assert str(failed) == (
-                "the worker died (signal 9) during this batch of dynamics; "
-                "a new one takes its place"
+                "the worker died (signal 9) during this batch of dynamics; a new one starts"
             )
         (reply,) = [outcome.reply for outcome in outcomes if outcome.reply]
         assert_agree(reply.g, [robot.gravity(row) for row in q], ROUNDING)
