@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.results import QUANTITIES as TABLE
-from torqued.common.results import Quantity
+from torqued.common import results
+from torqued.common.results import Quantity as Quantity
 
 Array = NDArray[np.float64]
 Shape = tuple[int, ...]
 
 
+TABLE = results.QUANTITIES
 QUANTITIES = {quantity.name: quantity for quantity in TABLE}
 NAMES = tuple(QUANTITIES)
 
