@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from torqued.client.requests.operation_table import ON_CONTROL, ONCE, TABLE
-from torqued.client.sessions.frames import OUTPUT_FIELDS
+from torqued.client.sessions.frames import OUTPUT_FIELDS, STATE_FIELDS
 from torqued.common import status
 
 HEADER = Path(__file__).parent / "cpp" / "torqued" / "tables.hpp"
@@ -16,7 +16,7 @@ HEADER = Path(__file__).parent / "cpp" / "torqued" / "tables.hpp"
 KINDS = {"u64": "std::uint64_t", "i64": "std::int64_t", "f64": "double"}
 
 TEXT = """\
-// Operations, status bits and the head of an output frame: tables of the Python client, written by
+// Operations, status bits and heads of frames: tables of the Python client, written by
 // `python -m torqued.client.cpp_tables`. Do not edit.
 #pragma once
 
@@ -49,6 +49,10 @@ enum Status : std::uint64_t {{
 /// Bits with which a torque is not the law's, of a fresh state.
 constexpr std::uint64_t unusable = {unusable};
 
+/// The head of a state frame.
+struct StateHead {{
+{state}}};
+
 /// The head of an output frame.
 struct Head {{
 {head}
@@ -63,6 +67,10 @@ static_assert(sizeof(Head) == {bytes}, "as docs/PROTOCOL.md has it");
 """
 
 
+def members(fields: tuple[tuple[str, str, str], ...]) -> str:
+    return "".join(f"    {KINDS[kind]} {name};  // {why}\n" for name, kind, why in fields)
+
+
 def text() -> str:
     """The header."""
     names = [row.name for row in TABLE]
@@ -72,7 +80,8 @@ def text() -> str:
         patience="".join(f'    {{"{row.name}", {row.seconds}}},\n' for row in TABLE if row.seconds),
         status="".join(f"    {row.name} = {row.bit},  // {row.meaning}\n" for row in status.TABLE),
         unusable=status.UNUSABLE,
-        head="".join(f"    {KINDS[kind]} {name};  // {why}\n" for name, kind, why in OUTPUT_FIELDS),
+        head=members(OUTPUT_FIELDS),
+        state=members(STATE_FIELDS),
         bytes=8 * len(OUTPUT_FIELDS),
     )
 

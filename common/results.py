@@ -1,9 +1,16 @@
-"""Results by name, of requests and of calls in process: `r.M`, also `r["M"]` and `"M" in r`."""
+"""Results by name, of a request as of a call in process: `r.M`, also `r["M"]` and `"M" in r`.
+
+With the table of quantities, which can be asked for by name, many from one walk over the tree:
+`Robot.dynamics`, batches, streams, charts, both clients, the daemon's limits and docs/PROTOCOL.md
+go by it. To add one, add its row to the end of `QUANTITIES` and its line to `Dynamics`, and the
+lines that compute it to kernels/dynamics/selected_quantities.py and kernels/batch/evaluation.py; a
+test fails until docs/PROTOCOL.md has the row too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +47,142 @@ class Result:
         return dict(self.__dict__)
 
 
+class Kinematics(Result):
+    """Of frames, by their names. Those from `velocity` on come with their order."""
+
+    pose: dict[str, Array]  # (4, 4), to the world
+    J: dict[str, Array]  # (6, nv), rows [angular; linear]
+    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given, without an order
+    velocity: dict[str, Array]  # (6,) rad/s, m/s
+    acceleration: dict[str, Array]  # (6,) rad/s², m/s²
+    Jdot: dict[str, Array]  # (6, nv) per s
+    jerk: dict[str, Array]  # (6,) rad/s³, m/s³
+    Jddot: dict[str, Array]  # (6, nv) per s²
+
+
+class Quantity(NamedTuple):
+    """One row.
+
+    shape        in terms of "nv" and numbers; of one frame, where it `needs` frames
+    needs        "velocity": depends on v; "inertias", "factors": which sweep over the composite
+                 bodies has to come before; "frames": there is one for each frame
+    brought_by   others that are never computed without it, and bring it along
+    projection   from the tree with mimic joints free to the robot's own velocities: "vector" Gᵀ x,
+                 "matrix" Gᵀ M G, "tensor" likewise for Γ, "rows" J G, or "none" (mimic.py)
+    chart        what it becomes in other coordinates (charts/transformations.py)
+    sparse       its kernel leaves zeros alone, so that its array has to be zeroed before
+    """
+
+    name: str
+    shape: tuple[str | int, ...]
+    unit: str
+    meaning: str
+    needs: tuple[str, ...] = ()
+    brought_by: tuple[str, ...] = ()
+    projection: str = "none"
+    chart: str = "same"
+    sparse: bool = False
+
+    @property
+    def per_frame(self) -> bool:
+        return "frames" in self.needs
+
+    @property
+    def whole_shape(self) -> tuple[str | int, ...]:
+        """That of the array with all frames."""
+        return ("frames", *self.shape) if self.per_frame else self.shape
+
+
+QUANTITIES = (
+    Quantity(
+        "M",
+        ("nv", "nv"),
+        "kg m², kg m, kg",
+        "mass matrix",
+        needs=("inertias",),
+        brought_by=("Mdot", "C"),
+        projection="matrix",
+        chart="mass",
+    ),
+    Quantity(
+        "Mdot",
+        ("nv", "nv"),
+        "per s",
+        "its rate Ṁ",
+        needs=("velocity", "factors"),
+        brought_by=("C",),
+        projection="matrix",
+        chart="mass_rate",
+    ),
+    Quantity(
+        "C",
+        ("nv", "nv"),
+        "per s",
+        "Coriolis matrix of the Christoffel symbols, Ṁ = C + Cᵀ",
+        needs=("velocity", "factors"),
+        brought_by=("Mdot",),
+        projection="matrix",
+        chart="coriolis",
+    ),
+    Quantity(
+        "Gamma",
+        ("nv", "nv", "nv"),
+        "",
+        "Christoffel symbols, C_ij = Σ_k Γ_ijk v_k",
+        needs=("inertias",),
+        projection="tensor",
+        chart="christoffel",
+        sparse=True,
+    ),
+    Quantity(
+        "g",
+        ("nv",),
+        "N m, N",
+        "gravity torque",
+        needs=("inertias",),
+        projection="vector",
+        chart="torque",
+    ),
+    Quantity(
+        "bias",
+        ("nv",),
+        "N m, N",
+        "C v + g",
+        needs=("velocity",),
+        projection="vector",
+        chart="bias",
+    ),
+    Quantity("energy", (2,), "J", "kinetic, potential", needs=("velocity",)),
+    Quantity("com", (3,), "m", "center of mass, in the world"),
+    Quantity("momentum", (6,), "N m s, N s", "centroidal momentum", needs=("velocity",)),
+    Quantity(
+        "J",
+        (6, "nv"),
+        "",
+        "Jacobian of a frame",
+        needs=("frames",),
+        projection="rows",
+        chart="jacobian",
+    ),
+    Quantity(
+        "Jdot_v",
+        (6,),
+        "rad/s², m/s²",
+        "J̇ v of a frame",
+        needs=("velocity", "frames"),
+        chart="frame_bias",
+    ),
+    Quantity(
+        "pose", (4, 4), "m", "homogeneous transform of a frame to the world", needs=("frames",)
+    ),
+)
+
+#: There is one of each for every frame.
+OF_FRAMES = tuple(quantity.name for quantity in QUANTITIES if quantity.per_frame)
+
+
 class Dynamics(Result):
-    """The quantities in `want`, in SI units, rows in v's order."""
+    """Those quantities that `want` named. M, C and the like in SI units, rows in v's order."""
 
     M: Array  # (nv, nv) mass matrix
     Mdot: Array  # (nv, nv) its rate
@@ -55,16 +196,3 @@ class Dynamics(Result):
     J: dict[str, Array]  # frame → (6, nv), rows [angular; linear]
     Jdot_v: dict[str, Array]  # frame → (6,) rad/s², m/s²
     pose: dict[str, Array]  # frame → (4, 4), to the world
-
-
-class Kinematics(Result):
-    """Of frames, by their names. Those from `velocity` on come with their order."""
-
-    pose: dict[str, Array]  # (4, 4), to the world
-    J: dict[str, Array]  # (6, nv), rows [angular; linear]
-    Jdot_v: dict[str, Array]  # (6,) rad/s², m/s²; where v was given, without an order
-    velocity: dict[str, Array]  # (6,) rad/s, m/s
-    acceleration: dict[str, Array]  # (6,) rad/s², m/s²
-    Jdot: dict[str, Array]  # (6, nv) per s
-    jerk: dict[str, Array]  # (6,) rad/s³, m/s³
-    Jddot: dict[str, Array]  # (6, nv) per s²

@@ -11,6 +11,7 @@ numbers are 8 bytes, little-endian.
 from __future__ import annotations
 
 import struct
+from typing import TYPE_CHECKING
 
 PAYLOAD = 8  # where every payload begins
 
@@ -33,6 +34,25 @@ OUTPUT_FIELDS = (
     ("stamp", "f64", "s, of the state that was used, as its sender wrote it"),
     ("success_rate", "f64", "share of the last 100 ticks that had a torque of the law"),
 )
+
+
+class OutputHead:
+    """The same as attributes, for readers of programs."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        tick: int
+        sequence: int
+        seen: int
+        status: int
+        age: float
+        compute: float
+        time: float
+        deadline: float
+        stamp: float
+        success_rate: float
+
 
 _KINDS = {"u64": "Q", "i64": "q", "f64": "d"}
 STATE_HEAD = struct.Struct("<" + "".join(_KINDS[kind] for _, kind, _ in STATE_FIELDS))

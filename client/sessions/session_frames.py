@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,11 @@ from torqued.client.sessions.frames import (
     OUTPUT_HEAD,
     PAYLOAD,
     STATE_HEAD,
+    OutputHead,
     prefix,
 )
 from torqued.client.sessions.freshness import Freshness
+from torqued.common.results import OF_FRAMES
 from torqued.common.status import LAST, UNUSABLE, status_names
 
 Array = NDArray[np.float64]
@@ -33,15 +35,12 @@ MAX_OUTPUT_AGE = 0.02
 #: `seen` before the first state: every output has seen it.
 NO_STATE = -1
 
-#: Quantities that a stream has for each of its frames.
-OF_FRAMES = ("J", "Jdot_v", "pose")
-
 #: Where a value is in an output frame: its first byte, and its shape.
 Place = tuple[int, tuple[int, ...]]
 FLOAT = np.dtype(np.float64)
 
 
-class Output:
+class Output(OutputHead):
     """One output frame. Values by name as attributes: `output.tau`, `output.M`.
 
     Values are read from the frame on access: a controller that waits for its torque does not pay
@@ -51,18 +50,6 @@ class Output:
     __slots__ = ("_data", "_head")
     _places: ClassVar[Mapping[str, Place]] = {}
     _frames: ClassVar[Sequence[str]] = ()
-
-    if TYPE_CHECKING:
-        tick: int  # of the loop; what is missing was not received
-        sequence: int  # of the state that was used; -1 before the first
-        seen: int  # of the newest state that had come, used or refused
-        status: int  # bits; 0 is good
-        age: float  # s, of the state that was used, at the tick
-        compute: float  # s
-        time: float  # s, the daemon's monotonic clock at the tick
-        deadline: float  # s, when the tick should have begun
-        stamp: float  # s, when that state was measured, by the sender's own clock
-        success_rate: float  # share of the last 100 ticks that had a torque of the law
 
     def __init__(self, head: tuple[Any, ...], data: bytes) -> None:
         self._head, self._data = head, data

@@ -6,12 +6,14 @@ are those of a slow processor: rather too long than too short.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from torqued.kernels import Robot
+from torqued.kernels.dynamics.quantities import QUANTITIES, sized
 from torqued.kernels.robot.frames import MAX_ORDER
 from torqued.server.requests.constraints import constraint_rows
 from torqued.server.requests.limits import Work, at_most, contact_points
@@ -20,25 +22,18 @@ Fields = Mapping[str, Any]
 
 #: Bytes of a number in a reply.
 NUMBER = 8
+#: Of `dynamics`.
+DEFAULT_WANT = ("M", "C", "g")
 
 
 def dynamics(robot: Robot, fields: Fields) -> Work:
     """By the quantities and frames that are wanted."""
-    want = fields.get("want", ("M", "C", "g"))
-    count = length(fields, "frames")
-    n = robot.nv
-    sizes = {
-        "M": n * n,
-        "Mdot": n * n,
-        "C": n * n,
-        "Gamma": n**3,
-        "J": 6 * n * count,
-        "Jdot_v": 6 * count,
-        "pose": 16 * count,
-    }
+    want = fields.get("want", DEFAULT_WANT)
+    count, n = length(fields, "frames"), robot.nv
     numbers = 0
     for word in dict.fromkeys(want):
-        numbers += sizes.get(word, n)
+        known = word in QUANTITIES  # others are refused later
+        numbers += math.prod(sized(QUANTITIES[word], n, count)) if known else n
     return Work(NUMBER * numbers, 1e-4 + 1e-8 * numbers)
 
 

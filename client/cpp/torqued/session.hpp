@@ -132,9 +132,9 @@ public:
         std::memcpy(numbers(state_, v_), v, 8 * v_.size);
         ++sequence_;
         const double stamp = static_cast<double>(detail::now()) * 1e-9;
-        const double times[2] = {stamp, std::isnan(at) ? stamp : at};
-        std::memcpy(&state_[8], &sequence_, 8);
-        std::memcpy(&state_[16], times, 16);
+        const StateHead head{static_cast<std::uint64_t>(sequence_), stamp,
+                             std::isnan(at) ? stamp : at};
+        std::memcpy(&state_[8], &head, sizeof(head));
         return transport_->send(state_.data(), state_.size());
     }
 

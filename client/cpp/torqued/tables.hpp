@@ -1,4 +1,4 @@
-// Operations, status bits and the head of an output frame: tables of the Python client, written by
+// Operations, status bits and heads of frames: tables of the Python client, written by
 // `python -m torqued.client.cpp_tables`. Do not edit.
 #pragma once
 
@@ -63,6 +63,13 @@ enum Status : std::uint64_t {
 
 /// Bits with which a torque is not the law's, of a fresh state.
 constexpr std::uint64_t unusable = 2301;
+
+/// The head of a state frame.
+struct StateHead {
+    std::uint64_t sequence;  // number of this state, larger than that of any before
+    double stamp;  // s, when it was measured, by the sender's monotonic clock
+    double at;  // s, the same in the time of the robot: for laws that learn, and observers
+};
 
 /// The head of an output frame.
 struct Head {
