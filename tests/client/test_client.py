@@ -103,7 +103,7 @@ def test_closed_client_says_so(puppet):
     telemetry = client.telemetry()
     telemetry.close()
     for use in (telemetry.latest, telemetry.receive):
-        with pytest.raises(TorquedError, match="subscription has been closed"):
+        with pytest.raises(TorquedError, match="subscription is closed"):
             use()
     client.close()
     for use in (client.hello, client.ping, client.telemetry, client.session, client.reload):

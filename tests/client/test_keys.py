@@ -91,7 +91,7 @@ def test_what_is_no_key_is_named():
         find_keys(ENDPOINT, "/no/such.key", SERVER)
     with pytest.raises(TorquedError, match=r"\(5000 long\) is neither a file"):
         find_keys(ENDPOINT, "x" * 5000, SERVER)
-    with pytest.raises(TorquedError, match="without a client's key"):
+    with pytest.raises(TorquedError, match="without a client key"):
         find_keys(ENDPOINT, None, SERVER)
 
 

@@ -127,7 +127,7 @@ def test_session_shows_what_it_is(session):
 def test_session_waits_as_long_as_its_client_unless_it_is_given_a_time(daemon):
     with Client(daemon.endpoint, timeout=7.5) as client, client.session("gravity") as session:
         assert session.timeout == 7.5
-        session.timeout, session.oldest_output = 0.05, -1.0  # every output is too old
+        session.timeout, session.max_output_age = 0.05, -1.0  # every output is too old
         for given, waited in (((), 0.05), ((0.01,), 0.01)):
             with pytest.raises(TimeoutError, match=f"within {waited} s"):
                 session.receive(*given)

@@ -61,7 +61,7 @@ def test_kind_that_this_processor_is_not_is_refused_with_what_is_missing(asked_f
     present = dict.fromkeys(processor.KINDS["x86-64-v3"], True) | {"avx2": False}
     del present["fma"]
     monkeypatch.setattr(processor, "get_host_cpu_features", lambda: present)
-    with pytest.raises(InputError, match=r"is no x86-64-v3, it lacks avx2, fma$"):
+    with pytest.raises(InputError, match=r"is not x86-64-v3, it lacks avx2, fma$"):
         asked_for("x86-64-v3")
     assert asked_for("x86-64-v2") == "x86-64-v2"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from torqued.server.access import rate_limits as limits
-from torqued.server.access.rate_limits import MANY, RequestRate
+from torqued.server.access.rate_limits import MAX_CALLERS, RequestRate
 
 
 @pytest.fixture
@@ -61,14 +61,14 @@ def test_refusal_says_how_many_are_allowed():
 def test_busy_clients_keep_their_buckets_beside_many_others(clock):
     rate = RequestRate(50.0)
     assert counted(rate, b"busy", 200) == 50
-    for number in range(3 * MANY):
+    for number in range(3 * MAX_CALLERS):
         rate.try_consume(number.to_bytes(4, "big"))
     assert counted(rate, b"busy", 1) == 0
 
 
 def test_no_more_clients_are_remembered_than_there_may_be(clock):
     rate = RequestRate(50.0)
-    for number in range(3 * MANY):
+    for number in range(3 * MAX_CALLERS):
         assert rate.try_consume(number.to_bytes(4, "big"))
         clock.now += 0.1
-    assert 0 < len(rate._full_at) <= MANY
+    assert 0 < len(rate._full_at) <= MAX_CALLERS

@@ -183,7 +183,7 @@ def test_time_that_is_spent_watching_is_counted(client, state):
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"clock": "state"}, "clock: 'state' needs the transport 'memory'"),
+        ({"clock": "state"}, "clock='state' requires transport='memory'"),
         ({"clock": "moon", "transport": "memory"}, "clock: 'moon' is unknown"),
         ({"spin": 0.001}, "spin requires transport='memory'"),
         ({"spin": -1.0, "transport": "memory"}, r"spin is -1.0, expected 0 … 0.01 s"),
@@ -199,7 +199,7 @@ def test_what_cannot_be_is_refused_by_name(client, fields, message):
 def test_spinning_is_refused_on_a_single_processor(monkeypatch, tmp_path):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
     assert checked_spin(0.0, 1.0) == 0.0
-    with pytest.raises(InputError, match="one processor only"):
+    with pytest.raises(InputError, match="only processor"):
         checked_spin(1e-4, 1.0)
     tmp_path.chmod(0o700)
     program = (
@@ -211,7 +211,7 @@ def test_spinning_is_refused_on_a_single_processor(monkeypatch, tmp_path):
         [*command, "--spin", "0.0001", "--folder", tmp_path], capture_output=True, text=True
     )
     assert done.returncode != 0
-    assert "one processor only" in done.stderr
+    assert "only processor" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -234,5 +234,5 @@ def test_align_ends_before_a_tick_of_the_loop(client, state):
 def test_align_needs_the_daemons_clock(client):
     with client.session("gravity") as session:
         session._same_clock = False
-        with pytest.raises(TorquedError, match="another one over TCP"):
+        with pytest.raises(TorquedError, match="over TCP clocks differ"):
             session.align()

@@ -84,7 +84,7 @@ def test_garbage_harms_only_its_own_session(client, state):
 
 
 def test_page_is_not_handed_over_without_its_secret(client):
-    with page_of(client), pytest.raises(TorquedError, match="knows no such session"):
+    with page_of(client), pytest.raises(TorquedError, match="does not know this session"):
         receive_fd(memory_endpoint(client.endpoint), b"torqued-000000000000000000000000")
 
 

@@ -36,5 +36,5 @@ def test_functions_of_another_library_are_noticed(monkeypatch):
 def test_library_that_is_not_to_be_found_is_told_with_the_version(monkeypatch):
     maps = "7f00-7f01 r-xp 0 0 0 /lib/libc.so"
     monkeypatch.setattr(zeromq_calls.Path, "read_text", lambda path: maps)
-    with pytest.raises(ToolchainError, match=rf"^pyzmq {zmq.__version__} has libzmq built in"):
+    with pytest.raises(ToolchainError, match=rf"^pyzmq {zmq.__version__} has libzmq linked in"):
         zeromq_calls.loaded_libzmq()

@@ -245,7 +245,10 @@ def test_arm_at_a_prompt(driver, daemon, robot):
 
 
 def test_arm_without_a_driver_says_so(daemon):
-    with daemon.client() as client, pytest.raises(TorquedError, match="driver has to open one"):
+    with (
+        daemon.client() as client,
+        pytest.raises(TorquedError, match="start the robot's driver first"),
+    ):
         client.arm()
 
 

@@ -41,5 +41,5 @@ def test_nothing_is_read_within_a_tick(record, monkeypatch):
 def test_a_session_that_never_rests_is_busy(record, monkeypatch):
     record.number, record.changes = 17, 1
     monkeypatch.setattr(reading, "TIMEOUT", 0.01)
-    with pytest.raises(OperationError, match="session 17 was being served"):
+    with pytest.raises(OperationError, match="session 17 could not be read between ticks"):
         seqlock_read(record, lambda: None)

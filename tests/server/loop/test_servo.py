@@ -312,7 +312,7 @@ def test_fallback_of_a_state_that_overflows_is_zero(client, robot):
     [
         ({"hold": -1.0}, "hold has -1.0, expected zero or a positive number"),
         ({"fade": 60.0}, "fade is 60.0, expected 0 … 10 s"),
-        ({"law": "stream", "fallback_damping": 1.0}, "a stream has no torque to fall back from"),
+        ({"law": "stream", "fallback_damping": 1.0}, "stream sessions have no torque"),
     ],
 )
 def test_wrong_fallbacks_are_refused(client, options, words):

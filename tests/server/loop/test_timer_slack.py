@@ -118,4 +118,4 @@ def test_refusal_is_in_the_report(in_thread, monkeypatch):
 
 def test_machine_without_the_call_says_so(in_thread, monkeypatch):
     monkeypatch.setattr(timer_slack, "SCHED_SETATTR", {})
-    assert "no number of sched_setattr" in in_thread(short_slices)
+    assert "sched_setattr is not supported" in in_thread(short_slices)

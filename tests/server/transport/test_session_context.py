@@ -70,7 +70,7 @@ def sleeps(thread):
 
 
 def test_thread_that_does_not_start_is_named(monkeypatch):
-    monkeypatch.setattr("torqued.server.transport.session_context.MAX_START", 0.01)
+    monkeypatch.setattr("torqued.server.transport.session_context.START_TIMEOUT", 0.01)
     with pytest.raises(EndpointError, match="thread 'nobody'"):
         wait_for_thread("nobody")
 

@@ -236,7 +236,7 @@ def stranger(endpoint, data):
 def test_stranger_neither_takes_the_owners_place_nor_keeps_a_connection(
     name, data, socket, request, monkeypatch
 ):
-    monkeypatch.setattr(sockets, "MAX_HANDSHAKE", 500)
+    monkeypatch.setattr(sockets, "HANDSHAKE_TIMEOUT", 500)
     transport = request.getfixturevalue(name)
     server = socket(zmq.PAIR)
     caller = Caller(b"key", "somebody", ADMINISTRATE, transport)

@@ -148,7 +148,9 @@ def test_client_without_a_key_gets_no_reply_and_a_hint(connect):
 
 def test_shared_memory_is_for_local_clients_only(connect):
     client = connect("controller")
-    with pytest.raises(errors.FieldError, match="for clients on the daemon's machine"):
+    with pytest.raises(
+        errors.FieldError, match="requires a connection over the daemon's local socket"
+    ):
         client.session("gravity", transport="memory")
 
 

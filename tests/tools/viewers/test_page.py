@@ -96,7 +96,7 @@ def test_histograms_of_the_loop_are_drawn(page, driver):
     page.get_by_text("loop", exact=True).click()
     # Of a plot with a number that is none, the browser would draw neither curve nor axis.
     blue = """() => [...document.querySelectorAll('.uplot canvas')].some(canvas => {
-        if (!canvas.offsetParent) return false;
+        if (!canvas.offsetParent || !canvas.width || !canvas.height) return false;
         const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
         let found = 0;
         for (let k = 0; k < pixels.length; k += 4)
