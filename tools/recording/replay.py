@@ -174,10 +174,19 @@ class Changes:
             self._next = next(self._values, None)
 
 
+def _respelled(payload: Any) -> Any:
+    """A payload, or a list of them, with `center`, which older recordings spell `centre`."""
+    if isinstance(payload, list):
+        return [_respelled(one) for one in payload]
+    return {"center" if key == "centre" else key: value for key, value in payload.items()}
+
+
 def controller_of(session: RecordedSession, robot: Robot, period: float) -> Controller:
     """The controller of a session as it was opened."""
     info = session.info
     options = dict(info.raw["options"])
+    if payload := options.get("payload"):
+        options["payload"] = _respelled(payload)
     try:
         controller = Controller(robot, info.law, **options)
         controller.stabilize(period, info.raw["delay"])

@@ -66,6 +66,17 @@ def test_replay_is_the_same_to_the_last_bit(served, robot, law):
     )
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_payload_in_the_older_spelling_is_replayed(served, robot, several):
+    with served.session("pd_plus", payload=PAYLOAD) as session:
+        drive(session, robot, "pd_plus", 20)
+    recorded = served.recorded(session.number)
+    older = {"centre" if key == "center" else key: value for key, value in PAYLOAD.items()}
+    recorded.info.raw["options"]["payload"] = [older] if several else older
+    result = replay(recorded, robot, PERIOD, 0.0)
+    assert not any(item.bits for item in result.differences)
+
+
 def test_gains_and_payload_that_change_are_replayed(served, robot):
     with served.session("pd_plus") as session:
         drive(session, robot, "pd_plus", 40)
