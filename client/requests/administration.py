@@ -12,7 +12,7 @@ from torqued.client.requests.results import Array
 
 
 class Administration:
-    """What the daemon is, how it is doing, and what it is told to do."""
+    """Description, statistics and control of the daemon."""
 
     @Method
     @staticmethod
@@ -47,7 +47,7 @@ class Administration:
     @Method
     @staticmethod
     def sessions() -> Request[list[dict[str, Any]]]:
-        """The sessions that are open, whosever they are: a map for each, as in `stats`."""
+        """The open sessions of all clients: a map for each, as in `stats`."""
         return Request("sessions", {}, only("sessions"))
 
     @Method
@@ -66,19 +66,19 @@ class Administration:
     @Method
     @staticmethod
     def reload(*, timeout: float | None = None) -> Request[results.Reloaded]:
-        """Have the daemon load its robot anew; refused while sessions are open."""
+        """Load the robot again; refused while sessions are open."""
         return Request("reload", {}, results.Reloaded, timeout)
 
     @Method
     @staticmethod
     def log_level(level: str) -> Request[str]:
-        """Have the daemon log from this level on: DEBUG, INFO, WARNING or ERROR."""
+        """Set the daemon's log level: DEBUG, INFO, WARNING or ERROR."""
         return Request("log_level", {"level": level}, only("level"))
 
     @Method
     @staticmethod
     def recorder(report: Mapping[str, Any]) -> Request[None]:
-        """Tell the daemon how a recorder is doing, for its `stats`; docs/RECORDING.md."""
+        """Report a recorder's state to the daemon, for its `stats`; docs/RECORDING.md."""
         return Request("recorder", {"report": dict(report)}, lambda fields: None)
 
     @Method

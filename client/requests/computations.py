@@ -24,7 +24,7 @@ from torqued.client.requests.request_parts import (
     names,
     numbers,
     only,
-    put,
+    options,
     target_of,
 )
 from torqued.client.requests.results import Array, Result
@@ -48,11 +48,8 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         `want` names them, as the fields of the result; for each of `frames` there are J, Jdot_v
         and pose. `representation` is that of J: "hybrid", "body", "spatial" or "mixed".
         """
-        fields: dict[str, Any] = numbers(q=q)
-        if v is not None:
-            fields["v"] = as_array(v, "v")
-        fields["want"] = names(want)
-        put(fields, frames=names(frames) or None, representation=representation)
+        fields = numbers(q=q, v=v) | {"want": names(want)}
+        fields |= options(frames=names(frames) or None, representation=representation)
         return Request("dynamics", fields, results.Dynamics)
 
     @Method
@@ -64,8 +61,7 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         f_ext: Mapping[str, Any] | None = None,
     ) -> Request[Array]:
         """Torques (nv,) N m for accelerations a (nv,); `f_ext` maps frames to wrenches (6,)."""
-        fields = numbers(q=q, v=v, a=a)
-        put(fields, f_ext=arrays(f_ext))
+        fields = numbers(q=q, v=v, a=a) | options(f_ext=arrays(f_ext))
         return Request("inverse_dynamics", fields, only("tau"))
 
     @Method
@@ -77,25 +73,20 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         f_ext: Mapping[str, Any] | None = None,
     ) -> Request[Array]:
         """Accelerations (nv,) under torques tau (nv,); `f_ext` maps frames to wrenches (6,)."""
-        fields = numbers(q=q, v=v, tau=tau)
-        put(fields, f_ext=arrays(f_ext))
+        fields = numbers(q=q, v=v, tau=tau) | options(f_ext=arrays(f_ext))
         return Request("forward_dynamics", fields, only("a"))
 
     @Method
     @staticmethod
     def solve_mass(q: Any, b: Any) -> Request[Array]:
         """M⁻¹ b for b (nv,) or (nv, k), without M."""
-        fields = numbers(q=q, b=b)
-        put(fields)
-        return Request("solve_mass", fields, only("x"))
+        return Request("solve_mass", numbers(q=q, b=b), only("x"))
 
     @Method
     @staticmethod
     def coriolis_product(q: Any, v: Any, w: Any) -> Request[Array]:
         """C(q, v) w (nv,) for another velocity w (nv,), without C."""
-        fields = numbers(q=q, v=v, w=w)
-        put(fields)
-        return Request("coriolis_product", fields, only("product"))
+        return Request("coriolis_product", numbers(q=q, v=v, w=w), only("product"))
 
     @Method
     @staticmethod
@@ -114,19 +105,15 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         With an `order`, their motions instead: 0 pose; from 1 on velocity, J; from 2 on
         acceleration, Jdot; 3 jerk, Jddot. `a` and `jerk` (nv,) are zero where they are not given.
         """
-        fields: dict[str, Any] = numbers(q=q) | {"frames": names(frames)}
-        for name, values in (("v", v), ("a", a), ("jerk", jerk)):
-            if values is not None:
-                fields[name] = as_array(values, name)
-        put(fields, order=order, representation=representation)
+        fields = numbers(q=q, v=v, a=a, jerk=jerk) | {"frames": names(frames)}
+        fields |= options(order=order, representation=representation)
         return Request("kinematics", fields, results.Kinematics)
 
     @Method
     @staticmethod
     def integrate(q: Any, v: Any, dt: float) -> Request[Array]:
         """The configuration (nq,) after a constant velocity v (nv,) for dt s."""
-        fields: dict[str, Any] = numbers(q=q, v=v) | {"dt": as_number(dt, "dt")}
-        put(fields)
+        fields = numbers(q=q, v=v) | {"dt": as_number(dt, "dt")}
         return Request("integrate", fields, only("q"))
 
     @Method
@@ -145,22 +132,21 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         Targets are maps with `value`, `frame`, `kind` ("pose", "position", "orientation", "com",
         "posture"), `point`, `axes`, `weight`, `radian`, `priority`; the search begins at q0.
         """
-        fields: dict[str, Any] = {
+        fields = {
             "q": as_array(q0, "q0"),
             "targets": [target_of(x) for x in targets],
+            **options(tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed),
         }
-        put(fields, tolerance=tolerance, iterations=iterations, restarts=restarts, seed=seed)
-        put(fields)
         return Request("inverse_kinematics", fields, results.InverseKinematics)
 
     @Method
     @staticmethod
-    def control(law: str, q: Any, v: Any, **options: Any) -> Request[results.Control]:
-        """One torque of a control law, without a session; options as in `session`.
+    def control(law: str, q: Any, v: Any, **settings: Any) -> Request[results.Control]:
+        """One torque of a control law, without a session; `settings` as in `session`.
 
         Also `references`, and of `elastic` `motor_q` and `motor_v`.
         """
-        fields = {"law": law} | numbers(q=q, v=v) | options
+        fields = {"law": law} | numbers(q=q, v=v) | settings
         return Request("control", fields, results.Control)
 
     @Method
@@ -168,7 +154,7 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
     def batch(operation: str, *, timeout: float | None = None, **fields: Any) -> Request[Result]:
         """An operation for many states: q, v, a, tau, … with one more dimension in front.
 
-        So are the results. Computed beside everything else, within `timeout` (default 60) s.
+        So are the results. Computed by the worker, within `timeout` (default 60) s.
         """
         rows = {
             key: as_array(value, key) if key in STACKED and value is not None else value
@@ -196,17 +182,14 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         """The motion from q, v under torques tau ((nv,), or a row per step), or under a law.
 
         Without v it begins at rest. `method` is "rkmk4", "rkmk2", "momentum" or "euler". Every
-        `every`-th step is in the reply. Computed beside everything else, within `timeout`
-        (default 60) s.
+        `every`-th step is in the reply. Computed by the worker, within `timeout` (default 60) s.
         """
-        fields: dict[str, Any] = numbers(q=q)
-        fields |= {"seconds": as_number(seconds, "seconds"), "dt": as_number(dt, "dt")}
-        for name, values in (("v", v), ("tau", tau)):
-            if values is not None:
-                fields[name] = as_array(values, name)
-        if contacts:
-            fields["contacts"] = constraints_of(contacts)
         given = None if references is None else arrays_of("references", references)
-        put(fields, law=law, gains=gains, references=given, method=method, every=every)
-        put(fields)
+        fields = {
+            **numbers(q=q, v=v, tau=tau),
+            "seconds": as_number(seconds, "seconds"),
+            "dt": as_number(dt, "dt"),
+            **options(law=law, gains=gains, references=given, method=method, every=every),
+            **options(contacts=constraints_of(contacts) or None),
+        }
         return Request("simulate", fields, results.Simulation, timeout)

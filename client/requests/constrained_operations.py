@@ -13,7 +13,7 @@ from torqued.client.requests.request_parts import (
     as_array,
     constraints_of,
     numbers,
-    put,
+    options,
 )
 
 
@@ -32,12 +32,11 @@ class ConstrainedOperations:
     ) -> Request[results.ContactDynamics]:
         """Accelerations and forces while frames are held; contacts are maps with `frame`, `kind`, …
 
-        Loops and rows of one's own may be among them, as in `constraint_terms`. `f_ext` maps frames
+        Loops and rows may be among them, as in `constraint_terms`. `f_ext` maps frames
         to wrenches (6,).
         """
-        fields: dict[str, Any] = numbers(q=q, v=v, tau=tau)
-        fields["contacts"] = constraints_of(contacts)
-        put(fields, solver=solver, f_ext=arrays(f_ext))
+        fields = numbers(q=q, v=v, tau=tau) | {"contacts": constraints_of(contacts)}
+        fields |= options(solver=solver, f_ext=arrays(f_ext))
         return Request("contact_dynamics", fields, results.ContactDynamics)
 
     @Method
@@ -53,11 +52,8 @@ class ConstrainedOperations:
 
         `after` (m,) in its place is the velocity of each row after the impact.
         """
-        fields: dict[str, Any] = numbers(q=q, v=v)
-        fields["contacts"] = constraints_of(contacts)
-        put(fields, restitution=restitution)
-        if after is not None:
-            fields["after"] = as_array(after, "after")
+        fields = numbers(q=q, v=v, after=after) | {"contacts": constraints_of(contacts)}
+        fields |= options(restitution=restitution)
         return Request("impact", fields, results.Impact)
 
     @Method
@@ -68,12 +64,10 @@ class ConstrainedOperations:
         """Jacobian G, errors and γ of constraints by themselves.
 
         These are maps: contacts; loops, with `frame`, `other`, a `kind` ("weld", "hinge", "slider",
-        "cylinder", "ball", "plane") or the rows that are `held`, …; and rows of one's own, with `G`
+        "cylinder", "ball", "plane") or the rows that are `held`, …; and rows, with `G`
         (k, nv), `gamma` (k,) and `position` (k,), natively.
         """
-        fields: dict[str, Any] = numbers(q=q, v=v)
-        fields["constraints"] = constraints_of(constraints)
-        put(fields)
+        fields = numbers(q=q, v=v) | {"constraints": constraints_of(constraints)}
         return Request("constraint_terms", fields, results.ConstraintTerms)
 
     @Method
@@ -90,14 +84,11 @@ class ConstrainedOperations:
     ) -> Request[results.Assembly]:
         """The state nearest to q and v (default: at rest) that satisfies constraints.
 
-        Distances count by `weights` (nv,). May be computed beside everything else, within `timeout`
-        (default 60) s.
+        Distances count by `weights` (nv,). The worker computes long ones, within `timeout` (default
+        60) s.
         """
-        fields: dict[str, Any] = numbers(q=q) | {"constraints": constraints_of(constraints)}
-        for key, value in (("v", v), ("weights", weights)):
-            if value is not None:
-                fields[key] = as_array(value, key)
-        put(fields, tolerance=tolerance, iterations=iterations)
+        fields = numbers(q=q, v=v, weights=weights) | {"constraints": constraints_of(constraints)}
+        fields |= options(tolerance=tolerance, iterations=iterations)
         return Request("assemble", fields, results.Assembly, timeout)
 
     @Method
@@ -116,12 +107,9 @@ class ConstrainedOperations:
         `actuated` are joints' names (default: all but a floating base), or a map (nv, k) from the
         efforts of k actuators to torques. Accelerations are nearest by `weights` (nv,).
         """
-        fields: dict[str, Any] = numbers(q=q, v=v, a=a)
+        fields = numbers(q=q, v=v, a=a, weights=weights) | options(f_ext=arrays(f_ext))
         fields["constraints"] = constraints_of(constraints)
         if actuated is not None:
             named = all(isinstance(name, str) for name in actuated)
             fields["actuated"] = list(actuated) if named else as_array(actuated, "actuated")
-        if weights is not None:
-            fields["weights"] = as_array(weights, "weights")
-        put(fields, f_ext=arrays(f_ext))
         return Request("constrained_inverse_dynamics", fields, results.ConstrainedTorques)

@@ -14,7 +14,7 @@ from torqued.client.requests.request_parts import (
     constraints_of,
     numbers,
     only,
-    put,
+    options,
     several,
 )
 from torqued.client.requests.results import Array
@@ -30,7 +30,7 @@ class Derivatives:
     ) -> Request[tuple[Array, Array]]:
         """∂τ/∂q and ∂τ/∂v (nv, nv) of inverse dynamics; ∂τ/∂a is M."""
         fields = {"of": "inverse_dynamics"} | numbers(q=q, v=v, a=a)
-        put(fields, f_ext=arrays(f_ext))
+        fields |= options(f_ext=arrays(f_ext))
         return Request("derivatives", fields, several("dtau_dq", "dtau_dv"))
 
     @Method
@@ -72,7 +72,7 @@ class Derivatives:
     ) -> Request[tuple[Array, Array, Array]]:
         """∂a/∂q, ∂a/∂v and ∂a/∂τ = M⁻¹ (nv, nv) of forward dynamics."""
         fields = {"of": "forward_dynamics"} | numbers(q=q, v=v, tau=tau)
-        put(fields, f_ext=arrays(f_ext))
+        fields |= options(f_ext=arrays(f_ext))
         return Request("derivatives", fields, several("da_dq", "da_dv", "da_dtau"))
 
     @Method
@@ -81,7 +81,7 @@ class Derivatives:
         q: Any, v: Any, tau: Any, contacts: Sequence[Any]
     ) -> Request[results.ContactDerivatives]:
         """Of accelerations and contact forces by q, v and τ, while frames are held."""
-        fields: dict[str, Any] = {"of": "contact_dynamics"} | numbers(q=q, v=v, tau=tau)
+        fields = {"of": "contact_dynamics"} | numbers(q=q, v=v, tau=tau)
         fields["contacts"] = constraints_of(contacts)
         return Request("derivatives", fields, results.ContactDerivatives)
 
@@ -97,8 +97,8 @@ class Derivatives:
     ) -> Request[tuple[Array, Array]]:
         """A (2 nv, 2 nv) and B (2 nv, nv) of ẋ = A x + B u, x = [δq; δv], u = δτ; sampled with a
         time step dt s."""
-        fields: dict[str, Any] = {"of": "linearization"} | numbers(q=q, v=v, tau=tau)
-        if contacts is not None:
-            fields["contacts"] = constraints_of(contacts)
-        put(fields, dt=None if dt is None else as_number(dt, "dt"), f_ext=arrays(f_ext))
+        held = None if contacts is None else constraints_of(contacts)
+        step = None if dt is None else as_number(dt, "dt")
+        fields = {"of": "linearization"} | numbers(q=q, v=v, tau=tau)
+        fields |= options(dt=step, f_ext=arrays(f_ext), contacts=held)
         return Request("derivatives", fields, several("A", "B"))

@@ -1,4 +1,4 @@
-"""The table of operations: everything that a daemon can be asked for, a row each.
+"""The table of operations of a daemon, a row each.
 
 Both clients, the daemon (server/requests/operations.py), the C++ client (cpp/torqued/tables.hpp)
 and docs/PROTOCOL.md go by this table. Beside its row an operation has a function of its name in
@@ -15,7 +15,7 @@ REQUEST, CONTROL = "request", "control"
 #: Rights, of a key over TCP; each holds those before it.
 READ, COMMAND, ADMINISTRATE = RIGHTS = ("read", "command", "administrate")
 
-#: Who carries an operation out, which decides what its function is called with:
+#: Where an operation is carried out, and the arguments of its function:
 #: KERNEL  (robot, fields)           in the main thread, or in the worker where it may take long
 #: WORKER  (robot, fields, report)   in the worker process
 #: LOOP    (servo, fields, caller)   in the main thread
@@ -27,7 +27,7 @@ LONG_WORK = 60.0
 
 
 class Row(NamedTuple):
-    """What an operation takes and gives, who may ask for it and who carries it out."""
+    """Fields, reply and right of an operation, and where it is carried out."""
 
     name: str
     socket: str  # REQUEST or CONTROL
@@ -98,7 +98,7 @@ def _administration(
     return Row(name, socket, right, DAEMON, *fields, once, seconds)
 
 
-#: What a session is doing, as `take` and `look` tell it.
+#: Fields of a session's state, in `take` and `look`.
 _STATE = "law, mode, q, v, references, status, remaining, commander"
 
 #: `control`, `open` and `batch` also take the options of laws, which the daemon adds.
@@ -191,7 +191,7 @@ TABLE = (
     _order("resume"),
     _order("look", reply=f"session, {_STATE}", right=READ),
     _order("payload", "session, frame, mass", "center, inertia, over", "session, over, payload"),
-    # To close one's own session takes no right; the loop looks at others'.
+    # A client may always close its own session; the loop checks the right to close others'.
     _order("close", right=READ, once=True),
     _administration("ping", READ, reply="ready, name, robot, kernels"),
     _administration(

@@ -7,7 +7,7 @@ from typing import Any
 
 from torqued.client.requests import results
 from torqued.client.requests.methods import Method
-from torqued.client.requests.request_parts import Request, arrays_of, as_number, only, put
+from torqued.client.requests.request_parts import Request, arrays_of, as_number, only, options
 
 
 class Orders:
@@ -23,8 +23,7 @@ class Orders:
         A commander that asks for nothing for `lease` s (default 1) counts as dead: the session
         holds.
         """
-        fields: dict[str, Any] = {"session": session}
-        put(fields, take_over=take_over, lease=lease)
+        fields = {"session": session} | options(take_over=take_over, lease=lease)
         return Request("take", fields, results.SessionState)
 
     @Method
@@ -49,8 +48,7 @@ class Orders:
         The seconds that it takes.
         """
         given = arrays_of("references", references)
-        fields: dict[str, Any] = {"session": session, "references": given}
-        put(fields, seconds=seconds)
+        fields = {"session": session, "references": given} | options(seconds=seconds)
         return Request("move", fields, only("seconds"))
 
     @Method
@@ -87,10 +85,6 @@ class Orders:
 
         `session` is its number. Gives all that the session carries, a map for each frame.
         """
-        fields: dict[str, Any] = {
-            "session": session,
-            "frame": frame,
-            "mass": as_number(mass, "mass"),
-        }
-        put(fields, center=center, inertia=inertia, over=over)
+        fields = {"session": session, "frame": frame, "mass": as_number(mass, "mass")}
+        fields |= options(center=center, inertia=inertia, over=over)
         return Request("payload", fields, only("payload"))

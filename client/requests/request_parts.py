@@ -1,4 +1,4 @@
-"""What requests are made of: numbers, maps and what to make of the reply."""
+"""Parts of requests: numbers, maps, and the reply's type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Request(NamedTuple, Generic[T]):
-    """What to ask for, and what to make of the reply's fields."""
+    """An operation, its fields, and the function that makes a result of the reply's fields."""
 
     operation: str
     fields: dict[str, Any]
@@ -23,7 +23,7 @@ class Request(NamedTuple, Generic[T]):
 
 
 def as_array(x: Any, name: str) -> Array:
-    """Numbers as they go over the wire; refused by their name where they are none."""
+    """Numbers as they go over the wire; the error for anything else names the field."""
     try:
         return np.ascontiguousarray(x, dtype=np.float64)
     except (TypeError, ValueError) as problem:
@@ -44,8 +44,13 @@ def _refused(name: str, problem: Exception, expected: str) -> RequestError:
 
 
 def numbers(**given: Any) -> dict[str, Any]:
-    """Fields that are numbers."""
-    return {name: as_array(x, name) for name, x in given.items()}
+    """Fields that are numbers; None is left out."""
+    return {name: as_array(x, name) for name, x in given.items() if x is not None}
+
+
+def options(**given: Any) -> dict[str, Any]:
+    """Fields as they are; what is None keeps the daemon's default."""
+    return {name: x for name, x in given.items() if x is not None}
 
 
 def only(name: str) -> Callable[[dict[str, Any]], Any]:
@@ -62,13 +67,6 @@ def several(*names: str) -> Callable[[dict[str, Any]], Any]:
     return lambda fields: tuple(fields[name] for name in names)
 
 
-def put(fields: dict[str, Any], **optional: Any) -> None:
-    """Add what was given: what was not keeps the daemon's default."""
-    for key, value in optional.items():
-        if value is not None:
-            fields[key] = value
-
-
 def arrays_of(field: str, given: Mapping[str, Any]) -> dict[str, Array]:
     """Numbers by name, in one field."""
     return {name: as_array(x, f"{field}[{name!r}]") for name, x in given.items()}
@@ -81,7 +79,7 @@ def arrays(wrenches: Mapping[str, Any] | None) -> dict[str, Array] | None:
 
 
 def names(names: Sequence[str]) -> Sequence[str]:
-    """A single name is one, not one for each of its letters."""
+    """A list of names; a single text is one name."""
     return [names] if isinstance(names, str) else names
 
 

@@ -170,7 +170,7 @@ class Ping(Result):
     ready: bool
     name: str  # of the daemon
     robot: str  # of its robot
-    kernels: dict[str, Any]  # kernel: that comes next, done, total
+    kernels: dict[str, Any]  # kernel: next to compile, done, total
 
 
 class Stats(Result):
@@ -183,18 +183,18 @@ class Stats(Result):
     requests: int
     refused: int
     outcomes: dict[str, dict[str, int]]  # operation → "ok" or an error's code → how many
-    unsent: int  # replies that nobody took
+    unsent: int  # replies that no client read
     memory: dict[str, int]  # resident, most: bytes; cut: connections
     servo: dict[str, Any]  # tick, missed, rate Hz; lateness, compute, age: p50_us, p99_us, …
     sessions: list[dict[str, Any]]
     realtime: dict[str, str]
-    kernels: dict[str, Any]  # kernel: that comes next, done, total
+    kernels: dict[str, Any]  # kernel: next to compile, done, total
     worker: dict[str, Any]
     observation: dict[str, Any]  # the ring: size, records, refused; recorders, with their alarms
 
 
 class Reloaded(Result):
-    """The robot as loaded anew."""
+    """The robot after a reload."""
 
     name: str
     base: str

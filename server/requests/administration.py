@@ -1,4 +1,4 @@
-"""The operations on the daemon itself: what it is, how it is doing, and what it is told to do.
+"""Operations on the daemon itself: description, statistics, stop, reload, shutdown.
 
 All but `hello` come over the control socket and run in its thread.
 """
@@ -76,7 +76,7 @@ def ping(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 
 
 def names(daemon: Daemon) -> dict[str, str]:
-    """What the daemon is called by those who connect to it, and its robot by its makers."""
+    """The daemon's name, by which clients connect, and its robot's."""
     return {"name": daemon.endpoints.name, "robot": daemon.robot.name}
 
 
@@ -117,17 +117,17 @@ def sessions(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 
 def stop(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
     """Give sessions to their fallbacks; effective at the loop's next tick."""
-    log.warning("stop, by %s", caller.name)
+    log.warning("stop requested by %s", caller.name)
     return daemon.servo.orders.stop(fields, caller)
 
 
 def recover(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    log.warning("recover, by %s", caller.name)
+    log.warning("recover requested by %s", caller.name)
     return daemon.servo.orders.recover(fields, caller)
 
 
 def reload(daemon: Daemon, fields: Fields, caller: Caller) -> Deferred:
-    """Load the robot anew, in the worker; server/worker/reload.py."""
+    """Load the robot again, in the worker; server/worker/reload.py."""
     if not daemon.ready:
         raise errors.error("not_ready", "kernels are still being compiled")
     return Deferred(lambda reply: daemon.events.hand_over(Reload(daemon, reply).begin))
@@ -145,7 +145,7 @@ def log_level(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 
 
 def recorder(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    """How a recorder is doing; `stats` has it from now on."""
+    """Take a recorder's report, for `stats`."""
     daemon.observation.recorders.take(fields["report"])
     return {}
 

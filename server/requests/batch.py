@@ -55,10 +55,10 @@ def run_batch(
         try:
             return run_vectorized(robot, operation, fields, states, report, places)
         except Exception as problem:
-            if getattr(problem, "state", None) is None:  # it is not one of them that is wrong
-                result_of(0)  # says what is, as to a single request
+            if getattr(problem, "state", None) is None:  # the fault is not in one state
+                result_of(0)  # raises it as a single request would
             raise
-    first = result_of(0)  # says what is wrong with fields common to all, and the results' size
+    first = result_of(0)  # finds faults in common fields, and the size of results
     if limited:
         fits_into_a_reply(states.count * size_of(first), ADVICE)
     stacked = {key: empty_stack(value, states.count) for key, value in first.items()}
@@ -120,7 +120,7 @@ class States:
 
 
 def rows(name: str, value: Any) -> Array:
-    """A stacked field as an array with at least one dimension; what is in it is checked later."""
+    """A stacked field as an array with at least one dimension; its numbers are checked later."""
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -135,7 +135,7 @@ def rows(name: str, value: Any) -> Array:
 def _each(
     robot: Robot, run: Callable[[Robot, Fields], dict[str, Any]], states: States
 ) -> Callable[[int], dict[str, Any]]:
-    """The operation for one state after the other, with errors that name it."""
+    """The operation for state k; errors name the state."""
 
     def result_of(k: int) -> dict[str, Any]:
         try:
@@ -211,7 +211,7 @@ def empty_stack(value: Any, count: int) -> Any:
 
 
 def put(stacked: Mapping[str, Any], k: int, result: Mapping[str, Any]) -> None:
-    """One state's results into their places."""
+    """Put the results of state k into their places."""
     for key, value in result.items():
         if isinstance(value, Mapping):
             put(stacked[key], k, value)

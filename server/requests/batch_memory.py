@@ -1,8 +1,8 @@
-"""Memory of clients as the worker has it: states of batches are read there, results written.
+"""Memory of clients in the worker: it reads the states of batches there and writes their results.
 
-The daemon has looked at each file (worker/memories.py): it cannot shrink. So whatever its client
-does to it meanwhile changes numbers and nothing else. States are copied before anything looks at
-them, so that what is computed with is what was checked.
+The daemon has checked that the file cannot shrink (worker/memories.py), so a client that writes
+to it meanwhile changes numbers and nothing else. States are copied before they are checked, so the
+worker computes with the numbers that it has checked.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Memories:
-    """Those of all clients, each mapped once, by name."""
+    """The memory of each client, mapped once, by name."""
 
     def __init__(self) -> None:
         self._mapped: dict[str, mmap.mmap] = {}
-        self._lock = threading.Lock()  # batches are computed beside each other
+        self._lock = threading.Lock()  # batches run in parallel
 
     def use(self, name: str, descriptor: int) -> None:
-        """Have a file mapped, all of it; the descriptor is closed."""
+        """Map a whole file; closes the descriptor."""
         try:
             size = os.fstat(descriptor).st_size
             if not 0 < size <= MAX_BYTES:

@@ -1,7 +1,6 @@
-"""The operations on a state: each is one call of `Robot` or of a control law.
+"""Operations on a state: each is one call of `Robot` or of a control law.
 
-Fields are checked for presence by their `Operation` and for their content by `Robot`, whose errors
-already name the field.
+`Operation` checks that fields are present, `Robot` checks their content and names the field.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def control(robot: Robot, fields: Fields) -> dict[str, Any]:
     settings = {name: fields[name] for name in OPTIONS if name in fields}
     controller = Controller(robot, text(fields, "law", ""), **settings)
     if not controller.law.is_torque:
-        raise InputError("law: a stream is no law; `dynamics` has its quantities", "law")
+        raise InputError("law: a stream gives no torques; `dynamics` has its quantities", "law")
     references = mapping(fields, "references")
     for name in MEASURED:
         if name in references:

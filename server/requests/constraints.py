@@ -1,7 +1,6 @@
-"""Constraints as maps, contacts, loops and rows in one list; and operations on sets of them.
+"""Operations with constraints: contacts, loops and rows, as maps in one list.
 
-What a map is shows by itself: one with G is rows, one with `held` or the kind of a loop is a loop,
-any other a contact.
+A map with G is rows, one with `held` or the kind of a loop is a loop, any other a contact.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
 
 
 def work_of_torques(robot: Robot, fields: Fields) -> Work:
-    """By its singular value decompositions."""
+    """By the size of its singular value decompositions."""
     m, n = constraint_rows(fields, "constraints"), robot.nv
     return Work(8 * (3 * n + m), work_of_terms(robot, fields).seconds + 1e-3 + 2e-8 * (m + n) ** 3)
 
@@ -115,7 +114,7 @@ def contacts(fields: Fields) -> list[Constraint]:
 
 
 def only_contacts(fields: Fields) -> list[Contact]:
-    """The same for what can be differentiated, which contacts alone can."""
+    """The same for derivatives, which only contacts have."""
     given = contacts(fields)
     for k, item in enumerate(given):
         if not isinstance(item, Contact):
@@ -154,7 +153,7 @@ def is_loop(item: Mapping[Any, Any]) -> bool:
 
 
 def verdicts(given: list[Constraint], solution: ContactSolution) -> dict[str, list[bool | None]]:
-    """Of each constraint; nil where there is nothing to judge."""
+    """Flags of each constraint; nil where a flag does not apply."""
     forces = iter(solution.contacts)
     own = [None if isinstance(item, Rows) else next(forces) for item in given]
     touching = [found if isinstance(found, ContactForce) else None for found in own]

@@ -1,8 +1,8 @@
-"""From a message to its reply: who may ask, what for, and who carries it out.
+"""From a message to its reply: rights, operation, fields, limits, and where it is carried out.
 
     bytes → codec.decode → operation → rights → fields → limits → run → codec.encode → bytes
 
-Whatever a message holds, it gets a reply and the daemon goes on.
+Every message gets a reply, whatever it holds.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Dispatcher:
         name, outcome = UNKNOWN, OK
         outbox = self.outboxes[arrival.socket]
         try:
-            within_rate = self.rate.try_consume(arrival.caller.key)  # also what is garbage
+            within_rate = self.rate.try_consume(arrival.caller.key)  # garbage counts too
             message = self._decoded(arrival)
             name = known_name(message, self.names)
             identity = checked_identity(message)
@@ -125,7 +125,7 @@ class Dispatcher:
     def _carried_out(
         self, operation: Operation, fields: Mapping[str, Any], caller: Caller
     ) -> Result | Deferred:
-        """What an operation gives, or who will say; `Deferred` where that is another process."""
+        """The result of an operation; `Deferred` if another process computes it."""
         if operation.carried_out_by == DAEMON:
             return operation.run(self.daemon, fields, caller)  # type: ignore[no-any-return]
         check_counts(fields)
@@ -136,7 +136,7 @@ class Dispatcher:
         return Deferred(lambda pending: self._submit(operation, fields, pending))
 
     def _is_short(self, operation: Operation, fields: Mapping[str, Any]) -> bool:
-        """Whether the main thread may carry it out; refuses results that could not be sent."""
+        """Whether the main thread carries it out; refuses results that are too large to send."""
         if operation.work is None:
             return operation.carried_out_by == KERNEL
         work = operation.work(self.daemon.robot, fields)
@@ -146,7 +146,7 @@ class Dispatcher:
     def _submit(
         self, operation: Operation, fields: Mapping[str, Any], pending: PendingReply
     ) -> None:
-        """Have the worker compute; its reply is passed on as it comes."""
+        """Submit to the worker, whose reply is passed on unchanged."""
 
         def finish(head: Mapping[str, Any], reply: zmq.Frame) -> None:
             pending.send(reply, OK if head["ok"] else head["code"])

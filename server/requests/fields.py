@@ -1,4 +1,4 @@
-"""Types of fields, and of members of maps in them: nothing is converted from one to another."""
+"""Types of fields and of members of their maps. Nothing is converted from one type to another."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is list and {kind}.issuperset(map(type, value))
 
 
-#: What is not made of numbers, or may be something else → whether a value is that.
+#: Type of a field → whether a value is of that type.
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "text": one_of(str),
     "integer": one_of(int),
@@ -62,7 +62,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
 
 
 def typed(name: str, value: Any) -> Any:
-    """A field as what it should be, numbers as arrays; refused where it is something else."""
+    """A field of its type, numbers as arrays; refused if it is of another."""
     expected = FIELD_TYPES[name]
     if expected == "numbers" or (expected == "numbers or list of texts" and is_numbers(value)):
         return numbers(name, name, value)
@@ -75,7 +75,7 @@ def typed(name: str, value: Any) -> Any:
 
 
 def numbers(field: str, name: str, value: Any) -> Any:
-    """A number as it is, a list as an array; refused where something else is in it."""
+    """A number as it is, a list as an array; refused if there is something else in it."""
     kind = type(value)
     if kind is np.ndarray or kind is float or kind is int:
         return value

@@ -1,7 +1,7 @@
 """How large a request may be, and how long it may take in the main thread.
 
-Checked before anything is computed: whoever may read must not be able to keep the daemon from
-answering others, from following the allow-list or from stopping.
+Checked before anything is computed: a client with the right to read must not keep the daemon from
+answering other clients, following the allow-list or stopping.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torqued.common import errors
 
 
 class Limit(NamedTuple):
-    """The most of something, and why."""
+    """A maximum count, and its reason."""
 
     most: int
     of: str  # what is counted
@@ -36,7 +36,7 @@ LIMITS: dict[str, Limit] = {
     "targets": Limit(64, "targets", "as tasks"),
     "search": Limit(1_000_000, "steps from all starts", "each takes some microseconds"),
     "steps": Limit(100_000, "steps of a simulation", "each takes a fraction of a millisecond"),
-    "b": Limit(4096, "columns", "each is a solution of its own"),
+    "b": Limit(4096, "columns", "each is one solve"),
 }
 
 #: s of work, by estimate, that the main thread takes on; longer work goes to the worker process.
@@ -51,7 +51,7 @@ class Work(NamedTuple):
 
 
 def at_most(field: str, count: int) -> None:
-    """Refuse a field that has more of something than is allowed."""
+    """Refuse a field that exceeds its limit."""
     limit = LIMITS[field]
     if count > limit.most:
         raise errors.error(
@@ -64,7 +64,7 @@ def at_most(field: str, count: int) -> None:
 
 
 def check_counts(fields: Mapping[str, Any]) -> None:
-    """Refuse lists and maps that are too long, whatever is in them."""
+    """Refuse lists and maps that are too long."""
     for field in ("want", "frames", "f_ext", "contacts", "constraints", "tasks", "targets"):
         value = fields.get(field)
         if isinstance(value, (list, dict)):

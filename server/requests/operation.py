@@ -34,7 +34,7 @@ def operation(
     estimate: Callable[[Any, Fields], Work] | None = None,
     right: Callable[[Fields], str] | None = None,
 ) -> Callable[[Function], Function]:
-    """Says of the function of an operation, which has its name, what its row does not."""
+    """Registers what an operation's row lacks, with the function of its name."""
 
     def register(function: Function) -> Function:
         if estimate is not None:
@@ -67,13 +67,13 @@ class Operation:
 
     def compute(self, robot: Any, fields: Fields, *report: Any) -> Mapping[str, Any]:
         """Results of an operation of KERNEL or WORKER, in the worker; all of them are finite."""
-        with np.errstate(all="ignore"):  # what overflows is found in the results
+        with np.errstate(all="ignore"):  # overflow shows in the results
             return self.run(robot, fields, *report)  # type: ignore[no-any-return]
 
     def fields_of(self, message: Fields) -> dict[str, Any]:
         """A request's own fields; refused where one is missing, unknown or of another type.
 
-        Nil is no value: such a field is as good as absent.
+        A field that is nil counts as absent.
         """
         for key in self.required:
             if message.get(key) is None:

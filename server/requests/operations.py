@@ -1,12 +1,13 @@
 """The table of operations in the daemon: each row with its function, and with the fields of laws.
 
 The rows are in client/requests/operation_table.py. The function of an operation has its name, in
-the module of those who carry it out. Dispatch, rights, batches and the worker go by this table.
+the module for where it is carried out, or is a method of the servo. Dispatch, rights, batches and
+the worker go by this table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any
 
@@ -23,8 +24,9 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.kernels.control.springs import MEASURED
+from torqued.server.access.rights import right_to_open
 from torqued.server.loop.link_options import LINK_OPTIONS
-from torqued.server.requests import administration, computations, sessions, simulation
+from torqued.server.requests import administration, computations, simulation
 from torqued.server.requests.batch import Report, run_batch
 from torqued.server.requests.batch_memory import BatchMemory, names_in
 from torqued.server.requests.limits import Work
@@ -36,11 +38,10 @@ from torqued.server.requests.operation import (
     operation,
 )
 
-#: Who carries an operation out → where its function is.
+#: Where an operation is carried out → the module of its function.
 MODULES: dict[str, ModuleType] = {
     KERNEL: computations,
     WORKER: simulation,
-    LOOP: sessions,
     DAEMON: administration,
 }
 
@@ -67,7 +68,7 @@ def batch_of(fields: Fields) -> tuple[Operation, dict[str, Any]]:
 
 
 def right_to_batch(message: Fields) -> str:
-    """That of the operation which is carried out for many states."""
+    """The right of the operation that the batch carries out."""
     name = message.get("operation")
     if isinstance(name, str) and name in BATCHED:
         return OPERATIONS[name].right
@@ -75,7 +76,7 @@ def right_to_batch(message: Fields) -> str:
 
 
 def work_of_batch(robot: Robot, fields: Fields) -> Work:
-    """Always the worker's; what it is told of at once is refused at once."""
+    """Always the worker's; refuses at once what the fields alone show to be wrong."""
     batch_of({**fields, **dict.fromkeys(names_in(fields), 0.0)})
     return Work(0, float("inf"))
 
@@ -99,10 +100,23 @@ _OF_LAWS = {
 
 
 def _fields_of_batches() -> tuple[str, ...]:
-    """Those of all operations that there are batches of."""
+    """The fields of all operations that a batch may carry out."""
     rows = [row for row in TABLE if row.is_of_a_state]
     fields = [(*row.required, *row.optional, *_OF_LAWS.get(row.name, ())) for row in rows]
     return tuple(dict.fromkeys(field for one in fields for field in one))
+
+
+def _function(row: Row) -> Callable[..., Any]:
+    if row.name == "batch":
+        return batch
+    if row.carried_out_by != LOOP:
+        function: Callable[..., Any] = getattr(MODULES[row.carried_out_by], row.name)
+        return function
+
+    def of_session(servo: Any, fields: Fields, caller: Any) -> Any:
+        return (getattr(servo.orders, row.name, None) or getattr(servo, row.name))(fields, caller)
+
+    return of_session
 
 
 def _operation(row: Row) -> Operation:
@@ -119,11 +133,13 @@ def _operation(row: Row) -> Operation:
             else (*row.optional, *further)
         ),
         reply=row.reply,
-        run=batch if row.name == "batch" else getattr(MODULES[row.carried_out_by], row.name),
+        run=_function(row),
         right_by_fields=RIGHTS_BY_FIELDS.get(row.name),
         work=ESTIMATES.get(row.name),
     )
 
+
+RIGHTS_BY_FIELDS["open"] = right_to_open
 
 #: Name on the wire → its row.
 OPERATIONS = {row.name: _operation(row) for row in TABLE}

@@ -1,4 +1,4 @@
-"""Replies on their way out, without ever waiting for a client to take them.
+"""Outgoing replies. The daemon never waits for a client to read them.
 
 ZeroMQ keeps `SEND_QUEUE` (server/transport/sockets.py) replies for each connection. What does not
 fit there is kept here, in order; a client with replies kept here gets `busy` for further requests
@@ -30,18 +30,18 @@ class Outbox:
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self.socket = socket
-        self.unsent = 0  # replies that were given up: nobody took them, or nobody was there
+        self.unsent = 0  # replies that were dropped: the client did not read them, or has left
         self._kept: dict[bytes, deque[tuple[list[bytes], Reply]]] = {}  # by connection
         self._bytes_kept = 0
         self._under_way: dict[bytes, list[tuple[zmq.MessageTracker, int]]] = {}
 
     @property
     def is_waiting(self) -> bool:
-        """Whether replies are kept here, to be tried again with `flush`."""
+        """Whether replies are kept here until `flush`."""
         return bool(self._kept)
 
     def is_full(self, connection: bytes) -> bool:
-        """Whether a connection should take its replies before it asks for more."""
+        """Whether a connection has to read its replies before it asks for more."""
         if connection in self._kept:
             return True
         if connection not in self._under_way:
@@ -54,7 +54,7 @@ class Outbox:
         return sum(size for _, size in left) > MAX_BYTES_UNDER_WAY
 
     def send(self, route: list[bytes], reply: Reply) -> None:
-        """Send a reply, now or as soon as its client takes those before it."""
+        """Send a reply, now or after those before it."""
         kept = self._kept.get(route[0])
         if kept is None:
             if not self._try(route, reply):
@@ -73,7 +73,7 @@ class Outbox:
         self._kept[route[0]] = kept
 
     def flush(self) -> None:
-        """Send what clients can take by now."""
+        """Send kept replies for which there is room."""
         for connection, kept in list(self._kept.items()):
             while kept and self._try(*kept[0]):
                 self._bytes_kept -= len(kept.popleft()[1])
@@ -81,7 +81,7 @@ class Outbox:
                 del self._kept[connection]
 
     def _try(self, route: list[bytes], reply: Reply) -> bool:
-        """Whether nothing is left to be done for a reply: it went out, or its client is gone."""
+        """Send a reply if there is room; True also if its client has left."""
         try:
             if len(reply) < LARGE:
                 for part in route:
@@ -98,7 +98,7 @@ class Outbox:
         return True
 
     def _send_followed(self, route: list[bytes], reply: Reply) -> None:
-        """Without a copy, and so that it can be told when it has left."""
+        """Send without a copy; a tracker shows when the reply has left."""
         buffer = reply.buffer if isinstance(reply, zmq.Frame) else reply
         frame = zmq.Frame(buffer, track=True, copy=False)
         self.socket.send_multipart([*route, frame], zmq.DONTWAIT, copy=False)

@@ -1,4 +1,4 @@
-"""How requests ended, by operation: answered, or refused with which error."""
+"""Counts of requests by operation and outcome: answered, or refused with an error."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 #: The outcome of a request that was answered; of others it is their error's code.
 OK = "ok"
-#: In place of the name of an operation that there is not: what clients invent is not remembered.
+#: In place of unknown operations, whose names are not kept.
 UNKNOWN = "unknown"
 
 

@@ -1,4 +1,4 @@
-"""Replies as bytes, those that come later than their turn, and errors as the wire has them."""
+"""Replies as bytes, deferred replies, and errors on the wire."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Result = Mapping[str, Any]
 
 
 def checked_identity(message: Mapping[str, Any]) -> Identity:
-    """The id of a request: a whole number or a short text, which its reply brings back."""
+    """The id of a request, a whole number or a short text; the reply repeats it."""
     identity = message.get("id")
     if identity is None or type(identity) is int:
         return identity
@@ -43,7 +43,7 @@ def checked_identity(message: Mapping[str, Any]) -> Identity:
 
 
 def as_request_error(error: Exception) -> RequestError:
-    """Whatever was raised as an error of the wire; a fault of the daemon's own is logged.
+    """Any exception as an error of the wire; a fault of the daemon is logged.
 
     The one place where errors of the kernels become errors of the wire.
     """
@@ -81,7 +81,7 @@ def refusal(identity: Identity, error: RequestError) -> bytes:
 
 @dataclass(frozen=True)
 class PendingReply:
-    """A request whose reply comes later, and the way back to whoever sent it."""
+    """A request whose reply comes later, and the way back to its client."""
 
     identity: Identity
     client: Hashable  # who asked
@@ -100,6 +100,6 @@ class PendingReply:
 
 @dataclass(frozen=True)
 class Deferred:
-    """In place of a result: begins what will reply in its own time."""
+    """In place of a result: begins work that replies later."""
 
     begin: Callable[[PendingReply], None]

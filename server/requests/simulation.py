@@ -24,7 +24,7 @@ NUMBER = 8
 
 
 def right_to_simulate(message: Fields) -> str:
-    """Laws are for those who may command, as in `control`."""
+    """A law needs the right to command, as in `control`."""
     return COMMAND if message.get("law") is not None else READ
 
 
@@ -41,7 +41,7 @@ def work_of_simulation(robot: Robot, fields: Fields) -> Work:
 
 @operation(work_of_simulation, right_to_simulate)
 def simulate(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
-    """States and torques over time, by time steps that are told as they are done."""
+    """States and torques over time; reports each step."""
     held = contacts(fields) if "contacts" in fields else ()
     found = in_coordinates(robot, fields).simulate(
         fields["q"],
@@ -62,7 +62,7 @@ def acting(robot: Robot, fields: Fields) -> Any:
     if "law" not in fields:
         for name in ("gains", "references"):
             if name in fields:
-                raise InputError(f"{name}: there is no law that takes them", name, None, "a law")
+                raise InputError(f"{name}: given without a law", name, None, "a law")
         return fields.get("tau")
     if "tau" in fields:
         message = "tau: not together with a law, expected one of the two"
@@ -73,7 +73,7 @@ def acting(robot: Robot, fields: Fields) -> Any:
     settings = {"gains": fields["gains"]} if "gains" in fields else {}
     law = Controller(robot, text(fields, "law", ""), **settings)
     if not law.law.is_torque:
-        raise InputError("law: a stream is no law", "law", law.name, "a law with torques")
+        raise InputError("law: a stream gives no torques", "law", law.name, "a law with torques")
     references = mapping(fields, "references")
     if references:
         law.take_state(fields["q"], fields.get("v", np.zeros(robot.nv)), 0.0, references)

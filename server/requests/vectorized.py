@@ -1,5 +1,5 @@
-"""Operations that a batch computes several states at a time, by `Robot.batch`: in threads, on all
-cores but the loop's, with results written where they are sent from or read from.
+"""Batches of operations that `Robot.batch` computes several states at a time, in threads on all
+cores but the loop's. Results go straight into the reply's or the client's memory.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ MATRICES = {
 
 
 def is_vectorizable(robot: Robot, name: str, fields: Fields) -> bool:
-    """Whether a batch of this operation can be computed so."""
+    """Whether `Robot.batch` computes this operation."""
     if text(fields, "coordinates", "native") != "native" or batch_of(robot).narrow:
         return False
     if name == "derivatives":
         of = fields.get("of")
         if not isinstance(of, str) or of not in MATRICES:
             return False
-        # Where other fields are there, or one is not, a single state's call says what is wrong.
+        # With other fields, or without one of these, the call for one state raises the error.
         return fields.keys() - {"coordinates"} == {"of", *arguments_of(of)}
     return name in (*VECTORS, "dynamics") or (name == "kinematics" and "order" not in fields)
 
@@ -80,7 +80,7 @@ def run_vectorized(
         given, results = [states.stacks[key] for key in arguments_of(of)], MATRICES[of]
         names = ("M", *results) if of == "inverse_dynamics" else results
         out = allocate({name: (states.count, robot.nv, robot.nv) for name in names})
-        if "M" in out:  # a batch of its own: progress is that of the derivatives
+        if "M" in out:  # another batch: progress is that of the derivatives
             batch.progress = None
             batch.mass_matrix(given[0], out=out["M"])
             batch.progress = report
@@ -95,19 +95,19 @@ def run_vectorized(
 
 
 def wanted(name: str, fields: Fields) -> tuple[str, ...]:
-    """The quantities that come, each once."""
+    """The wanted quantities, each once."""
     if name == "dynamics":
         return tuple(dict.fromkeys(texts(fields, "want", ("M", "C", "g"))))
     return ("pose", "J") if fields.get("v") is None else ("pose", "J", "Jdot_v")
 
 
-#: Batches that are kept: each thread of the worker has a robot of its own.
+#: Batches that are kept: each thread of the worker has its own robot.
 MAX_BATCHES = 16
 _kept: list[Batch] = []
 
 
 def batch_of(robot: Robot) -> Batch:
-    """With its threads and their memory, kept from one batch to the next of the same robot."""
+    """The robot's batch, with its threads and their memory; kept for the next request."""
     for batch in list(_kept):
         if batch.robot is robot:
             return batch
@@ -117,5 +117,5 @@ def batch_of(robot: Robot) -> Batch:
 
 
 def use_threads(robot: Robot, threads: int | None) -> None:
-    """So many from now on for batches of this robot; None: one for each core."""
+    """Set the threads for batches of this robot; None: one for each core."""
     _kept[:] = [robot.batch(threads)]

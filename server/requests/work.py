@@ -1,7 +1,7 @@
-"""What a request would cost, told from its fields before anything is computed.
+"""Estimates of a request's cost, from its fields, before anything is computed.
 
-Fields have not been checked yet: what is not a list counts as none, and is refused later. Times
-are those of a slow processor: rather too long than too short.
+Fields have not been checked yet: a value that should be a list and is not counts as empty, and is
+refused later. Times are those of a slow processor.
 """
 
 from __future__ import annotations
