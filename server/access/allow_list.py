@@ -31,7 +31,7 @@ class KeysError(TorquedError):
 
 
 @dataclass(frozen=True)
-class Client:
+class AllowedClient:
     """One line of the allow-list."""
 
     name: str
@@ -62,9 +62,9 @@ class AllowList:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known: tuple[Any, dict[bytes, Client]] = (None, {})
+        self._known: tuple[Any, dict[bytes, AllowedClient]] = (None, {})
 
-    def read(self) -> dict[bytes, Client]:
+    def read(self) -> dict[bytes, AllowedClient]:
         """The file as it is now; `KeysError` if it is invalid."""
         try:
             info, folder = self.path.stat(), self.path.parent.stat()
@@ -90,7 +90,7 @@ class AllowList:
             raise KeysError(f"allow-list {self.path}: a public key has two names")
         return clients
 
-    def _client(self, name: str, entry: Any) -> Client:
+    def _client(self, name: str, entry: Any) -> AllowedClient:
         if not isinstance(entry, dict) or set(entry) != {"public", "rights", "since"}:
             raise KeysError(f"allow-list {self.path}: {name!r} requires public, rights and since")
         if not isinstance(entry["public"], str) or not Z85.fullmatch(entry["public"]):
@@ -102,9 +102,9 @@ class AllowList:
             )
         if type(entry["since"]) is not datetime.date:
             raise KeysError(f"allow-list {self.path}: {name!r} has no date in 'since'")
-        return Client(checked(name), **entry)
+        return AllowedClient(checked(name), **entry)
 
-    def clients(self) -> dict[bytes, Client]:
+    def clients(self) -> dict[bytes, AllowedClient]:
         """The current clients; the same map as long as the file does not change."""
         try:
             info = self.path.stat()

@@ -20,7 +20,7 @@ import zmq
 
 from torqued.client.keys import read_key_file
 from torqued.common.errors import TorquedError
-from torqued.server.access.allow_list import AllowList, Client, KeysError, checked
+from torqued.server.access.allow_list import AllowedClient, AllowList, KeysError, checked
 
 HEAD = (
     "# Clients that may connect over TCP. Written by `torqued keys`; running daemons follow it.\n"
@@ -75,7 +75,7 @@ class KeyFolder:
         except TorquedError as error:
             raise KeysError(str(error)) from None
 
-    def new(self, name: str, rights: str | None, renew: bool = False) -> Client:
+    def new(self, name: str, rights: str | None, renew: bool = False) -> AllowedClient:
         """Make a key pair for a client and put it on the allow-list.
 
         `renew` replaces a client's key, and keeps its rights unless others are given.
@@ -90,7 +90,7 @@ class KeyFolder:
                 raise KeysError(f"{name!r} has no key to renew")
             pair = KeyPair.new()
             rights = rights or (clients[name].rights if renew else "read")
-            client = Client(name, pair.public, rights, datetime.date.today())
+            client = AllowedClient(name, pair.public, rights, datetime.date.today())
             self._write(f"{name}.key", key_text(f"key of {name!r}: keep it secret", pair, server))
             self._save(clients | {name: client})
         return client
@@ -105,7 +105,7 @@ class KeyFolder:
             self._write(path.name, key_text(f"key of {name!r}: keep it secret", pair, server))
         return pair
 
-    def allow(self, name: str, public: str | None, rights: str) -> Client:
+    def allow(self, name: str, public: str | None, rights: str) -> AllowedClient:
         """Allow a public key that was made elsewhere, or change the rights of a known name."""
         checked(name)
         with self._changing():
@@ -116,7 +116,7 @@ class KeyFolder:
             for other in clients.values():
                 if other.public == public and other.name != name:
                     raise KeysError(f"this public key is allowed already, as {other.name!r}")
-            client = Client(name, public, rights, datetime.date.today())
+            client = AllowedClient(name, public, rights, datetime.date.today())
             self._save(clients | {name: client})
         return client
 
@@ -131,10 +131,10 @@ class KeyFolder:
             self._save(clients)
             (self.folder / f"{name}.key").unlink(missing_ok=True)
 
-    def _by_name(self) -> dict[str, Client]:
+    def _by_name(self) -> dict[str, AllowedClient]:
         return {client.name: client for client in self.allowed.read().values()}
 
-    def _save(self, clients: dict[str, Client]) -> None:
+    def _save(self, clients: dict[str, AllowedClient]) -> None:
         entries = (clients[name].to_toml() for name in sorted(clients))
         self._write("allowed.toml", HEAD + "".join(entries))
 

@@ -22,7 +22,7 @@ REPEAT = 0.01
 
 
 @dataclass
-class Waiting:
+class UnsentFrame:
     """A last frame and the way to its client."""
 
     socket: zmq.Socket[bytes]
@@ -39,7 +39,7 @@ class LastFrames:
     """Sockets to close once their clients have left. Belongs to the requests' thread."""
 
     def __init__(self) -> None:
-        self._waiting: list[Waiting] = []
+        self._waiting: list[UnsentFrame] = []
 
     @property
     def is_waiting(self) -> bool:
@@ -66,7 +66,7 @@ class LastFrames:
         until = now + 1e-3 * milliseconds
         due = now + REPEAT if sent else now
         self._waiting.append(
-            Waiting(socket, owner, frame, due, until, milliseconds, reached, closed)
+            UnsentFrame(socket, owner, frame, due, until, milliseconds, reached, closed)
         )
         self.flush()
 
@@ -81,7 +81,7 @@ class LastFrames:
             time.sleep(RETRY_DELAY)
 
 
-def settle(item: Waiting, at_once: bool) -> bool:
+def settle(item: UnsentFrame, at_once: bool) -> bool:
     """Send a last frame if it is due; whether its socket is closed.
 
     It is closed when the time is over, or when a client that had connected has left.

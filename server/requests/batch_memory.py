@@ -61,7 +61,7 @@ class Memories:
 MEMORIES = Memories()
 
 
-class BatchMemory:
+class BatchArrays:
     """What one batch has in its client's memory."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.controller import OPTIONS, Controller
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping, text, texts
-from torqued.server.requests import work
+from torqued.server.requests import costs
 from torqued.server.requests.constraints import (
     assemble,
     constrained_inverse_dynamics,
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 
-@operation(work.dynamics)
+@operation(costs.dynamics)
 def dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).dynamics(
         fields["q"],
@@ -67,7 +67,7 @@ def forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {"a": in_coordinates(robot, fields).forward_dynamics(q, v, tau, wrenches(fields))}
 
 
-@operation(work.solve_mass)
+@operation(costs.solve_mass)
 def solve_mass(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {"x": in_coordinates(robot, fields).solve_mass(fields["q"], fields["b"])}
 
@@ -77,7 +77,7 @@ def coriolis_product(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {"product": in_coordinates(robot, fields).coriolis_product(q, v, w)}
 
 
-@operation(work.kinematics)
+@operation(costs.kinematics)
 def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).kinematics(
         fields["q"],
@@ -91,7 +91,7 @@ def kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
     return found.as_dict()
 
 
-@operation(work.contacts)
+@operation(costs.contacts)
 def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     given = contacts(fields)
     solution = in_coordinates(robot, fields).contact_dynamics(
@@ -114,7 +114,7 @@ def contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     }
 
 
-@operation(work.contacts)
+@operation(costs.contacts)
 def impact(robot: Robot, fields: Fields) -> dict[str, Any]:
     restitution = fields.get("restitution", 0.0)
     solution = in_coordinates(robot, fields).impact(
@@ -128,7 +128,7 @@ def integrate(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {"q": at.integrate(fields["q"], fields["v"], fields["dt"])}
 
 
-@operation(work.control)
+@operation(costs.control)
 def control(robot: Robot, fields: Fields) -> dict[str, Any]:
     """One torque of a law, without a session."""
     settings = {name: fields[name] for name in OPTIONS if name in fields}

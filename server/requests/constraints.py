@@ -17,7 +17,7 @@ from torqued.kernels.contacts.types import KINDS, ContactForce, ContactSolution
 from torqued.kernels.input_checks import Fields, choice
 from torqued.kernels.robot.constraint_set import Constraint
 from torqued.server.requests.fields import in_coordinates, members, wrenches
-from torqued.server.requests.limits import Work, at_most
+from torqued.server.requests.limits import Cost, at_most
 from torqued.server.requests.operation import operation
 
 #: Members on the wire, as in `Contact`, `Loop` and `Rows`, and what they have to be.
@@ -35,13 +35,13 @@ ROWS = {"G": "numbers", "gamma": "numbers", "position": "numbers", **GAINS}
 TOLERANCE, ITERATIONS = 1e-10, 100
 
 
-def work_of_terms(robot: Robot, fields: Fields) -> Work:
+def cost_of_terms(robot: Robot, fields: Fields) -> Cost:
     """By the rows of all constraints."""
     m, n = constraint_rows(fields, "constraints"), robot.nv
-    return Work(8 * m * (n + 3), 2e-4 + 5e-5 * m + 1e-8 * m * n)
+    return Cost(8 * m * (n + 3), 2e-4 + 5e-5 * m + 1e-8 * m * n)
 
 
-@operation(work_of_terms)
+@operation(cost_of_terms)
 def constraint_terms(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).constraint_terms(
         fields["q"],
@@ -51,16 +51,16 @@ def constraint_terms(robot: Robot, fields: Fields) -> dict[str, Any]:
     return {name: getattr(found, name) for name in ("G", "position", "velocity", "gamma")}
 
 
-def work_of_assembly(robot: Robot, fields: Fields) -> Work:
+def cost_of_assembly(robot: Robot, fields: Fields) -> Cost:
     """By the steps that it may take, each of which solves for all rows."""
     iterations = fields.get("iterations", ITERATIONS)
     steps = max(0, iterations) if isinstance(iterations, int) else 0
     at_most("search", steps)
-    one = work_of_torques(robot, fields).seconds
-    return Work(8 * (robot.nq + robot.nv), one * (1 + steps))
+    one = cost_of_torques(robot, fields).seconds
+    return Cost(8 * (robot.nq + robot.nv), one * (1 + steps))
 
 
-@operation(work_of_assembly)
+@operation(cost_of_assembly)
 def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).assemble(
         fields["q"],
@@ -80,13 +80,13 @@ def assemble(robot: Robot, fields: Fields) -> dict[str, Any]:
     }
 
 
-def work_of_torques(robot: Robot, fields: Fields) -> Work:
+def cost_of_torques(robot: Robot, fields: Fields) -> Cost:
     """By the size of its singular value decompositions."""
     m, n = constraint_rows(fields, "constraints"), robot.nv
-    return Work(8 * (3 * n + m), work_of_terms(robot, fields).seconds + 1e-3 + 2e-8 * (m + n) ** 3)
+    return Cost(8 * (3 * n + m), cost_of_terms(robot, fields).seconds + 1e-3 + 2e-8 * (m + n) ** 3)
 
 
-@operation(work_of_torques)
+@operation(cost_of_torques)
 def constrained_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).constrained_inverse_dynamics(
         fields["q"],

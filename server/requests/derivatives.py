@@ -9,7 +9,7 @@ from typing import Any
 from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import Fields, choice, text
-from torqued.server.requests import work
+from torqued.server.requests import costs
 from torqued.server.requests.constraints import only_contacts
 from torqued.server.requests.fields import in_coordinates, wrenches
 from torqued.server.requests.operation import operation
@@ -93,7 +93,7 @@ DERIVATIVES = {
 }
 
 
-@operation(work.derivatives)
+@operation(costs.derivatives)
 def derivatives(robot: Robot, fields: Fields) -> dict[str, Any]:
     """Those that `of` names; fields that they do not take are refused."""
     name = choice("of", text(fields, "of", ""), DERIVATIVES)

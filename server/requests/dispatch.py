@@ -137,11 +137,11 @@ class Dispatcher:
 
     def _is_short(self, operation: Operation, fields: Mapping[str, Any]) -> bool:
         """Whether the main thread carries it out; refuses results that are too large to send."""
-        if operation.work is None:
+        if operation.cost is None:
             return operation.carried_out_by == KERNEL
-        work = operation.work(self.daemon.robot, fields)
-        fits_into_a_reply(work.reply)
-        return work.seconds <= MAX_INLINE
+        cost = operation.cost(self.daemon.robot, fields)
+        fits_into_a_reply(cost.reply)
+        return cost.seconds <= MAX_INLINE
 
     def _submit(
         self, operation: Operation, fields: Mapping[str, Any], pending: PendingReply

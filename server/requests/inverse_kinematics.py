@@ -9,7 +9,7 @@ import numpy as np
 from torqued.kernels import Robot, Target
 from torqued.kernels.input_checks import Fields
 from torqued.server.requests.fields import in_coordinates, is_numbers, members
-from torqued.server.requests.limits import Work, at_most
+from torqued.server.requests.limits import Cost, at_most
 from torqued.server.requests.operation import operation
 
 #: Members of a target, on the wire as in `Target`, and what they have to be.
@@ -25,7 +25,7 @@ DIMENSIONS = {"pose": 2, "position": 1, "orientation": 2, "com": 1, "posture": 1
 ITERATIONS, RESTARTS = 100, 20
 
 
-def work_of_search(robot: Robot, fields: Fields) -> Work:
+def cost_of_search(robot: Robot, fields: Fields) -> Cost:
     """By the steps that it may take, each of which solves for all rows."""
     counts = [fields.get("iterations", ITERATIONS), fields.get("restarts", RESTARTS)]
     iterations, restarts = (max(0, x) if isinstance(x, int) else 0 for x in counts)
@@ -34,10 +34,10 @@ def work_of_search(robot: Robot, fields: Fields) -> Work:
     steps = iterations * (1 + restarts)
     at_most("search", steps)
     per_step = 2e-6 + 2e-8 * rows * (robot.nv + rows)
-    return Work(8 * (robot.nq + rows), 1e-4 + steps * per_step)
+    return Cost(8 * (robot.nq + rows), 1e-4 + steps * per_step)
 
 
-@operation(work_of_search)
+@operation(cost_of_search)
 def inverse_kinematics(robot: Robot, fields: Fields) -> dict[str, Any]:
     found = in_coordinates(robot, fields).inverse_kinematics(
         targets(fields),

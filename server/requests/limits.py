@@ -43,7 +43,7 @@ LIMITS: dict[str, Limit] = {
 MAX_INLINE = 0.01
 
 
-class Work(NamedTuple):
+class Cost(NamedTuple):
     """What a request would cost."""
 
     reply: int  # bytes of its numbers

@@ -14,7 +14,7 @@ import numpy as np
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.common import errors
 from torqued.server.requests.fields import typed
-from torqued.server.requests.limits import Work
+from torqued.server.requests.limits import Cost
 
 Fields = Mapping[str, Any]
 
@@ -23,7 +23,7 @@ REQUEST_HEADER = ("protocol", "id", "op")
 
 #: Name of an operation → size of the reply and time, estimated before anything is computed; refuses
 #: what is too large. Without one it is short work.
-ESTIMATES: dict[str, Callable[[Any, Fields], Work]] = {}
+ESTIMATES: dict[str, Callable[[Any, Fields], Cost]] = {}
 #: Name → the right that a request takes, where that depends on its fields.
 RIGHTS_BY_FIELDS: dict[str, Callable[[Fields], str]] = {}
 
@@ -31,7 +31,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def operation(
-    estimate: Callable[[Any, Fields], Work] | None = None,
+    estimate: Callable[[Any, Fields], Cost] | None = None,
     right: Callable[[Fields], str] | None = None,
 ) -> Callable[[Function], Function]:
     """Registers what an operation's row lacks, with the function of its name."""
@@ -59,7 +59,7 @@ class Operation:
     reply: tuple[str, ...]
     run: Callable[..., Any]
     right_by_fields: Callable[[Fields], str] | None = None
-    work: Callable[[Any, Fields], Work] | None = None
+    cost: Callable[[Any, Fields], Cost] | None = None
 
     def right_for(self, message: Fields) -> str:
         """The right that a request takes."""

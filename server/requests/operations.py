@@ -28,8 +28,8 @@ from torqued.server.access.rights import right_to_open
 from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, simulation
 from torqued.server.requests.batch import Report, run_batch
-from torqued.server.requests.batch_memory import BatchMemory, names_in
-from torqued.server.requests.limits import Work
+from torqued.server.requests.batch_memory import BatchArrays, names_in
+from torqued.server.requests.limits import Cost
 from torqued.server.requests.operation import (
     ESTIMATES,
     RIGHTS_BY_FIELDS,
@@ -75,19 +75,19 @@ def right_to_batch(message: Fields) -> str:
     return READ
 
 
-def work_of_batch(robot: Robot, fields: Fields) -> Work:
+def cost_of_batch(robot: Robot, fields: Fields) -> Cost:
     """Always the worker's; refuses at once what the fields alone show to be wrong."""
     batch_of({**fields, **dict.fromkeys(names_in(fields), 0.0)})
-    return Work(0, float("inf"))
+    return Cost(0, float("inf"))
 
 
-@operation(work_of_batch, right_to_batch)
+@operation(cost_of_batch, right_to_batch)
 def batch(robot: Robot, fields: Fields, report: Report) -> Mapping[str, Any]:
     """Any operation on a state, for many states."""
     if not fields.get("memory"):
         return run_batch(robot, *batch_of(fields), report)
     names_in(fields)
-    memory = BatchMemory(fields["memory"])
+    memory = BatchArrays(fields["memory"])
     given = batch_of({**fields, **memory.states})
     return memory.reply(run_batch(robot, *given, report, allocate=memory.allocate))
 
@@ -135,7 +135,7 @@ def _operation(row: Row) -> Operation:
         reply=row.reply,
         run=_function(row),
         right_by_fields=RIGHTS_BY_FIELDS.get(row.name),
-        work=ESTIMATES.get(row.name),
+        cost=ESTIMATES.get(row.name),
     )
 
 

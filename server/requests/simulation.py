@@ -16,7 +16,7 @@ from torqued.server.access.rights import COMMAND, READ
 from torqued.server.requests.batch import Report
 from torqued.server.requests.constraints import contacts
 from torqued.server.requests.fields import in_coordinates
-from torqued.server.requests.limits import Work, at_most, fits_into_a_reply
+from torqued.server.requests.limits import Cost, at_most, fits_into_a_reply
 from torqued.server.requests.operation import operation
 
 #: Bytes of a number in a reply.
@@ -28,7 +28,7 @@ def right_to_simulate(message: Fields) -> str:
     return COMMAND if message.get("law") is not None else READ
 
 
-def work_of_simulation(robot: Robot, fields: Fields) -> Work:
+def cost_of_simulation(robot: Robot, fields: Fields) -> Cost:
     """Always the worker's; what is too long is refused at once."""
     steps, _ = step_count(number("seconds", fields["seconds"]), number("dt", fields["dt"]))
     at_most("steps", steps)
@@ -36,10 +36,10 @@ def work_of_simulation(robot: Robot, fields: Fields) -> Work:
     recorded = steps // every + 1 if isinstance(every, int) and every > 0 else steps
     size = NUMBER * recorded * (robot.nq + 2 * robot.nv + 1)
     fits_into_a_reply(size, "record fewer steps, with every")
-    return Work(size, float("inf"))
+    return Cost(size, float("inf"))
 
 
-@operation(work_of_simulation, right_to_simulate)
+@operation(cost_of_simulation, right_to_simulate)
 def simulate(robot: Robot, fields: Fields, report: Report) -> dict[str, Any]:
     """States and torques over time; reports each step."""
     held = contacts(fields) if "contacts" in fields else ()

@@ -190,10 +190,10 @@ def test_a_function_of_q_cannot_be_sent():
 def test_long_assemblies_go_to_the_worker_and_endless_ones_are_refused(linkage):
     daemon, loops = linkage
     row, fields = OPERATIONS["assemble"], Computations.assemble.make(ZERO, loops).fields
-    assert row.work(daemon.robot, fields | {"iterations": 2}).seconds < MAX_INLINE
-    assert row.work(daemon.robot, fields).seconds > MAX_INLINE
+    assert row.cost(daemon.robot, fields | {"iterations": 2}).seconds < MAX_INLINE
+    assert row.cost(daemon.robot, fields).seconds > MAX_INLINE
     with pytest.raises(errors.RequestError, match="search: 10000000 steps"):
-        row.work(daemon.robot, fields | {"iterations": 10_000_000})
+        row.cost(daemon.robot, fields | {"iterations": 10_000_000})
 
 
 def test_velocities_that_overflow_are_told():

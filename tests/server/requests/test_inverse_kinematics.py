@@ -99,7 +99,7 @@ def test_wrong_targets_are_refused(robot, targets, message):
 def test_long_searches_go_to_the_worker_and_endless_ones_are_refused(robot, poses):
     tip, values = poses
     fields = {"q": robot.neutral(), "targets": [{"frame": tip, "value": values[0]}]}
-    assert ROW.work(robot, fields | {"restarts": 0}).seconds < MAX_INLINE
-    assert ROW.work(robot, fields | {"restarts": 2000}).seconds > MAX_INLINE
+    assert ROW.cost(robot, fields | {"restarts": 0}).seconds < MAX_INLINE
+    assert ROW.cost(robot, fields | {"restarts": 2000}).seconds > MAX_INLINE
     with pytest.raises(errors.RequestError, match="search: 100001000 steps from all starts, at mo"):
-        ROW.work(robot, fields | {"restarts": 100_000, "iterations": 1000})
+        ROW.cost(robot, fields | {"restarts": 100_000, "iterations": 1000})

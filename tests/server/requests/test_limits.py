@@ -96,8 +96,8 @@ def test_what_may_take_long_goes_to_the_worker(daemon, robot, name, fields, is_l
     own = {key: state(robot)[key] for key in OPERATIONS[name].required if key in state(robot)}
     assert daemon.ask(name, **own, **fields)["ok"]
     assert daemon.worker.jobs == ([name] if is_long else [])
-    work = OPERATIONS[name].work(robot, own | fields)
-    assert (work.seconds > MAX_INLINE) == is_long
+    cost = OPERATIONS[name].cost(robot, own | fields)
+    assert (cost.seconds > MAX_INLINE) == is_long
 
 
 @pytest.mark.parametrize(
