@@ -9,7 +9,8 @@ and moves the mode by NEXT, in this order:
    order, references come from states: the session follows those of the newest, and holds without
    any. From a commander's first order on, states only bring positions and velocities.
 2. The commander's lease has expired, or there is an order: HOLD, MOVE, COMMAND. Orders count in
-   FOLLOWING, HOLDING and MOVING; in other modes they have no effect.
+   FOLLOWING, HOLDING and MOVING; in other modes they have no effect, but for a HOLD before the
+   first state or after a RESUME that still waits: the session then holds until the next RESUME.
 3. An operator has stopped all sessions (STOP), has ended that (RECOVER), or has stopped this one
    (HALT).
 4. RESUME: a request that waits for a fresh state and for the end of a stop. The session holds that

@@ -52,6 +52,8 @@ from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
 from torqued.server.loop.session_output import count_success, send_output
 from torqued.server.loop.state_frames import age_of, newest_state
 
+#: What waits for a fresh state: RESUME, or RESUME and then the HOLD that was ordered after it.
+RESUME, RESUME_AND_HOLD = 1, 2
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;
@@ -161,8 +163,18 @@ def take_order(loop, session, control, sizes, data):
         return
     order = session.order
     if order == Event.RESUME:
-        session.resume_requested = 1
-    elif not in_fallback(session) and control.references_latched != 0:
+        session.resume_requested = RESUME
+    elif order == Event.HOLD and session.resume_requested != 0:
+        session.resume_requested = RESUME_AND_HOLD
+    if order == Event.HOLD or control.references_latched != 0:
+        carry_out(session, control, sizes, data, order)
+    session.order_taken = session.order_number
+
+
+@kernel
+def carry_out(session, control, sizes, data, order):
+    """Move references and mode by an order, unless the fallback has the robot."""
+    if order != Event.RESUME and not in_fallback(session):
         if order == Event.HOLD:
             hold(control, sizes, data)
         elif order == Event.MOVE:
@@ -174,7 +186,6 @@ def take_order(loop, session, control, sizes, data):
                 if math.isfinite(data.ordered[k]):
                     data.command[k] = data.ordered[k]
         advance(session, order)
-    session.order_taken = session.order_number
 
 
 @kernel
@@ -207,11 +218,14 @@ def enter_fallback(session, event, time):
 @kernel
 def resume(loop, session, control, data):
     """Hand the robot back to the law, which holds the present state until references come."""
-    session.resume_requested = 0
     control.references_latched = 0
-    if control.source == FROM_ORDERS:
+    if session.resume_requested == RESUME_AND_HOLD:
+        control.source = FROM_ORDERS
+        forget_command(data)
+    elif control.source == FROM_ORDERS:
         control.source = FROM_STATES
         forget_command(data)
+    session.resume_requested = 0
     # If the law has no result now, the last torque sent is held.
     copy(data.last, data.held)
     session.good_until = loop.time

@@ -137,6 +137,6 @@ def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be
     assert output.violated[0] in (5, 6)  # torque and limits of joints contradict each other
 
 
-def test_stream_is_no_law_for_one_torque(client, state):
-    with pytest.raises(errors.FieldError, match="a stream is no law"):
+def test_stream_gives_no_torque_on_request(client, state):
+    with pytest.raises(errors.FieldError, match="a stream gives no torques"):
         client.control("stream", *state)

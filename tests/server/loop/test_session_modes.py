@@ -211,6 +211,34 @@ def test_stop_cancels_a_resume_that_waits_for_a_state(robot, stops):
     assert session.ticks[-1].mode in LAW_MODES
 
 
+def test_hold_before_the_first_state_counts_until_resume(robot):
+    session = ScriptedSession(robot, "passivity")
+    session.tick()
+    session.hold()
+    session.tick()
+    for _ in range(3):
+        session.states(1, near(session))
+        assert session.ticks[-1].mode == Mode.HOLDING
+    session.resume()
+    session.states(3, near(session))
+    assert session.ticks[-1].mode == Mode.FOLLOWING
+
+
+def test_hold_after_a_resume_that_waits_for_a_state_counts(robot):
+    session = in_mode(robot, Mode.FALLBACK, ordered=False)
+    session.tick(6)  # stale: the request waits
+    session.resume()
+    session.tick()
+    session.hold()
+    session.tick()
+    for _ in range(3):
+        session.states(1, near(session))
+        assert session.ticks[-1].mode == Mode.HOLDING
+    session.resume()
+    session.states(3, near(session))
+    assert session.ticks[-1].mode == Mode.FOLLOWING
+
+
 def test_any_order_of_events_gives_torques_that_are_safe_and_say_what_they_are(robot):
     rng = random.Random(3)
     session = ScriptedSession(robot, "passivity")
