@@ -47,6 +47,18 @@ def shared_daemons(tmp_path_factory):
 
 
 @pytest.fixture
+def statistics():
+    """Numba's runtime counts its allocations."""
+    from numba.core.runtime import _nrt_python
+
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not before:
+        _nrt_python.memsys_disable_stats()
+
+
+@pytest.fixture
 def client(daemon):
     with daemon.client() as client:
         yield client
