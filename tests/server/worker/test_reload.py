@@ -217,11 +217,10 @@ def test_command_tells_what_was_loaded(daemon, file):
     assert f"worker: idle, 0 jobs waiting, {done} done, {failed} failed" in torqued("stats").stdout
 
 
-def test_robot_without_a_file_cannot_be_loaded_anew(tmp_path):
-    tmp_path.chmod(0o700)
+def test_robot_without_a_file_cannot_be_loaded_anew(folder):
     robot = Robot.family("chain", 2)
     with (
-        InThread(robot, tmp_path) as daemon,
+        InThread(robot, folder) as daemon,
         Client(daemon.endpoint, timeout=PATIENCE) as client,
         pytest.raises(errors.ModelError, match="does not come from a file"),
     ):
