@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from support.agreement import assert_agree
 from support.textbook import LIMITS, X, Z, body, chain
 from torqued.kernels import InputError, ModelError, ModelWarning, NumericalError, Robot
 from torqued.kernels.model.description import Description, Joint, Link, Mimic
 from torqued.kernels.model.families import family
-
-few = settings(max_examples=25)
 
 
 class TestSolve:
