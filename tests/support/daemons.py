@@ -161,7 +161,7 @@ class DaemonProcess:
         """The tests of another file will have this daemon."""
         with self.client() as client:
             try:
-                eventually(lambda: not client.sessions(), patience=10.0)
+                eventually(lambda: not client.sessions())
             except AssertionError:
                 left = [session["session"] for session in client.sessions()]
                 raise AssertionError(f"tests of this file left sessions {left} open") from None

@@ -189,8 +189,8 @@ def test_velocity_that_overflows_leaves_nothing_behind(raw, state, law):
             one.send(sequence, q, v + (speed if one is session else 0.0))
             output = one.until(lambda output, s=sequence: output.seen >= s)
             assert np.isfinite(output.values).all()
-            if one is session and sequence == 2:
-                assert output.status & (NONFINITE | STALE)
+            if one is session and sequence == 2:  # a busy machine may have fallen back before
+                assert output.status & (NONFINITE | STALE | FALLBACK)
     both = [
         one.until(lambda output: output.sequence == 4).values[len(v) :]
         for one in (session, untouched)
