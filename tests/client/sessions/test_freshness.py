@@ -92,17 +92,6 @@ def test_step_while_the_session_ends_returns_the_last_frame(daemon):
         assert not output.tau.any()
 
 
-def test_session_that_has_ended_goes_on_returning_its_last_frame(daemon):
-    with daemon.client() as client, client.session("gravity") as session:
-        session.step(Q, V)
-        client.call("close", session=session.number)
-        last = session.step(Q, V)
-        assert last.is_last
-        assert session.step(Q, V) is last
-        assert session.receive() is last
-        assert session.latest() is last
-
-
 def test_step_while_the_daemon_stops_returns_the_last_frame(another):
     daemon = another("--robot", "chain4").start()
     with daemon.client() as client:
