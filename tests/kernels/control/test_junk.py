@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import junk
@@ -22,7 +22,7 @@ ROBOTS = {
     "stone": Robot.from_xml(junk.STONE),
     "floating stone": Robot.from_xml(junk.STONE, base="floating"),
 }
-some = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=150)
 robots = st.sampled_from(sorted(ROBOTS))
 
 #: Gains of one law or another.

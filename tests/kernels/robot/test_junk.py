@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import junk
@@ -33,7 +33,7 @@ METHODS = sorted(
 )
 CHARTS = ("native", "pinocchio", "quaternion", "com")
 
-many = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=300)
 
 
 def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(data=st.data())
 def test_method_refuses_junk_in_any_argument(name, data):
     robot = ROBOTS[data.draw(st.sampled_from(sorted(ROBOTS)))]
