@@ -5,15 +5,16 @@ import shutil
 import tempfile
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from support import environment  # noqa: F401  (before anything imports numpy)
 from support.daemons import DaemonProcess, SharedDaemons
 
-# No deadline: the first example may compile kernels, and shared machines stall. A gate for changes
+# No clock: the first example may compile kernels, and shared machines stall. A gate for changes
 # must give the same answer twice, so it takes the same examples; developers' runs take new ones.
-settings.register_profile("torqued", deadline=None, max_examples=40)
-settings.register_profile("gate", deadline=None, max_examples=40, derandomize=True)
+UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.register_profile("torqued", UNTIMED)
+settings.register_profile("gate", UNTIMED, derandomize=True)
 settings.load_profile("gate" if os.environ.get("CI") else "torqued")
 
 
@@ -44,6 +45,18 @@ def shared_daemons(tmp_path_factory):
     daemons = SharedDaemons(tmp_path_factory.mktemp)
     yield daemons
     daemons.close()
+
+
+@pytest.fixture
+def statistics():
+    """Numba's runtime counts its allocations."""
+    from numba.core.runtime import _nrt_python
+
+    before = _nrt_python.memsys_stats_enabled()
+    _nrt_python.memsys_enable_stats()
+    yield
+    if not before:
+        _nrt_python.memsys_disable_stats()
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The client beside daemons that misbehave: silent, late, of another version."""
 
-import subprocess
-import sys
 import time
 
 import numpy as np
@@ -240,19 +238,3 @@ def test_results_are_attributes(puppet):
     with pytest.raises(AttributeError, match="'M' cannot be set"):
         r.M = 0.0
     assert repr(r) == "Dynamics(M)"
-
-
-def test_import_loads_neither_numba_nor_pydantic_nor_asyncio():
-    program = "import sys, torqued.client.client, torqued.client; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert {"numba", "pydantic", "zmq.asyncio"}.isdisjoint(done.stdout.split())
-
-
-def test_a_daemon_by_its_name_is_the_one_of_its_endpoint():
-    with Client("panda", timeout=0.5) as named:
-        with Client(named.endpoint) as same:
-            assert named.endpoint == same.endpoint
-        assert named.endpoint.endswith("/panda.sock")
-        assert named.timeout == 0.5

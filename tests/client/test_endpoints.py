@@ -184,12 +184,6 @@ def test_client_does_not_talk_to_a_strangers_daemon(fallback):
         client.hello()
 
 
-@pytest.mark.parametrize("endpoint", ["http://localhost", "tcp://host"])
-def test_client_names_an_endpoint_that_is_none(endpoint):
-    with pytest.raises(TorquedError, match="tcp://HOST:PORT"), Client(endpoint) as client:
-        client.hello()
-
-
 def test_daemon_that_listens_is_alive_and_the_socket_of_a_dead_one_is_not(chosen, listening):
     assert not is_alive("arm")
     server = listening(chosen / "arm.control.sock")

@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-from support.eventually import PATIENCE
-
 #: Interrupts the first requests of a new client at each line of its code, and of ZeroMQ's, in turn.
 PROGRAM = """
 import sys
@@ -65,5 +63,5 @@ def run(program, endpoint):
         [sys.executable, "-c", program, endpoint],
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=600,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -134,74 +135,30 @@ class TestChoice:
         )
 
 
-#: Every argument of every method: how to call it with this argument replaced.
 ROBOT = Robot.family("biped", 4)
 Q, V, TIP = ROBOT.neutral(), np.zeros(ROBOT.nv), ROBOT.frame_names[-1]
-ARGUMENTS: dict[str, list[tuple[str, Callable[[Any], Any]]]] = {
-    "q": [
-        ("mass_matrix", lambda x: ROBOT.mass_matrix(x)),
-        ("mass_matrix_rate", lambda x: ROBOT.mass_matrix_rate(x, V)),
-        ("coriolis_matrix", lambda x: ROBOT.coriolis_matrix(x, V)),
-        ("christoffel", lambda x: ROBOT.christoffel(x)),
-        ("gravity", lambda x: ROBOT.gravity(x)),
-        ("bias", lambda x: ROBOT.bias(x, V)),
-        ("inverse_dynamics", lambda x: ROBOT.inverse_dynamics(x, V, V)),
-        ("forward_dynamics", lambda x: ROBOT.forward_dynamics(x, V, V)),
-        ("solve_mass", lambda x: ROBOT.solve_mass(x, V)),
-        ("mass_product", lambda x: ROBOT.mass_product(x, V)),
-        ("coriolis_product", lambda x: ROBOT.coriolis_product(x, V, V)),
-        ("coriolis_transposed_product", lambda x: ROBOT.coriolis_transposed_product(x, V)),
-        ("energy", lambda x: ROBOT.energy(x, V)),
-        ("dynamics", lambda x: ROBOT.dynamics(x, V)),
-        ("integrate", lambda x: ROBOT.integrate(x, V, 0.1)),
-        ("frame_pose", lambda x: ROBOT.frame_pose(x, TIP)),
-        ("frame_jacobian", lambda x: ROBOT.frame_jacobian(x, TIP)),
-        ("frame_velocity", lambda x: ROBOT.frame_velocity(x, V, TIP)),
-        ("frame_acceleration", lambda x: ROBOT.frame_acceleration(x, V, V, TIP)),
-        ("frame_bias", lambda x: ROBOT.frame_bias(x, V, TIP)),
-        ("center_of_mass", lambda x: ROBOT.center_of_mass(x)),
-        ("center_of_mass_jacobian", lambda x: ROBOT.center_of_mass_jacobian(x)),
-        ("centroidal_matrix", lambda x: ROBOT.centroidal_matrix(x)),
-        ("centroidal_momentum", lambda x: ROBOT.centroidal_momentum(x, V)),
-        ("centroidal_bias", lambda x: ROBOT.centroidal_bias(x, V)),
-    ],
-    "q0": [("difference", lambda x: ROBOT.difference(x, Q))],
-    "q1": [("difference", lambda x: ROBOT.difference(Q, x))],
-    "v": [
-        ("mass_matrix_rate", lambda x: ROBOT.mass_matrix_rate(Q, x)),
-        ("coriolis_matrix", lambda x: ROBOT.coriolis_matrix(Q, x)),
-        ("bias", lambda x: ROBOT.bias(Q, x)),
-        ("inverse_dynamics", lambda x: ROBOT.inverse_dynamics(Q, x, V)),
-        ("forward_dynamics", lambda x: ROBOT.forward_dynamics(Q, x, V)),
-        ("coriolis_product", lambda x: ROBOT.coriolis_product(Q, x, V)),
-        ("coriolis_transposed_product", lambda x: ROBOT.coriolis_transposed_product(Q, x)),
-        ("energy", lambda x: ROBOT.energy(Q, x)),
-        ("dynamics", lambda x: ROBOT.dynamics(Q, x)),
-        ("integrate", lambda x: ROBOT.integrate(Q, x, 0.1)),
-        ("frame_velocity", lambda x: ROBOT.frame_velocity(Q, x, TIP)),
-        ("frame_acceleration", lambda x: ROBOT.frame_acceleration(Q, x, V, TIP)),
-        ("frame_bias", lambda x: ROBOT.frame_bias(Q, x, TIP)),
-        ("centroidal_momentum", lambda x: ROBOT.centroidal_momentum(Q, x)),
-        ("centroidal_bias", lambda x: ROBOT.centroidal_bias(Q, x)),
-    ],
-    "a": [
-        ("inverse_dynamics", lambda x: ROBOT.inverse_dynamics(Q, V, x)),
-        ("frame_acceleration", lambda x: ROBOT.frame_acceleration(Q, V, x, TIP)),
-    ],
-    "tau": [("forward_dynamics", lambda x: ROBOT.forward_dynamics(Q, V, x))],
-    "b": [("solve_mass", lambda x: ROBOT.solve_mass(Q, x))],
-    "w": [
-        ("mass_product", lambda x: ROBOT.mass_product(Q, x)),
-        ("coriolis_product", lambda x: ROBOT.coriolis_product(Q, V, x)),
-        ("coriolis_transposed_product", lambda x: ROBOT.coriolis_transposed_product(Q, V, x)),
-    ],
-}
-CALLS = [
-    pytest.param(name, call, id=f"{method}-{name}")
-    for name, calls in ARGUMENTS.items()
-    for method, call in calls
-]
-ON_MANIFOLD = [p for p in CALLS if p.values[0] in ("q", "q0", "q1")]
+METHODS = (
+    *("mass_matrix", "mass_matrix_rate", "coriolis_matrix", "christoffel", "gravity", "bias"),
+    *("inverse_dynamics", "forward_dynamics", "solve_mass", "mass_product", "coriolis_product"),
+    *("coriolis_transposed_product", "energy", "dynamics", "integrate", "difference", "frame_pose"),
+    *("frame_jacobian", "frame_velocity", "frame_acceleration", "frame_bias", "center_of_mass"),
+    *("center_of_mass_jacobian", "centroidal_matrix", "centroidal_momentum", "centroidal_bias"),
+)
+POSITIONS, VECTORS = ("q", "q0", "q1"), ("v", "a", "tau", "b", "w")
+GOOD = dict.fromkeys(POSITIONS, Q) | dict.fromkeys(VECTORS, V) | {"frame": TIP, "dt": 0.1}
+
+
+def calls_of(method: str) -> Any:
+    """For every array that a method takes: how to call it with this one replaced."""
+    call = getattr(ROBOT, method)
+    given = {name: GOOD[name] for name in inspect.signature(call).parameters if name in GOOD}
+    for name in given.keys() & {*POSITIONS, *VECTORS}:
+        replaced = lambda x, name=name: call(**given | {name: x})  # noqa: E731
+        yield pytest.param(name, replaced, id=f"{method}-{name}")
+
+
+CALLS = sorted((case for method in METHODS for case in calls_of(method)), key=lambda case: case.id)
+ON_MANIFOLD = [case for case in CALLS if case.values[0] in POSITIONS]
 
 
 @pytest.mark.parametrize(("name", "call"), CALLS)

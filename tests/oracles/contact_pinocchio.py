@@ -10,8 +10,7 @@ import pinocchio as pin
 
 from torqued.kernels import Contact
 
-from .pinocchio_model import ANGULAR_LAST
-from .pinocchio_urdf import PinocchioUrdf
+from .pinocchio_urdf import ANGULAR_LAST, PinocchioUrdf
 from .spatial import Array
 
 KINDS = {"frame": pin.ContactType.CONTACT_6D, "point": pin.ContactType.CONTACT_3D}

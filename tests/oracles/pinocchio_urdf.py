@@ -15,7 +15,6 @@ import pinocchio as pin
 from torqued.kernels.model.model import JointInfo
 
 from .literal_tree import Base
-from .pinocchio_model import ANGULAR_LAST
 from .spatial import Array
 
 #: Pinocchio's names of the representations that it has; `mixed` is made from `hybrid`.
@@ -25,6 +24,8 @@ REFERENCE = {
     "spatial": pin.WORLD,
     "mixed": pin.LOCAL_WORLD_ALIGNED,
 }
+
+ANGULAR_LAST = np.roll(np.eye(6), 3, axis=1)  # [ω; u] to [u; ω]
 
 
 def build(path: Path, base: Base, mimic: bool = False) -> Any:

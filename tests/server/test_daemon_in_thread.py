@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -37,7 +36,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
 
     def slow(report, names):
         report("coriolis_matrix", 3, len(names))
-        assert go_on.wait(60)
+        assert go_on.wait(PATIENCE)
         return real(report, names)
 
     monkeypatch.setattr(daemon_module, "compile_all", slow)
@@ -59,10 +58,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
                 client.hello()
             assert caught.value.code == "not_ready"
             go_on.set()
-            for _ in range(1000):
-                if client.ping().ready:
-                    break
-                time.sleep(0.02)
+            eventually(lambda: client.ping().ready, MAX_START)
             assert client.hello().nv == 20
 
             def all_there():

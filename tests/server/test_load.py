@@ -83,7 +83,7 @@ def test_too_many_contacts_are_refused_before_anything_is_computed(daemon):
         assert (caught.value.field, caught.value.value) == ("contacts", 2000)
 
 
-def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
+def test_long_work_holds_up_neither_others_nor_the_end(folder, monkeypatch):
     """What is estimated to be long goes to the worker, which here does not get on at all."""
     monkeypatch.setattr(dispatch, "MAX_INLINE", 0.0)
     q = np.zeros(5)
@@ -91,7 +91,7 @@ def test_long_work_holds_up_neither_others_nor_the_end(tmp_path, monkeypatch):
     fields = {"q": q, "v": q, "tau": q, "contacts": [contact]}
     robot = Robot.family("chain", 5)
     with (
-        InThread(robot, tmp_path / "sockets") as threaded,
+        InThread(robot, folder) as threaded,
         Client(threaded.endpoint, timeout=PATIENCE) as client,
         zmq.Context() as context,
         context.socket(zmq.DEALER) as dealer,

@@ -12,6 +12,7 @@ from support.random_trees import ALL_TYPES, random_tree
 from support.robots import load_real, robot_urdfs
 from torqued.kernels import Robot
 from torqued.kernels.charts import CHARTS, Chart
+from torqued.kernels.charts.charted_robot import ChartedRobot
 from torqued.kernels.model.description import Array, Description, Joint, Link
 
 NAMES = tuple(CHARTS)
@@ -37,9 +38,14 @@ class ChartCase:
     def chart(self) -> Chart:
         return self.robot.chart(self.name)
 
+    @property
+    def charted(self) -> ChartedRobot:
+        """The robot in the chart's coordinates."""
+        return self.robot.in_coordinates(self.name)
+
     def moved(self, time: float) -> Array:
         """The chart's q after keeping v for some time."""
-        return self.robot.in_coordinates(self.name).integrate(self.q, self.v, time)
+        return self.charted.integrate(self.q, self.v, time)
 
     @property
     def step(self) -> float:

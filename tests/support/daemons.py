@@ -1,5 +1,6 @@
 """Daemons as processes, for tests: started, found ready by `ping`, shared, stopped by pid."""
 
+import itertools
 import os
 import random
 import signal
@@ -10,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,6 +25,8 @@ MAX_START = 400.0
 #: Seconds to stop before a test gives up.
 MAX_STOP = 120.0
 
+#: Ports that are looked at together, and the next of such blocks.
+PORTS, _blocks = 8, itertools.count(random.randrange(1000))
 
 #: Daemons that stay for the next file with the same settings.
 MAX_SHARED = 3
@@ -31,11 +35,12 @@ MAX_SHARED = 3
 def free_port(count: int = 3) -> int:
     """The first of so many free ports in a row, below those that the system gives out.
 
-    Each process of pytest takes them from a range that no other one has.
+    Each process of pytest takes them from a range that no other one has, and none twice in a row.
     """
+    assert count <= PORTS
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 16
     while True:
-        first = 15000 + 1000 * worker + random.randrange(1000 - count)
+        first = 15000 + 1000 * worker + PORTS * (next(_blocks) % (1000 // PORTS))
         with ExitStack() as stack:
             try:
                 for port in range(first, first + count):
@@ -44,6 +49,12 @@ def free_port(count: int = 3) -> int:
             except OSError:
                 continue
         return first
+
+
+def described(client: Client, session: Any) -> dict[str, Any]:
+    """What a daemon says of a session: a number, a `Session`, or the reply to `open`."""
+    number = getattr(session, "number", getattr(session, "session", session))
+    return next(item for item in client.sessions() if item["session"] == number)
 
 
 def is_complete(client: Client) -> bool:
@@ -150,7 +161,7 @@ class DaemonProcess:
         """The tests of another file will have this daemon."""
         with self.client() as client:
             try:
-                eventually(lambda: not client.sessions(), patience=10.0)
+                eventually(lambda: not client.sessions())
             except AssertionError:
                 left = [session["session"] for session in client.sessions()]
                 raise AssertionError(f"tests of this file left sessions {left} open") from None

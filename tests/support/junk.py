@@ -7,6 +7,12 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+#: A robot without joints.
+STONE = (
+    '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
+    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
+)
+
 #: Fresh ones at each call would shrink no better; none of them is changed by anybody.
 PLAIN: tuple[Any, ...] = (
     None,

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from support.daemons import MAX_STOP
 from support.eventually import PATIENCE
 from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
@@ -98,8 +99,7 @@ def robot():
 
 
 @pytest.fixture(scope="module")
-def client(robot, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("run") / "torqued"
+def client(robot, folder):
     with InThread(robot, folder) as daemon, Client(daemon.endpoint, timeout=PATIENCE) as client:
         yield client
 
@@ -214,9 +214,9 @@ def test_methods_of_the_control_socket_are_answered(client, robot):
 
 
 def test_shutdown_stops_the_daemon(robot, tmp_path):
-    with InThread(robot, tmp_path / "run") as daemon, Client(daemon.endpoint, 20.0) as client:
+    with InThread(robot, tmp_path / "run") as daemon, Client(daemon.endpoint, PATIENCE) as client:
         assert client.shutdown() is None
-        daemon.thread.join(60.0)
+        daemon.thread.join(MAX_STOP)
         assert not daemon.thread.is_alive()
 
 

@@ -10,8 +10,11 @@ from support.daemons import daemon_of
 from support.eventually import PATIENCE
 from torqued.client import AsyncClient
 from torqued.kernels import Robot
+from torqued.kernels.dynamics.quantities import WANTS
 
-WANT = ("M", "C", "Mdot", "g", "bias", "energy", "com", "momentum", "J", "Jdot_v", "pose")
+#: All that there is.
+WANT = tuple(WANTS)
+#: Its second finger follows the first.
 ROBOT = "panda"
 
 

@@ -346,7 +346,8 @@ def test_threads_of_a_batch_end_with_it():
     batch.gravity(states(robot, 4 * SHARE)["q"])
     batch.christoffel(states(robot, 4 * SHARE)["q"])  # state by state
     helpers = set(threading.enumerate()) - before
-    assert {helper.name for helper in helpers} == {"batch_0", "batch_1"}
+    # How many there are is the scheduler's matter: one that is idle by then has the next piece.
+    assert helpers and all(helper.name.startswith("batch_") for helper in helpers)
     del batch
     gc.collect()
     eventually(lambda: not any(helper.is_alive() for helper in helpers))

@@ -42,26 +42,6 @@ def test_matrices_of_a_humanoid_do_not_depend_on_what_its_workspace_did_before(t
         assert np.array_equal(dq[k] == 0.0, expected[0] == 0.0)
 
 
-def test_they_are_slopes_of_batches():
-    robot = Robot.family("quadruped", 12)
-    q, v, tau = states(robot, WIDTH + 3)
-    batch, step = robot.batch(), 1e-6
-    dq, dv, dtau = batch.forward_dynamics_derivatives(q, v, tau)
-    for c in range(robot.nv):
-        along = np.zeros_like(v)
-        along[:, c] = 1.0
-        ahead, behind = (
-            batch.integrate(q, sign * along, np.full(len(q), step)) for sign in (1.0, -1.0)
-        )
-        for found, before, after in (
-            (dq, (behind, v, tau), (ahead, v, tau)),
-            (dv, (q, v - step * along, tau), (q, v + step * along, tau)),
-            (dtau, (q, v, tau - step * along), (q, v, tau + step * along)),
-        ):
-            difference = batch.forward_dynamics(*after) - batch.forward_dynamics(*before)
-            assert_agree(found[:, :, c], difference / (2.0 * step), 1e-5, size=1.0)
-
-
 @pytest.mark.parametrize("name", [INVERSE, FORWARD])
 @pytest.mark.parametrize("joints", [20, 21])
 def test_large_batches_are_small_ones_to_the_last_bit(name, joints):

@@ -8,8 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
+from support.eventually import PATIENCE
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
+from torqued.kernels.batch.computation import GRAIN
 
 COUNT = 400
 #: A batch in a thread that outlives the main one: no further threads can be had then.
@@ -41,13 +43,17 @@ def robot():
 
 
 def test_batch_goes_on_in_a_process_that_was_forked(robot):
-    """Its threads stayed behind."""
-    q, v, _ = states(robot)
-    batch, dt = robot.batch(threads=2), np.full(COUNT, 0.1)
-    expected = batch.integrate(q, v, dt)
+    """Its threads stayed behind: those for state by state, and those for several at a time."""
+    q, v, a = states(robot, max(COUNT, 4 * GRAIN.share))
+    batch, dt = robot.batch(threads=2), np.full(len(q), 0.1)
+
+    def results():
+        return batch.integrate(q, v, dt), batch.inverse_dynamics(q, v, a)
+
+    expected = results()
 
     def compute(end):
-        end.send(bool(np.array_equal(batch.integrate(q, v, dt), expected)))
+        end.send(all(map(np.array_equal, results(), expected)))
 
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("fork").Process(target=compute, args=(there,))
@@ -55,7 +61,7 @@ def test_batch_goes_on_in_a_process_that_was_forked(robot):
         warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of what is tested
         process.start()
     try:
-        assert here.poll(60.0) and here.recv()
+        assert here.poll(PATIENCE) and here.recv()
     finally:
         process.kill()
         process.join()

@@ -1,15 +1,12 @@
 """Threads of a batch: each state once, errors of the first one, and an end of all threads' work."""
 
-import os
 import threading
-import warnings
 
 import numpy as np
 import pytest
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.batch.computation import GRAIN as WIDE_GRAIN
 from torqued.kernels.batch.worker_pool import Grain, WorkerPool, split
 
 GRAIN, COUNT = Grain(step=4, piece=16, share=32), 403
@@ -93,13 +90,6 @@ def test_interruption_ends_all_threads(pool):
     assert (work.times == 1).all()
 
 
-def test_progress_grows_up_to_the_end(pool):
-    reported = []
-    pool.run(COUNT, GRAIN, Counted(), lambda *progress: reported.append(progress))
-    assert reported == sorted(reported) and reported[-1] == (COUNT, COUNT)
-    assert all(done < COUNT for done, _ in reported[:-1])
-
-
 @pytest.mark.parametrize("parts", [1, 2, 5])
 @pytest.mark.parametrize("count", [20, 23, 64, 403])
 def test_parts_are_whole_steps_but_for_the_end_of_the_last(count, parts):
@@ -108,19 +98,3 @@ def test_parts_are_whole_steps_but_for_the_end_of_the_last(count, parts):
     assert (bounds[0], bounds[-1], len(sizes)) == (8, 8 + count, parts)
     assert all(size % 4 == 0 for size in sizes[:-1])
     assert min(sizes) >= 4 and max(sizes) - min(sizes) < 2 * 4
-
-
-def test_batch_in_a_forked_process_does_without_the_threads_that_stayed_behind():
-    robot = Robot.family("chain", 3)
-    rng = np.random.default_rng(5)
-    given = tuple(rng.standard_normal((4 * WIDE_GRAIN.share, robot.nv)) for _ in range(3))
-    batch = robot.batch(threads=3)
-    right = batch.inverse_dynamics(*given)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer Pythons warn of what is tested
-        child = os.fork()
-    if child == 0:
-        same = np.array_equal(batch.inverse_dynamics(*given), right)
-        os._exit(0 if same else 1)
-    ended, status = os.waitpid(child, 0)
-    assert (ended, status) == (child, 0)

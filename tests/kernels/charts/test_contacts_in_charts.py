@@ -5,18 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from support.chart_cases import NAMES
 from torqued.kernels import Contact, Robot
-
-CHARTS = [
-    "pinocchio",
-    "mujoco",
-    "rbdl",
-    "hybrid",
-    "rpy",
-    "quaternion",
-    "rotation_matrix",
-    "com",
-]
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +19,7 @@ def contacts(robot):
     return [Contact(left, "frame"), Contact(right, "point", friction=0.6)]
 
 
-@pytest.fixture(scope="module", params=CHARTS)
+@pytest.fixture(scope="module", params=NAMES)
 def case(request, biped):
     rng = np.random.default_rng(4)
     chart = request.param

@@ -13,7 +13,7 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import WANTS
 
 CASES = [
-    *((name, seed, "floating") for name in NAMES for seed in range(4)),
+    *((name, seed, "floating") for name in NAMES for seed in range(2)),
     *((name, seed, "fixed") for name in NAMES if name != "com" for seed in range(2)),
 ]
 
@@ -73,159 +73,153 @@ def test_A_rate_is_linear_in_the_velocity(case):
 
 
 def test_mass_matrix_rate_equals_C_plus_C_transposed_and_finite_differences(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
-    Mdot = robot.in_coordinates(name).mass_matrix_rate(q, v)
+    charted, q, v = case.charted, case.q, case.v
+    Mdot = charted.mass_matrix_rate(q, v)
     for factorization in ("christoffel", "direct"):
-        C = robot.in_coordinates(name).coriolis_matrix(q, v, factorization)
+        C = charted.coriolis_matrix(q, v, factorization)
         assert_agree(C + C.T, Mdot)
-    rate = derivative(lambda h: robot.in_coordinates(name).mass_matrix(case.moved(h)), case.step)
+    rate = derivative(lambda h: charted.mass_matrix(case.moved(h)), case.step)
     assert_agree(Mdot, rate, within=1e-7)
 
 
 def test_equations_of_motion_hold(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
+    robot, charted, q, v = case.robot, case.charted, case.q, case.v
     native_a = case.chart.acceleration_to_native(q, v, case.a)
     tau = case.chart.torque_from_native(
         case.native_q, robot.inverse_dynamics(case.native_q, case.native_v, native_a)
     )
-    M = robot.in_coordinates(name).mass_matrix(q)
-    C = robot.in_coordinates(name).coriolis_matrix(q, v)
-    g = robot.in_coordinates(name).gravity(q)
+    M = charted.mass_matrix(q)
+    C = charted.coriolis_matrix(q, v)
+    g = charted.gravity(q)
     assert_agree(M @ case.a + C @ v + g, tau)
-    assert_agree(robot.in_coordinates(name).bias(q, v), C @ v + g)
-    assert_agree(robot.in_coordinates(name).inverse_dynamics(q, v, case.a), tau)
-    a = robot.in_coordinates(name).forward_dynamics(q, v, tau)
+    assert_agree(charted.bias(q, v), C @ v + g)
+    assert_agree(charted.inverse_dynamics(q, v, case.a), tau)
+    a = charted.forward_dynamics(q, v, tau)
     assert_agree(a, case.a, within=1e-7)
 
 
 def test_external_forces_act_the_same_in_every_chart(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
+    robot, charted, q, v = case.robot, case.charted, case.q, case.v
     tip = robot.frame_names[-1]
     f_ext = {tip: np.arange(1.0, 7.0)}
-    J = robot.in_coordinates(name).frame_jacobian(q, tip)
-    tau = robot.in_coordinates(name).inverse_dynamics(q, v, case.a)
-    forced = robot.in_coordinates(name).inverse_dynamics(q, v, case.a, f_ext)
+    J = charted.frame_jacobian(q, tip)
+    tau = charted.inverse_dynamics(q, v, case.a)
+    forced = charted.inverse_dynamics(q, v, case.a, f_ext)
     assert_agree(forced, tau - J.T @ f_ext[tip])
-    a = robot.in_coordinates(name).forward_dynamics(q, v, forced, f_ext)
+    a = charted.forward_dynamics(q, v, forced, f_ext)
     assert_agree(a, case.a, within=1e-7)
 
 
 def test_christoffel_symbols_sum_to_C(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
-    Gamma = robot.in_coordinates(name).christoffel(q)
-    assert_agree(Gamma @ v, robot.in_coordinates(name).coriolis_matrix(q, v))
+    charted, q, v = case.charted, case.q, case.v
+    Gamma = charted.christoffel(q)
+    assert_agree(Gamma @ v, charted.coriolis_matrix(q, v))
 
 
 def test_products_and_solves_are_those_of_the_matrices(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
+    charted, q, v = case.charted, case.q, case.v
     w = np.random.default_rng(2).normal(size=len(v))
-    M = robot.in_coordinates(name).mass_matrix(q)
-    C = robot.in_coordinates(name).coriolis_matrix(q, v)
-    assert_agree(robot.in_coordinates(name).mass_product(q, w), M @ w)
-    assert_agree(robot.in_coordinates(name).coriolis_product(q, v, w), C @ w)
-    assert_agree(robot.in_coordinates(name).coriolis_transposed_product(q, v, w), C.T @ w)
-    assert_agree(robot.in_coordinates(name).coriolis_transposed_product(q, v), C.T @ v)
+    M = charted.mass_matrix(q)
+    C = charted.coriolis_matrix(q, v)
+    assert_agree(charted.mass_product(q, w), M @ w)
+    assert_agree(charted.coriolis_product(q, v, w), C @ w)
+    assert_agree(charted.coriolis_transposed_product(q, v, w), C.T @ w)
+    assert_agree(charted.coriolis_transposed_product(q, v), C.T @ v)
     b = np.column_stack([M @ w, M @ v])
-    x = robot.in_coordinates(name).solve_mass(q, b)
+    x = charted.solve_mass(q, b)
     assert_agree(M @ x, b, size=largest(M) * largest(x))
-    assert_agree(robot.in_coordinates(name).solve_mass(q, b[:, 0]), x[:, 0])
+    assert_agree(charted.solve_mass(q, b[:, 0]), x[:, 0])
 
 
 def test_one_walk_gives_what_the_single_methods_give(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
+    robot, charted, q, v = case.robot, case.charted, case.q, case.v
     frame = robot.frame_names[-1]
-    out = robot.in_coordinates(name).dynamics(q, v, tuple(WANTS), (frame,), "body")
+    out = charted.dynamics(q, v, tuple(WANTS), (frame,), "body")
     single = {
-        "M": robot.in_coordinates(name).mass_matrix(q),
-        "Mdot": robot.in_coordinates(name).mass_matrix_rate(q, v),
-        "C": robot.in_coordinates(name).coriolis_matrix(q, v),
-        "Gamma": robot.in_coordinates(name).christoffel(q),
-        "g": robot.in_coordinates(name).gravity(q),
-        "bias": robot.in_coordinates(name).bias(q, v),
-        "energy": robot.in_coordinates(name).energy(q, v),
-        "com": robot.in_coordinates(name).center_of_mass(q),
-        "momentum": robot.in_coordinates(name).centroidal_momentum(q, v),
+        "M": charted.mass_matrix(q),
+        "Mdot": charted.mass_matrix_rate(q, v),
+        "C": charted.coriolis_matrix(q, v),
+        "Gamma": charted.christoffel(q),
+        "g": charted.gravity(q),
+        "bias": charted.bias(q, v),
+        "energy": charted.energy(q, v),
+        "com": charted.center_of_mass(q),
+        "momentum": charted.centroidal_momentum(q, v),
     }
     for word, value in single.items():
         assert_agree(out[word], value, size=1e-3)
-    assert_agree(out["J"][frame], robot.in_coordinates(name).frame_jacobian(q, frame, "body"))
-    bias = robot.in_coordinates(name).frame_bias(q, v, frame, "body")
+    assert_agree(out["J"][frame], charted.frame_jacobian(q, frame, "body"))
+    bias = charted.frame_bias(q, v, frame, "body")
     assert_agree(out["Jdot_v"][frame], bias, size=1.0)
-    assert_agree(out["pose"][frame], robot.in_coordinates(name).frame_pose(q, frame))
+    assert_agree(out["pose"][frame], charted.frame_pose(q, frame))
     assert set(out) == set(WANTS)
-    alone = robot.in_coordinates(name).dynamics(q, want=("g",))
+    alone = charted.dynamics(q, want=("g",))
     assert_agree(alone["g"], single["g"])
-    at_rest = robot.in_coordinates(name).dynamics(q, want=("M", "C", "bias"))
+    at_rest = charted.dynamics(q, want=("M", "C", "bias"))
     assert_agree(at_rest.M, single["M"])
     assert not at_rest.C.any()
     assert_agree(at_rest.bias, single["g"], size=1.0)
     with pytest.raises(InputError, match="want: 'H' is unknown"):
-        robot.in_coordinates(name).dynamics(q, v, ("H",))
+        charted.dynamics(q, v, ("H",))
 
 
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 def test_frames_move_as_natively(case, representation):
-    robot, name, q, v, a = case.robot, case.name, case.q, case.v, case.a
+    robot, charted, q, v, a = case.robot, case.charted, case.q, case.v, case.a
     nu, point = case.native_v, np.array([0.1, -0.2, 0.3])
     frame = robot.frame_names[-1]
     where = (frame, representation, point)
-    J = robot.in_coordinates(name).frame_jacobian(q, *where)
+    J = charted.frame_jacobian(q, *where)
     assert_agree(
-        robot.in_coordinates(name).frame_pose(q, frame, point),
+        charted.frame_pose(q, frame, point),
         robot.frame_pose(case.native_q, frame, point),
     )
     velocity = robot.frame_velocity(case.native_q, nu, *where)
     assert_agree(J @ v, velocity, size=1e-3)
-    assert_agree(robot.in_coordinates(name).frame_velocity(q, v, *where), velocity, size=1e-3)
-    acceleration = robot.in_coordinates(name).frame_acceleration(q, v, a, *where)
+    assert_agree(charted.frame_velocity(q, v, *where), velocity, size=1e-3)
+    acceleration = charted.frame_acceleration(q, v, a, *where)
     native_a = case.chart.acceleration_to_native(q, v, a)
     expected = robot.frame_acceleration(case.native_q, nu, native_a, *where)
     assert_agree(acceleration, expected, size=1e-3)
-    bias = robot.in_coordinates(name).frame_bias(q, v, *where)
+    bias = charted.frame_bias(q, v, *where)
     assert_agree(J @ a + bias, acceleration, size=1e-3 + largest(J) * largest(a))
 
 
 def test_center_of_mass_and_momentum_are_the_same_in_every_chart(case):
-    robot, name, q, v = case.robot, case.name, case.q, case.v
+    robot, charted, q, v = case.robot, case.charted, case.q, case.v
     nq, nu = case.native_q, case.native_v
-    assert_agree(robot.in_coordinates(name).center_of_mass(q), robot.center_of_mass(nq))
-    J = robot.in_coordinates(name).center_of_mass_jacobian(q)
+    assert_agree(charted.center_of_mass(q), robot.center_of_mass(nq))
+    J = charted.center_of_mass_jacobian(q)
     assert_agree(J @ v, robot.center_of_mass_jacobian(nq) @ nu)
     h = robot.centroidal_momentum(nq, nu)
-    assert_agree(robot.in_coordinates(name).centroidal_momentum(q, v), h)
-    A_G = robot.in_coordinates(name).centroidal_matrix(q)
+    assert_agree(charted.centroidal_momentum(q, v), h)
+    A_G = charted.centroidal_matrix(q)
     assert_agree(A_G @ v, h)
-    rate = derivative(
-        lambda t: robot.in_coordinates(name).centroidal_matrix(case.moved(t)) @ v, case.step
-    )
-    assert_agree(
-        robot.in_coordinates(name).centroidal_bias(q, v), rate, within=1e-7, size=largest(h)
-    )
-    assert_agree(robot.in_coordinates(name).energy(q, v), robot.energy(nq, nu))
+    rate = derivative(lambda t: charted.centroidal_matrix(case.moved(t)) @ v, case.step)
+    assert_agree(charted.centroidal_bias(q, v), rate, within=1e-7, size=largest(h))
+    assert_agree(charted.energy(q, v), robot.energy(nq, nu))
 
 
 def test_difference_is_the_inverse_of_integrate(case):
-    robot, name = case.robot, case.name
+    charted = case.charted
     v = case.v * 0.3 / max(1.0, largest(case.native_v))  # well within half a turn
-    end = robot.in_coordinates(name).integrate(case.q, v, 1.0)
-    assert_agree(robot.in_coordinates(name).difference(case.q, end), v, within=1e-9)
-    halfway = robot.in_coordinates(name).integrate(case.q, v, 0.5)
-    half = robot.in_coordinates(name).difference(case.q, halfway)
+    end = charted.integrate(case.q, v, 1.0)
+    assert_agree(charted.difference(case.q, end), v, within=1e-9)
+    halfway = charted.integrate(case.q, v, 0.5)
+    half = charted.difference(case.q, halfway)
     assert_agree(half, 0.5 * v, within=1e-9)
 
 
 def test_random_states_and_the_neutral_one_are_of_the_chart(case):
-    robot, name = case.robot, case.name
+    robot, charted = case.robot, case.charted
     rng = np.random.default_rng(5)
-    q, v = robot.in_coordinates(name).random_state(rng)
+    q, v = charted.random_state(rng)
     assert q.shape == (case.chart.nq,) and v.shape == (case.chart.nv,)
     native_q, native_v = robot.random_state(np.random.default_rng(5))
     assert_agree(case.chart.velocity_to_native(q, v), native_v)
-    assert_agree(robot.in_coordinates(name).center_of_mass(q), robot.center_of_mass(native_q))
-    neutral = robot.in_coordinates(name).neutral()
-    assert_agree(
-        robot.in_coordinates(name).center_of_mass(neutral), robot.center_of_mass(robot.neutral())
-    )
+    assert_agree(charted.center_of_mass(q), robot.center_of_mass(native_q))
+    neutral = charted.neutral()
+    assert_agree(charted.center_of_mass(neutral), robot.center_of_mass(robot.neutral()))
 
 
 @pytest.mark.parametrize("name", ["hybrid", "rpy", "quaternion", "rotation_matrix"])
@@ -249,13 +243,6 @@ def test_a_copy_has_charts_of_its_own():
 @pytest.fixture
 def solo() -> Robot:
     return real("solo12")
-
-
-def test_unknown_coordinates_are_named_with_those_that_exist(solo):
-    with pytest.raises(InputError, match=r"coordinates: 'euler' is unknown.*'rpy'"):
-        solo.in_coordinates("euler").mass_matrix(solo.neutral())
-    with pytest.raises(InputError, match=r"coordinates: 3 is unknown"):
-        solo.chart(3)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -18,7 +18,7 @@ pytest.importorskip("pinocchio")
 
 import pinocchio as pin
 
-from oracles.pinocchio_model import PinocchioRobot
+from oracles.pinocchio_model import floating_model
 from oracles.pinocchio_urdf import build, is_body
 
 #: Humanoid, quadrupeds, arm with a gripper, arms and wheels with continuous joints.
@@ -58,7 +58,7 @@ def tree(request: pytest.FixtureRequest) -> Both:
     """Kinds of joints that files for Pinocchio rarely have."""
     types = ("revolute", "prismatic", "planar", "spherical", "floating", "translation", "helical")
     description = random_tree(np.random.default_rng(request.param), 8, types)
-    model = PinocchioRobot(description, "floating").model
+    model = floating_model(description)
     robot = Robot.from_description(description, "floating")
     return Both(robot, model, model.createData(), *state(model, request.param))
 

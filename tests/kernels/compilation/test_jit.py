@@ -289,9 +289,3 @@ class TestCompilation:
             A = np.diag([1.0, bad, 1.0])
             status = COMPILED.cholesky(A)
             assert status != 0 or not np.isfinite(A).all()
-
-    def test_bound_entries_are_the_compiled_code_of_their_declared_types(self):
-        for dispatcher, types in ENTRIES.values():
-            function = jit.bind(dispatcher)
-            assert function is dispatcher.overloads[types].entry_point
-            assert list(dispatcher.overloads) == [types]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -49,10 +48,6 @@ def test_closure_follows_imports_and_leaves_out_indented_ones(package):
     assert found == {f"torqued.sample.{name}" for name in ("law", "model", "units")}
 
 
-def test_same_sources_have_the_same_digest(package):
-    assert digest_after() == digest_after()
-
-
 @pytest.mark.parametrize("name", ["law", "model", "units"])
 def test_any_change_of_what_is_imported_changes_the_digest(package, name):
     file = package / f"{name}.py"
@@ -89,8 +84,3 @@ def test_a_law_does_not_depend_on_the_face_of_the_robot():
         if "laws" in dispatcher.__module__ and "wholebody" not in dispatcher.__module__:
             found = sources.closure(dispatcher.__module__)
             assert "torqued.kernels.robot.robot" not in found, dispatcher.__name__
-
-
-def test_sources_are_read_from_where_the_package_is():
-    assert sources._file("torqued.kernels.compilation.sources") == Path(sources.__file__)
-    assert sources._file("torqued.kernels.compilation.sources.digest") is None

@@ -21,14 +21,10 @@ from support.contact_cases import (
     standing,
 )
 from support.friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
-from support.robots import robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Description, Joint, Link
 
 few = settings(max_examples=50)
-real = pytest.mark.skipif(
-    not robots_folder().exists(), reason="example-robot-data is not installed"
-)
 
 
 class TestBox:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import settings
 
 from support.agreement import assert_agree, largest
 from support.contact_cases import HUMANOIDS, box, standing, tripod
@@ -15,7 +14,6 @@ from support.robots import robots_folder
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Array
 
-few = settings(max_examples=50)
 real = pytest.mark.skipif(
     not robots_folder().exists(), reason="example-robot-data is not installed"
 )

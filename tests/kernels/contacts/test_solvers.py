@@ -12,11 +12,12 @@ from oracles.contact_kkt import contact_dynamics, rank, rows_of
 from support.agreement import assert_agree, largest
 from support.contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
 from support.robots import load_real, robots_folder
-from support.textbook import X, body, chain
-from torqued.kernels import Contact, Inertia, Pose, Robot
+from support.textbook import X, Z, body, chain
+from torqued.kernels import Contact, Inertia, ModelWarning, NumericalError, Pose, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.contacts.solvers import RANGE_SPACE, RANK_DEFICIENT, SOLVERS, contact_space
 from torqued.kernels.contacts.types import ContactSolution
+from torqued.kernels.dynamics.articulated import SINGULAR
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.families import family
 from torqued.kernels.primitives.workspace import unbranched
@@ -279,6 +280,14 @@ class TestRedundant:
         force = np.linalg.lstsq(space.G.T, space.M @ a)[0]
         assert_agree(space.force, force, within=1e-9)
 
+    @pytest.mark.parametrize(
+        "M", [np.diag([1.0, 0.0]), np.diag([1.0, -1.0]), np.full((2, 2), np.nan)]
+    )
+    def test_mass_matrix_that_is_not_positive_is_a_status(self, M):
+        work, space = unbranched(2), contact_space(2, 0, dense=False)
+        space.M[:] = M
+        assert COMPILED.contact_solve(work.handle, np.ones(2), RANGE_SPACE, space) & SINGULAR
+
     def test_contact_of_what_cannot_move_is_redundant(self):
         arm = load_real(robots_folder() / "panda_description/urdf/panda.urdf")
         base = arm.frame_names[0]
@@ -389,3 +398,11 @@ def test_rows_are_in_the_order_of_the_contacts():
         assert_agree(own[-1], force.force[2])
         if len(own) == 6:
             assert_agree(own[:3], force.moment, size=1.0)
+
+
+def test_singular_mass_matrix_is_an_error_of_the_robot():
+    massless = chain(("revolute", Z, 0 * X, body(1.0, X)), ("revolute", Z, X, body(1.0, 0 * X)))
+    with pytest.warns(ModelWarning, match="moves no inertia"):
+        robot = Robot.from_description(massless, accept_unphysical=True)
+    with pytest.raises(NumericalError, match="singular"):
+        robot.contact_dynamics([0, 0], [0, 0], [0, 0], [Contact("l1", "point")])

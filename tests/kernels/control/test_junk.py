@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import junk
@@ -16,17 +16,13 @@ from torqued.kernels.control import Balance, Controller, WholeBody
 from torqued.kernels.control.controller import OPTIONS
 from torqued.kernels.control.laws import LAWS
 
-STONE = (
-    '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
-    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
-)
 ROBOTS = {
     "biped": Robot.family("biped", 4),
     "chain": Robot.family("chain", 3),
-    "stone": Robot.from_xml(STONE),
-    "floating stone": Robot.from_xml(STONE, base="floating"),
+    "stone": Robot.from_xml(junk.STONE),
+    "floating stone": Robot.from_xml(junk.STONE, base="floating"),
 }
-some = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+some = settings(max_examples=150)
 robots = st.sampled_from(sorted(ROBOTS))
 
 #: Gains of one law or another.

@@ -4,44 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
+from support.compiled_kernels import from_python
 from torqued.kernels import Robot
 from torqued.kernels.control import saturation
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
 
-_saturated, _slope = saturation.saturated, saturation.slope
-_potential, _approach = saturation.potential, saturation.approach
-_drawn_in = saturation.drawn_in
-
-
-@njit
-def saturated(e, limit):
-    """Kernels are compiled into what calls them, and Python cannot call them by themselves."""
-    return _saturated(e, limit)
-
-
-@njit
-def slope(e, limit):
-    return _slope(e, limit)
-
-
-@njit
-def potential(e, limit):
-    return _potential(e, limit)
-
-
-@njit
-def approach(e, limit, speed):
-    return _approach(e, limit, speed)
-
-
-@njit
-def drawn_in(e, limit, speed, rate):
-    return _drawn_in(e, limit, speed, rate)
-
-
+saturated, slope = from_python(saturation.saturated), from_python(saturation.slope)
+potential, approach = from_python(saturation.potential), from_python(saturation.approach)
+drawn_in = from_python(saturation.drawn_in)
 ERRORS = np.concatenate([-np.geomspace(1e-4, 10.0, 60)[::-1], np.geomspace(1e-4, 10.0, 60)])
 LIMIT, SPEED = 0.3, 1.7
 

@@ -38,8 +38,3 @@ def test_damping_suits_a_robot_that_is_stretched_out_at_zero():
     robot = ROBOTS["panda"]()
     at_zero = robot.mass_matrix(robot.neutral())[0, 0]
     assert typical_inertia(robot).diagonal[0] > 5 * at_zero
-
-
-def test_typical_values_are_computed_once():
-    robot = ROBOTS["chain7"]()
-    assert typical_inertia(robot) is typical_inertia(robot)

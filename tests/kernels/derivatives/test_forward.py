@@ -42,23 +42,6 @@ def test_derivatives_are_those_of_forward_dynamics_along_the_manifold(case):
     assert_agree(M @ dtau, np.eye(robot.nv), size=largest(M) * largest(dtau))
 
 
-def test_derivatives_are_those_of_forward_dynamics_itself():
-    robot = Robot.family("biped", 6)
-    rng = np.random.default_rng(5)
-    q, v = robot.random_state(rng)
-    tau = rng.normal(size=robot.nv)
-    dq, dv, dtau = robot.forward_dynamics_derivatives(q, v, tau)
-    for k, e in enumerate(np.eye(robot.nv)):
-        along_q = derivative(
-            lambda h, e=e: robot.forward_dynamics(robot.integrate(q, e, h), v, tau), 0.02
-        )
-        assert_agree(dq[:, k], along_q, within=1e-7, size=largest(dq))
-        along_v = derivative(lambda h, e=e: robot.forward_dynamics(q, v + h * e, tau))
-        assert_agree(dv[:, k], along_v, within=1e-8, size=largest(dv))
-        along_tau = derivative(lambda h, e=e: robot.forward_dynamics(q, v, tau + h * e))
-        assert_agree(dtau[:, k], along_tau, within=1e-8, size=largest(dtau))
-
-
 @pytest.mark.parametrize(("name", "base"), [("panda", "fixed"), ("talos_reduced", "floating")])
 def test_derivatives_agree_with_pinocchio(name, base):
     pin = pytest.importorskip("pinocchio")

@@ -8,39 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from support.agreement import assert_agree, largest
+from support.agreement import assert_agree
 from support.cases import cases
-from support.textbook import CartPole, DoublePendulum, free_body
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
 
 few = settings(max_examples=25)
-
-
-@pytest.mark.parametrize("seed", range(5))
-class TestTextbook:
-    def test_double_pendulum(self, seed):
-        pendulum, q = DoublePendulum(), np.random.default_rng(seed).uniform(-3.0, 3.0, 2)
-        assert_agree(pendulum.robot.mass_matrix(q), pendulum.mass_matrix(q))
-
-    def test_cart_and_pole(self, seed):
-        cart, q = CartPole(), np.random.default_rng(seed).uniform(-3.0, 3.0, 2)
-        assert_agree(cart.robot.mass_matrix(q), cart.mass_matrix(q))
-
-    def test_free_body_has_its_own_inertia_in_every_pose(self, seed):
-        robot = free_body(2.0, (0.1, 0.2, 0.25))
-        q, _ = robot.random_state(np.random.default_rng(seed))
-        assert_agree(robot.mass_matrix(q), np.diag([0.1, 0.2, 0.25, 2.0, 2.0, 2.0]))
-
-
-@few
-@given(case=cases(bases=("floating",)))
-def test_mass_matrix_does_not_depend_on_where_the_base_is(case):
-    moved = case.q.copy()
-    moved[:3] += case.rng.uniform(-1e4, 1e4, 3)
-    quaternion = case.rng.normal(size=4)
-    moved[3:7] = quaternion / np.linalg.norm(quaternion)
-    assert_agree(case.robot.mass_matrix(moved), case.robot.mass_matrix(case.q))
 
 
 def test_mass_matrix_does_not_depend_on_how_far_the_robot_stands_from_the_origin():
@@ -76,19 +49,3 @@ def test_branches_do_not_feel_each_other(kind):
         for j in robot.model.joints[1:]:
             related = i.name.rsplit("_", 1)[0] == j.name.rsplit("_", 1)[0]
             assert (M[i.v, j.v] != 0.0) == related
-
-
-def test_rotor_inertia_stands_on_the_diagonal():
-    rotors = {"joint_1": 0.5, "joint_3": 0.25}
-    plain, heavy = Robot.family("chain", 3), Robot.family("chain", 3, armature=rotors)
-    q, _ = plain.random_state(np.random.default_rng(0))
-    added = heavy.mass_matrix(q) - plain.mass_matrix(q)
-    assert_agree(added, np.diag([0.5, 0.0, 0.25]), size=largest(plain.mass_matrix(q)))
-
-
-def test_mass_matrix_of_a_chain_does_not_depend_on_the_first_angle():
-    robot = Robot.family("chain", 5)
-    q, _ = robot.random_state(np.random.default_rng(0))
-    turned = q.copy()
-    turned[0] += 1.0
-    assert_agree(robot.mass_matrix(turned), robot.mass_matrix(q))

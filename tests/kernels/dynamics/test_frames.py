@@ -11,7 +11,7 @@ from support.cases import cases
 from support.textbook import X, Y, Z, body, chain
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.model.description import Array, Description, Inertia, Joint, Link, Pose
+from torqued.kernels.model.description import Array, Description, Joint, Link, Pose
 
 few = settings(max_examples=25)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
@@ -120,33 +120,6 @@ class TestTool:
             robot.frame_pose([0.3], "mount"), robot.frame_pose([0.3], "tool")
         )
         np.testing.assert_array_equal(robot.frame_pose([0.3], "j1"), robot.frame_pose([0.3], "l1"))
-
-
-@few
-@given(case=cases(mimics=False))
-def test_columns_of_joints_that_do_not_move_a_frame_are_zero(case):
-    robot, q = case.robot, case.q
-    parents = {joint.child: joint for joint in case.description.joints}
-    for link in case.description.links:
-        above, name = set(), link.name
-        while name in parents:
-            above.add(parents[name].name)
-            name = parents[name].parent
-        J = robot.frame_jacobian(q, link.name)
-        for joint in robot.model.joints:
-            columns = J[:, joint.v : joint.v + joint.nv]
-            moves = joint.name in above or joint.name == "root_joint"
-            assert columns.any() == moves
-
-
-def test_link_keeps_its_name_when_a_joint_has_the_same():
-    heavy = Inertia(1.0, 0.1 * X, 0.01 * np.eye(3))
-    joint = chain(("revolute", Z, Z, heavy)).joints[0]
-    links = (Link("base"), Link("l1", heavy), Link("j1"))
-    fixed = Joint("tip", "fixed", "l1", "j1", Pose(np.eye(3), X))
-    robot = Robot.from_description(Description("twins", links, (joint, fixed)))
-    assert robot.frame_names == ("base", "l1", "j1", "tip")
-    assert_agree(robot.frame_pose([0.0], "j1")[:3, 3], X + Z)
 
 
 class TestErrors:

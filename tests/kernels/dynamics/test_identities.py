@@ -227,6 +227,15 @@ def test_coriolis_products_are_C_w_and_C_transposed_w(case):
 
 
 @few
+@rates
+def test_C_of_v_times_w_is_C_of_w_times_v_where_v_is_the_rate_of_q(case):
+    """Which of the admissible factorizations it is: Christoffel symbols are symmetric."""
+    robot, q, v, w = case.robot, case.q, case.v, case.vector()
+    size = coriolis_size(case) * largest(w)
+    assert_agree(robot.coriolis_product(q, v, w), robot.coriolis_product(q, w, v), size=size)
+
+
+@few
 @any_case
 def test_momentum_p_equals_M_v_changes_by_torques_and_C_transposed_v(case):
     """ṗ = τ + Cᵀ v − g: what a momentum observer integrates."""

@@ -13,7 +13,6 @@ from support.agreement import assert_agree, largest
 from support.cases import Case, cases
 from support.textbook import LIMITS, X, Y, Z, body
 from torqued.kernels import ModelError, ModelWarning, Robot
-from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.description import SINGLE_DOF, Description, Joint, Link, Mimic, Pose
 
 few = settings(max_examples=25)
@@ -21,49 +20,6 @@ few = settings(max_examples=25)
 followers = given(
     case=cases(sorted(SINGLE_DOF) * 3 + ["spherical", "planar"], mimics=True, least=4)
 )
-
-
-class TestKernels:
-    index = np.array([1, 0, 1, 2, 1])
-    multiplier = np.array([1.0, 1.0, -2.0, 1.0, 0.5])
-
-    @property
-    def G(self) -> np.ndarray:
-        G = np.zeros((5, 3))
-        G[np.arange(5), self.index] = self.multiplier
-        return G
-
-    def project(self, kernel: str, free: np.ndarray, *shape: int) -> np.ndarray:
-        out = np.full(shape, np.nan)
-        getattr(COMPILED, kernel)(self.index, self.multiplier, free, out)
-        return out
-
-    def test_expand_is_G_x(self):
-        x = np.array([1.0, 2.0, 3.0])
-        assert_agree(self.project("expand", x, 5), self.G @ x)
-
-    def test_positions_are_expanded_with_their_offsets(self):
-        x, offset = np.array([1.0, 2.0, 3.0]), np.arange(5.0)
-        out = np.full(5, np.nan)
-        COMPILED.expand_position(self.index, self.multiplier, offset, x, out)
-        assert_agree(out, self.G @ x + offset)
-
-    def test_rows_are_expanded_one_by_one(self):
-        X, offset = np.arange(6.0).reshape(2, 3), np.arange(5.0)
-        out = np.full((2, 5), np.nan)
-        COMPILED.expand_positions(self.index, self.multiplier, offset, X, out)
-        assert_agree(out, X @ self.G.T + offset)
-        assert_agree(self.project("expand_rows", X, 2, 5), X @ self.G.T)
-
-    def test_projections_are_products_with_G(self):
-        rng = np.random.default_rng(0)
-        x, J, M, T = (rng.normal(size=s) for s in [5, (6, 5), (5, 5), (5, 5, 5)])
-        G = self.G
-        assert_agree(self.project("project_vector", x, 3), G.T @ x)
-        assert_agree(self.project("project_rows", J, 6, 3), J @ G)
-        assert_agree(self.project("project_matrix", M, 3, 3), G.T @ M @ G)
-        expected = np.einsum("ia,jb,kc,ijk->abc", G, G, G, T)
-        assert_agree(self.project("project_tensor", T, 3, 3, 3), expected)
 
 
 def free_twin(case: Case) -> tuple[Robot, MimicMaps]:
@@ -157,13 +113,6 @@ class TestGripper:
         rest = np.zeros(2)
         pushed = robot.inverse_dynamics(rest, rest, rest, {"right": [0, 0, 0, 0, 3.0, 0]})
         assert_agree(pushed, [0.0, 3.0], size=1.0)  # τ = −Jᵀ f with J = −1
-
-    def test_forward_dynamics_inverts_inverse_dynamics(self):
-        robot = gripper()
-        q, v, a = np.random.default_rng(0).normal(size=(3, 2))
-        f_ext = {"tip": np.arange(6.0)}
-        tau = robot.inverse_dynamics(q, v, a, f_ext)
-        assert_agree(robot.forward_dynamics(q, v, tau, f_ext), a)
 
     def test_multiplier_zero_holds_the_follower_at_its_offset(self):
         with pytest.warns(ModelWarning, match="stays at"):

@@ -3,55 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
 from support.cases import cases, random_case
-from support.textbook import CartPole, DoublePendulum, G, X, Y, Z, body, chain, free_body
+from support.textbook import G, X, Y, Z, body, chain
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
 
 few = settings(max_examples=25)
-
-
-@pytest.mark.parametrize("seed", range(5))
-class TestTextbook:
-    def test_double_pendulum(self, seed):
-        pendulum = DoublePendulum()
-        q, v, a = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
-        C, g = pendulum.coriolis_matrix(q, v), pendulum.gravity(q)
-        assert_agree(pendulum.robot.gravity(q), g)
-        assert_agree(pendulum.robot.bias(q, v), C @ v + g)
-        tau = pendulum.mass_matrix(q) @ a + C @ v + g
-        assert_agree(pendulum.robot.inverse_dynamics(q, v, a), tau)
-
-    def test_cart_and_pole(self, seed):
-        cart = CartPole()
-        q, v, a = np.random.default_rng(seed).uniform(-3.0, 3.0, (3, 2))
-        tau = cart.mass_matrix(q) @ a + cart.bias(q, v)
-        assert_agree(cart.robot.inverse_dynamics(q, v, a), tau)
-
-    def test_ball_joint_obeys_eulers_equations(self, seed):
-        moments = np.array([0.1, 0.2, 0.25])
-        robot = Robot.from_description(
-            chain(("spherical", Z, 0.0 * Z, body(1.0, 0.0 * Z, *moments)))
-        )
-        q, w = robot.random_state(np.random.default_rng(seed))
-        a = np.array([0.3, -0.2, 0.1])
-        tau = moments * a + np.cross(w, moments * w)
-        assert_agree(robot.inverse_dynamics(q, w, a), tau)
-
-    def test_free_body_obeys_newtons_and_eulers_equations_in_body_axes(self, seed):
-        mass, moments = 2.0, np.array([0.1, 0.2, 0.25])
-        robot = free_body(mass, tuple(moments))
-        q, v = robot.random_state(np.random.default_rng(seed))
-        a = np.arange(6.0) - 2.0
-        w, u = v[:3], v[3:]
-        R = robot.frame_pose(q, "body")[:3, :3]
-        moment = moments * a[:3] + np.cross(w, moments * w)
-        force = mass * (a[3:] + np.cross(w, u) + R.T @ (G * Z))
-        assert_agree(robot.inverse_dynamics(q, v, a), np.hstack([moment, force]))
 
 
 def test_screw_shares_its_weight_between_turning_and_sliding():
@@ -95,20 +55,6 @@ def test_gravity_is_linear_in_the_vector_that_was_set():
     np.testing.assert_array_equal(g(0.0, 0.0, 0.0), np.zeros(5))
     combined = 1.5 * g(1.0, 0.0, 0.0) - 2.0 * g(0.0, 1.0, 0.0) + 3.0 * g(0.0, 0.0, 1.0)
     assert_agree(g(1.5, -2.0, 3.0), combined)
-
-
-def test_rotor_inertia_resists_acceleration_and_nothing_else():
-    plain = Robot.family("biped", 4)
-    heavy = Robot.family("biped", 4, armature={"joint_left_2": 0.5})
-    q, v = plain.random_state(np.random.default_rng(0))
-    a = np.ones(plain.nv)
-    place = next(j.v for j in plain.model.joints if j.name == "joint_left_2")
-    added = np.zeros(plain.nv)
-    added[place] = 0.5
-    difference = heavy.inverse_dynamics(q, v, a) - plain.inverse_dynamics(q, v, a)
-    assert_agree(difference, added, size=10.0)
-    np.testing.assert_array_equal(heavy.bias(q, v), plain.bias(q, v))
-    np.testing.assert_array_equal(heavy.gravity(q), plain.gravity(q))
 
 
 class TestExternalForces:

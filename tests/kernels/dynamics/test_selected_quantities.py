@@ -15,7 +15,7 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.charts.transformations import TRANSFORMATIONS
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS, bits_of, quantities
+from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS, bits_of
 from torqued.kernels.dynamics.quantity_arrays import in_one_memory
 
 PER_FRAME = tuple(quantity.name for quantity in TABLE if quantity.per_frame)
@@ -83,17 +83,6 @@ def test_results_do_not_depend_on_what_the_workspace_held(word):
     assert_same(case.robot.dynamics(case.q, case.v, (word,), frames)[word], fresh, size=0.0)
 
 
-def test_arrays_that_nobody_wants_are_not_made():
-    made = quantities(WANTS["g"], 10, 3)
-    assert [name for name, array in made._asdict().items() if array.size] == ["g"]
-
-
-def test_energy_is_kinetic_and_potential_as_one_array():
-    case = random_case(1, 5, "floating")
-    energy = case.robot.dynamics(case.q, case.v, ("energy",))["energy"]
-    assert_agree(energy, case.robot.energy(case.q, case.v))
-
-
 def test_velocities_may_be_left_out_where_nothing_depends_on_them():
     robot = Robot.family("biped", 4)
     q, _ = robot.random_state(np.random.default_rng(0))
@@ -136,15 +125,6 @@ def test_quantities_of_frames_need_frames(word):
 
 class TestTable:
     """What goes by the table stays in step with it."""
-
-    def test_every_row_has_a_compiled_line(self):
-        """Each quantity's array is written, whatever it held, for a robot on which none is zero."""
-        case = random_case(7, 6, "floating")
-        frames = case.robot.frame_names[-2:]
-        found = case.robot.dynamics(case.q, case.v, NAMES, frames)
-        for name, value in found.as_dict().items():
-            arrays = value.values() if isinstance(value, dict) else [value]
-            assert all(np.abs(array).max() > 0.0 for array in arrays), name
 
     @pytest.mark.parametrize("quantity", TABLE, ids=NAMES)
     def test_words_of_a_row_are_known(self, quantity):

@@ -120,15 +120,3 @@ def test_unknown_kind_is_refused_with_the_known_ones():
 def test_number_of_dofs_that_is_no_count_is_refused(dofs):
     with pytest.raises(InputError, match=f"^dofs is {dofs!r}, expected a whole number"):
         family("chain", dofs)
-
-
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_mass_matrix_of_a_member_is_positive_definite(kind):
-    pin = pytest.importorskip("pinocchio")
-    model = pin.buildModelFromXML(to_urdf(family(kind, 20)), pin.JointModelFreeFlyer())
-    rng = np.random.default_rng(1)
-    q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
-    M = np.triu(pin.crba(model, model.createData(), q))
-    if kind in ("chain", "tree"):  # their base has no mass and is meant to be fixed
-        M = M[6:, 6:]
-    assert np.linalg.eigvalsh(M + np.triu(M, 1).T)[0] > 1e-5

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,17 +13,14 @@ from hypothesis import strategies as st
 from support.agreement import assert_agree, largest
 from support.random_trees import random_tree
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
-from torqued.kernels.model.catalog import find_urdf, urdf_files
+from torqued.kernels.model.catalog import urdf_files
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
-from torqued.kernels.model.families import FAMILIES, family
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.screws_writer import to_screws
 from torqued.kernels.model.urdf import parse_urdf
 from torqued.kernels.model.urdf_file import read_file
 from torqued.kernels.model.urdf_writer import to_urdf
-
-FEW = ("panda", "talos_reduced", "solo12", "ur5_robot", "kinova")
 
 
 def assert_same_robot(first: Robot, second: Robot, seed: int = 0) -> None:
@@ -50,14 +46,6 @@ def loaded(description: Description, base: str) -> Robot:
         return Robot.from_description(description, base, accept_unphysical=True)
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_family_is_the_same_by_screws(kind):
-    written = family(kind, 20)
-    assert_same_robot(
-        loaded(written, "floating"), loaded(read_screws(to_screws(written)), "floating")
-    )
-
-
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(1, 12))
 def test_random_tree_of_all_types_is_the_same_by_screws(seed, bodies):
@@ -68,33 +56,20 @@ def test_random_tree_of_all_types_is_the_same_by_screws(seed, bodies):
     assert_same_robot(loaded(written, "floating"), loaded(read, "floating"), seed)
 
 
-def assert_file_is_the_same_by_screws(path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ModelWarning)
-        description = read_file(path)
-        read = read_screws(to_screws(description))
-        back = parse_urdf(to_urdf(read))
-    robot = loaded(description, "floating")
-    assert_same_robot(robot, loaded(read, "floating"))
-    assert_same_robot(robot, loaded(back, "floating"))
-
-
-@pytest.mark.parametrize("name", FEW)
-def test_real_robot_is_the_same_by_screws_and_back_as_urdf(name):
-    assert_file_is_the_same_by_screws(find_urdf(name))
-
-
 @pytest.mark.slow
-def test_every_file_that_can_be_loaded_is_the_same_by_screws():
+def test_every_file_that_can_be_loaded_is_the_same_by_screws_and_back_as_urdf():
     count = 0
     for path in urdf_files().values():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)
             try:
-                Robot.from_urdf(path, "floating", accept_unphysical=True)
+                robot = Robot.from_urdf(path, "floating", accept_unphysical=True)
             except ModelError:
                 continue
-        assert_file_is_the_same_by_screws(path)
+            read = read_screws(to_screws(read_file(path)))
+            back = parse_urdf(to_urdf(read))
+        assert_same_robot(robot, loaded(read, "floating"))
+        assert_same_robot(robot, loaded(back, "floating"))
         count += 1
     assert count > 30
 

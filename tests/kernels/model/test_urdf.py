@@ -293,28 +293,6 @@ def test_missing_name_type_or_end_is_named(text, expected):
     assert problem(text) == expected
 
 
-def test_all_faults_of_a_file_come_at_once():
-    text = robot(
-        '<link/><link name="arm"><inertial><mass value="x"/></inertial></link>'
-        '<joint name="elbow" type="hinge"><parent link="arm"/><axis xyz="0 1"/>'
-        '<limit lower="a" upper="b"/></joint>'
-    )
-    expected = [
-        "link number 1: name",
-        "link 'arm': <inertial>: <mass>",
-        "link 'arm': <inertial>: <inertia",
-        "joint 'elbow': type",
-        "joint 'elbow': <child",
-        "joint 'elbow': <axis>",
-        "joint 'elbow': <limit>: lower",
-        "joint 'elbow': <limit>: upper",
-    ]
-    found = problems(text)
-    assert len(found) == len(expected)
-    for start in expected:
-        assert any(message.startswith(start) for message in found), start
-
-
 @pytest.mark.parametrize("text", ["", "  \n "])
 def test_empty_text_is_refused(text):
     assert problem(text) == "is empty"

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.random_trees import ALL_TYPES, PORTABLE_TYPES, random_tree
-from torqued.kernels.model.checks import check
+from support.random_trees import ALL_TYPES, random_tree
 from torqued.kernels.model.description import Description, Limits
-from torqued.kernels.model.families import FAMILIES, family
+from torqued.kernels.model.families import family
 from torqued.kernels.model.urdf import parse_urdf
 from torqued.kernels.model.urdf_writer import to_urdf
 
@@ -41,18 +40,12 @@ def assert_same(actual: Description, expected: Description) -> None:
         )
 
 
-@pytest.mark.parametrize("kind", FAMILIES)
-def test_family_is_read_back_as_written(kind):
-    written = family(kind, 20)
-    read = parse_urdf(to_urdf(written))
-    assert_same(read, written)
-    assert read.notes == ()
-
-
 @given(SEEDS, BODIES)
 def test_random_tree_of_all_types_is_read_back_as_written(seed, bodies):
     written = random_tree(np.random.default_rng(seed), bodies, mimics=True)
-    assert_same(parse_urdf(to_urdf(written)), written)
+    read = parse_urdf(to_urdf(written))
+    assert_same(read, written)
+    assert read.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -79,11 +72,6 @@ def test_names_with_special_characters_are_read_back_as_written():
     assert_same(parse_urdf(to_urdf(written)), written)
 
 
-@given(SEEDS, BODIES, st.booleans())
-def test_random_tree_is_sound(seed, bodies, mimics):
-    check(random_tree(np.random.default_rng(seed), bodies, mimics=mimics))
-
-
 def test_random_trees_hold_every_type_mimic_chains_and_massless_links():
     trees = [random_tree(np.random.default_rng(seed), 12, mimics=True) for seed in range(40)]
     joints = [joint for tree in trees for joint in tree.joints]
@@ -97,18 +85,3 @@ def test_random_trees_hold_every_type_mimic_chains_and_massless_links():
     moving = {(id(tree), j.child) for tree in trees for j in tree.joints if j.type != "fixed"}
     massless = {(id(tree), li.name) for tree in trees for li in tree.links if li.inertia.mass == 0}
     assert moving & massless
-
-
-@given(SEEDS, BODIES)
-def test_mass_matrix_of_a_random_tree_is_positive_definite(seed, bodies):
-    pin = pytest.importorskip("pinocchio")
-    rng = np.random.default_rng(seed)
-    types = (*PORTABLE_TYPES, "revolute")  # twice, so that some joint moves
-    tree = random_tree(rng, bodies, types=types)
-    model = pin.buildModelFromXML(to_urdf(tree))
-    if model.nv == 0:
-        return
-    q = pin.integrate(model, pin.neutral(model), rng.uniform(-2.0, 2.0, model.nv))
-    M = np.triu(pin.crba(model, model.createData(), q))
-    moments = np.linalg.eigvalsh(M + np.triu(M, 1).T)
-    assert moments[0] > 1e-12 * moments[-1]

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
+from support.compiled_kernels import from_python
 from torqued.kernels.primitives import lanes
 
 FOUR = (1.5, np.nan, -3.0, 4.25)
 TILE = tuple(tuple(10.0 * row + column for column in range(4)) for row in range(4))
-
-
-@njit
-def kept(x, count):
-    return lanes.keep4(x, count)
-
-
-@njit
-def turned(tile):
-    return lanes.transpose4(tile)
+kept, turned = from_python(lanes.keep4), from_python(lanes.transpose4)
 
 
 @pytest.mark.parametrize("count", [-(2**40), -1, 0, 1, 2, 3, 4, 5, 2**40])

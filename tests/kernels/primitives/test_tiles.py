@@ -6,29 +6,15 @@ import numpy as np
 import pytest
 
 from support.agreement import assert_agree
-from torqued.kernels.compilation.jit import _compile
+from support.compiled_kernels import from_python
 from torqued.kernels.primitives import tiles
 
-
-@pytest.fixture(scope="module")
-def product():
-    def run(W, X, Y, rows, count, i, j, out_X, out_Y):
-        tiles.multiply_tile(W, X, Y, rows, count, i, j, out_X, out_Y)
-
-    return _compile(run, from_python=True)
-
-
-@pytest.fixture(scope="module")
-def difference():
-    def run(X, target, column, weights, k, first, last):
-        tiles.subtract_rows(X, target, column, weights, k, first, last)
-
-    return _compile(run, from_python=True)
+product, difference = from_python(tiles.multiply_tile), from_python(tiles.subtract_rows)
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 @pytest.mark.parametrize(("i", "j"), [(0, 0), (1, 3), (3, 2)])
-def test_tile_is_the_negated_product_over_the_named_rows(product, count, i, j):
+def test_tile_is_the_negated_product_over_the_named_rows(count, i, j):
     rng = np.random.default_rng(count)
     W, X, Y = rng.normal(size=(3, 7, 8))
     rows = np.array([6, 0, 2, 5, 3])
@@ -41,7 +27,7 @@ def test_tile_is_the_negated_product_over_the_named_rows(product, count, i, j):
         assert (out == 9.0).all()  # and nothing else is written
 
 
-def test_rows_are_subtracted_with_their_weights(difference):
+def test_rows_are_subtracted_with_their_weights():
     rng = np.random.default_rng(1)
     X, weights = rng.normal(size=(5, 16)), rng.normal(size=(5, 6))
     expected = X.copy()

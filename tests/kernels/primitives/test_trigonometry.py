@@ -8,19 +8,15 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from numba import njit
 
 from support.agreement import assert_agree
+from support.compiled_kernels import from_python
 from support.textbook import X, Z, body, chain
 from torqued.kernels import Robot
 from torqued.kernels.primitives import trigonometry
 from torqued.kernels.primitives.trigonometry import LARGEST
 
-
-@njit
-def cos_sin(angle):
-    """The kernel, which only compiled code can call."""
-    return trigonometry.cos_sin(angle)
+cos_sin = from_python(trigonometry.cos_sin)
 
 
 #: One unit in the last place of numbers just below 1.

@@ -16,7 +16,6 @@ from torqued.kernels.primitives.workspace import (
     LoopWorkspace,
     OwnershipError,
     Workspace,
-    unbranched,
 )
 
 MODEL = ("world", "bodies", "body_of")
@@ -54,15 +53,6 @@ class TestMemory:
     def test_model_cannot_be_written(self, robot, name):
         with pytest.raises(ValueError, match="read-only"):
             getattr(robot.work.arrays, name)[...] = 0
-
-    def test_columns_know_their_body(self, robot):
-        arrays = robot.work.arrays
-        for column, body in enumerate(arrays.body_of):
-            first = arrays.bodies[body].column
-            assert first <= column < first + arrays.bodies[body].columns
-
-    def test_unbranched_one_has_a_body_per_column(self):
-        assert unbranched(4).arrays.body_of.tolist() == [0, 1, 2, 3]
 
 
 class TestLoopWorkspace:

@@ -53,12 +53,6 @@ class TestNames:
 
 
 class TestLimits:
-    def test_are_those_of_the_file(self):
-        limits = real("panda").limits
-        assert (limits.lower[0], limits.upper[0]) == (-2.8973, 2.8973)
-        assert (limits.velocity[0], limits.effort[0]) == (2.175, 87.0)
-        assert (limits.lower[7], limits.upper[7]) == (0.0, 0.04)
-
     @few
     @given(case=cases(mimics=False))
     def test_are_those_of_the_description(self, case):

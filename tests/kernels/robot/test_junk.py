@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support import junk
@@ -17,14 +17,10 @@ from torqued.kernels import Contact, Custom, ModelWarning, Robot, Target, Torque
 from torqued.kernels.charts.charted_robot import ChartedRobot
 from torqued.kernels.model.families import MAX_DOFS
 
-STONE = (
-    '<robot name="stone"><link name="stone"><inertial><mass value="1"/>'
-    '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>'
-)
 ROBOTS = {
     "biped": Robot.family("biped", 4),
     "chain": Robot.family("chain", 2),
-    "stone": Robot.from_xml(STONE),
+    "stone": Robot.from_xml(junk.STONE),
 }
 #: Ways to load, and what takes results of other methods.
 OTHERS = {"named", "from_urdf", "from_xml", "from_config", "from_description", "family"}
@@ -37,7 +33,7 @@ METHODS = sorted(
 )
 CHARTS = ("native", "pinocchio", "quaternion", "com")
 
-many = settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+many = settings(max_examples=300)
 
 
 def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
@@ -71,7 +67,7 @@ def good_arguments(robot: Robot | ChartedRobot) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(data=st.data())
 def test_method_refuses_junk_in_any_argument(name, data):
     robot = ROBOTS[data.draw(st.sampled_from(sorted(ROBOTS)))]
@@ -161,7 +157,7 @@ def test_coordinates_of_junk_are_refused(value):
     value=junk.values,
 )
 def test_loading_junk_is_refused(load, option, value):
-    first: Any = {"from_xml": STONE, "named": "chain2"}.get(load, value)
+    first: Any = {"from_xml": junk.STONE, "named": "chain2"}.get(load, value)
     options = {option: value} if option and load != "from_config" else {}
     with suppress(TorquedError), warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)

@@ -48,17 +48,6 @@ class TestWays:
     def test_family_may_be_given_another_base(self):
         assert Robot.family("biped", 6, base="fixed").nv == 6
 
-    def test_family_depends_on_its_seed(self):
-        first, same, other = (Robot.family("chain", 3, seed=s) for s in (1, 1, 2))
-        np.testing.assert_array_equal(first.mass_matrix(Q), same.mass_matrix(Q))
-        assert not np.allclose(first.mass_matrix(Q), other.mass_matrix(Q))
-
-    def test_unknown_family_is_refused(self):
-        with pytest.raises(
-            InputError, match="family: 'snake' is unknown, allowed: 'chain', 'tree'"
-        ):
-            Robot.family("snake", 3)
-
     def test_missing_file_is_one_error_that_names_it(self, tmp_path):
         with pytest.raises(ModelError, match=r"nothing\.urdf"):
             Robot.from_urdf(tmp_path / "nothing.urdf")

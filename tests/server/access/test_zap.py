@@ -5,6 +5,7 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import recv_monitor_message
 
+from support.eventually import PATIENCE
 from torqued.server.access.keys import KeyFolder, KeyPair
 from torqued.server.access.zap import EVERYONE, KEYLESS, ZAP, ZapHandler
 from torqued.server.transport.curve import protect
@@ -29,7 +30,7 @@ def ask(keys):
             def question(domain, key, mechanism=b"CURVE"):
                 frames = [b"1.0", b"7", domain, b"10.0.0.1", b"", mechanism]
                 socket.send_multipart(frames + ([z85.decode(key)] if key else []))
-                assert socket.poll(60_000)
+                assert socket.poll(1000 * PATIENCE)
                 version, number, status, _, user, _ = socket.recv_multipart()
                 assert (version, number) == (b"1.0", b"7")
                 return status, user
@@ -78,7 +79,7 @@ def test_one_handler_answers_in_several_contexts(keys):
                 socket.send_multipart(
                     [b"1.0", b"7", EVERYONE.encode(), b"", b"", b"CURVE", z85.decode(key)]
                 )
-                assert socket.poll(60_000)
+                assert socket.poll(1000 * PATIENCE)
                 assert socket.recv_multipart()[2] == b"200"
         zap.close()
 
@@ -103,7 +104,7 @@ def test_nobody_connects_without_a_zap_handler(keys, with_zap):
             own.protect(client)
             with client.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED | ENDS) as monitor:
                 client.connect(server.getsockopt_string(zmq.LAST_ENDPOINT))
-                assert monitor.poll(20000)
+                assert monitor.poll(1000 * PATIENCE)
                 event = recv_monitor_message(monitor)["event"]
                 client.disable_monitor()
         if zap:

@@ -9,7 +9,7 @@ import time
 import numpy as np
 import pytest
 
-from support.daemons import daemon_of
+from support.daemons import daemon_of, described
 from support.eventually import eventually
 from torqued.client import errors
 from torqued.client.memory.memory_transport import receive_fd
@@ -36,8 +36,10 @@ def state(daemon):
     return q, 0.01 * rng.normal(size=robot.nv)
 
 
-def described(client, number):
-    return next(item for item in client.sessions() if item["session"] == number)
+def outputs(client, session):
+    """How many a session has sent: between ticks, which count an output after it is out."""
+    client.look(session.number)
+    return described(client, session)["outputs"]
 
 
 def test_torque_is_that_of_a_tick_to_the_last_bit(client, state):
@@ -54,13 +56,13 @@ def test_every_state_is_answered_and_no_other_output_comes(client, state):
     with client.session("gravity", **ON_ARRIVAL) as session:
         assert session.clock == "state"
         session.step(*state)
-        before = described(client, session.number)["outputs"]
+        before = outputs(client, session)
         for k in range(2, 102):
             output = session.step(*state)
             assert (output.sequence, output.seen) == (k, k)
             assert output.status & (FALLBACK | STALE) == 0
             assert output.time >= output.stamp  # computed after it was measured
-        assert described(client, session.number)["outputs"] == before + 100
+        assert outputs(client, session) == before + 100
 
 
 def test_answer_that_is_read_late_is_not_lost(client, state):
@@ -68,9 +70,9 @@ def test_answer_that_is_read_late_is_not_lost(client, state):
     with client.session("gravity", **ON_ARRIVAL) as session:
         assert session.max_output_age == pytest.approx(60.0)
         session.step(*state)
-        before = described(client, session.number)["outputs"]
+        before = outputs(client, session)
         session.send(*state)
-        eventually(lambda: described(client, session.number)["outputs"] > before)
+        eventually(lambda: outputs(client, session) > before)
         time.sleep(2 * MAX_OUTPUT_AGE)
         assert session.receive(0.0).seen == 2
         assert session.late == 0

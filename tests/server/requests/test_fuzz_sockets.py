@@ -19,9 +19,8 @@ COUNT = 60
 
 
 @pytest.fixture(scope="module")
-def threaded(tmp_path_factory):
+def threaded(folder):
     """A biped: it has a base and branches. test_fuzz.py asks a chain as well."""
-    folder = tmp_path_factory.mktemp("sockets") / "own"
     with InThread(Robot.family("biped", 12), folder) as threaded:
         yield threaded
 

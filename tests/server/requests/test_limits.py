@@ -161,10 +161,3 @@ def test_other_ids_are_refused(daemon, identity):
 def test_a_client_with_replies_to_take_is_refused_as_busy(daemon):
     daemon.outbox.full = True
     assert daemon.ask("hello")["error"]["code"] == "busy"
-
-
-def test_references_are_no_arguments(daemon):
-    for name in ("q", "v", "elapsed", "self"):
-        fields = {"law": "pd", "q": np.zeros(5), "v": np.zeros(5), "references": {name: [0.0] * 5}}
-        error = daemon.ask("control", **fields)["error"]
-        assert (error["code"], error["field"]) == ("bad_field", f"references.{name}")

@@ -75,31 +75,6 @@ def test_lists_of_numbers_do_as_well_as_arrays(robot, state):
     assert np.array_equal(reply["g"], robot.dynamics(q, want=("g",))["g"])
 
 
-def test_torque_operations_equal_the_robots_methods(robot, state):
-    q, v, x = state
-    assert np.allclose(
-        request(robot, "inverse_dynamics", q=q, v=v, a=x)["tau"], robot.inverse_dynamics(q, v, x)
-    )
-    assert np.allclose(
-        request(robot, "forward_dynamics", q=q, v=v, tau=x)["a"], robot.forward_dynamics(q, v, x)
-    )
-    assert np.allclose(request(robot, "solve_mass", q=q, b=x)["x"], robot.solve_mass(q, x))
-    assert np.allclose(
-        request(robot, "coriolis_product", q=q, v=v, w=x)["product"],
-        robot.coriolis_matrix(q, v) @ x,
-    )
-    assert np.allclose(
-        request(robot, "integrate", q=q, v=v, dt=0.1)["q"], robot.integrate(q, v, 0.1)
-    )
-
-
-def test_external_wrenches_go_by_frame(robot, state):
-    q, v, a = state
-    frame, wrench = robot.frame_names[-1], np.arange(6.0)
-    tau = request(robot, "inverse_dynamics", q=q, v=v, a=a, f_ext={frame: wrench})["tau"]
-    assert np.allclose(tau, robot.inverse_dynamics(q, v, a, {frame: wrench}))
-
-
 def test_kinematics_gives_rates_only_with_a_velocity(robot, state):
     q, v, _ = state
     frame = robot.frame_names[-1]

@@ -1,16 +1,13 @@
 """Replies that a client does not take: kept in order, bounded, and never waited for."""
 
-import time
-
 import pytest
 import zmq
 
+from support.eventually import eventually
 from torqued.server.requests import outbox as module
 from torqued.server.requests.outbox import LARGE, Outbox
 
 QUEUE = 5
-#: Milliseconds that a reply is waited for.
-MAX_TRIES = 5000
 
 
 class Pair:
@@ -22,7 +19,6 @@ class Pair:
         self.server.sndhwm = self.client.rcvhwm = QUEUE
         self.server.bind("inproc://replies")
         self.client.connect("inproc://replies")
-        self.client.rcvtimeo = 5000
         self.client.send(b"")
         self.route = [self.server.recv_multipart()[0]]
         self.outbox = Outbox(self.server)
@@ -33,14 +29,13 @@ class Pair:
 
     def received(self, count):
         """So many replies; the outbox is flushed as a daemon does now and then."""
-        replies = []
-        for _ in range(count):
-            for _ in range(MAX_TRIES):
-                if self.client.poll(1):
-                    break
-                self.outbox.flush()
-            replies.append(self.client.recv(zmq.DONTWAIT))
-        return replies
+        return [eventually(self._one, pause=0.0)[0] for _ in range(count)]
+
+    def _one(self):
+        if self.client.poll(1):
+            return self.client.recv_multipart()
+        self.outbox.flush()
+        return None
 
 
 @pytest.fixture
@@ -88,11 +83,8 @@ def test_large_replies_that_have_not_left_make_a_connection_full(pair, monkeypat
     pair.send(reply, reply)
     assert pair.outbox.is_full(pair.route[0])
     assert pair.received(3) == [reply] * 3
-    for _ in range(MAX_TRIES):  # pyzmq has a thread that tells what has left
-        if not pair.outbox.is_full(pair.route[0]) and not pair.outbox._under_way:
-            return
-        time.sleep(0.001)
-    raise AssertionError("replies that have left are still counted")
+    # pyzmq has a thread that tells what has left
+    eventually(lambda: not pair.outbox.is_full(pair.route[0]) and not pair.outbox._under_way)
 
 
 def test_replies_to_a_client_that_is_gone_are_given_up(pair):
@@ -104,10 +96,11 @@ def test_replies_to_a_client_that_is_gone_are_given_up(pair):
 def test_kept_replies_of_a_client_that_went_are_given_up(pair):
     pair.send(*[b"x"] * 50)
     pair.client.close(linger=0)
-    for _ in range(MAX_TRIES):
+
+    def is_given_up():
         assert not pair.server.poll(1)  # as an event loop does
         pair.outbox.flush()
-        if not pair.outbox.is_waiting:
-            break
-    assert not pair.outbox.is_waiting
+        return not pair.outbox.is_waiting
+
+    eventually(is_given_up, pause=0.0)
     assert pair.outbox.unsent > 0

@@ -310,7 +310,7 @@ def test_async_client_has_keys_too(daemon, keys):
 
 
 def test_commands_take_an_endpoint_and_keys(daemon, keys, capsys, monkeypatch):
-    where = ["--endpoint", daemon.tcp, "--timeout", "5"]
+    where = ["--endpoint", daemon.tcp, "--timeout", str(PATIENCE)]
     assert main(["ping", *where, "--key", str(keys.folder / "reader.key")]) == 0
     monkeypatch.setenv("TORQUED_KEY", str(keys.folder / "admin.key"))
     assert main(["call", "hello", *where, "--json"]) == 0

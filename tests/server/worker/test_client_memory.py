@@ -179,7 +179,7 @@ def test_memory_of_a_client_that_has_left_is_dropped(daemon, states):
             return sum("torqued-batch" in line for line in lines)
 
         before = mapped()  # those of tests before may still be among them
-        others = [Client(daemon.endpoint) for _ in range(3)]
+        others = [daemon.client() for _ in range(3)]
         for other in others:
             gravity(other, q)
         assert mapped() > 1

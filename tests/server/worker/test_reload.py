@@ -84,10 +84,7 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert np.array_equal(client.batch("dynamics", q=[q], v=[v]).C[0], client.dynamics(q, v).C)
         with client.session("gravity", gains={"damping": 0.0}) as session:
             assert np.allclose(session.step(q, v).tau, np.clip(robot.gravity(q), -1.0, 1.0))
-        after, later = client.stats().servo, client.stats().servo
-        assert after["tick"] > before["tick"]
-        # Each tick is counted once, from its beginning; the loop goes on while it is read.
-        assert after["tick"] <= after["lateness"]["count"] <= later["tick"] + 1
+        assert client.stats().servo["tick"] > before["tick"]
 
 
 def test_reload_is_refused_while_a_session_is_open(daemon, file):
@@ -217,11 +214,10 @@ def test_command_tells_what_was_loaded(daemon, file):
     assert f"worker: idle, 0 jobs waiting, {done} done, {failed} failed" in torqued("stats").stdout
 
 
-def test_robot_without_a_file_cannot_be_loaded_anew(tmp_path):
-    tmp_path.chmod(0o700)
+def test_robot_without_a_file_cannot_be_loaded_anew(folder):
     robot = Robot.family("chain", 2)
     with (
-        InThread(robot, tmp_path) as daemon,
+        InThread(robot, folder) as daemon,
         Client(daemon.endpoint, timeout=PATIENCE) as client,
         pytest.raises(errors.ModelError, match="does not come from a file"),
     ):

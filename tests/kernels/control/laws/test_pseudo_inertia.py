@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numba import njit
 
+from support.compiled_kernels import from_python
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import pseudo_inertia as kernels
@@ -13,34 +13,11 @@ from torqued.kernels.model.catalog import find_urdf
 
 REACH = 0.3
 
-_fill, _back, _gradient = kernels.fill_pseudo_inertia, kernels.fill_parameters, kernels.gradient_of
-_project, _scale = kernels.project_on_possible, kernels.scale_within
-
-
-@njit
-def fill_pseudo_inertia(load, reach, P):
-    """Kernels are compiled into what calls them, and Python cannot call them by themselves."""
-    _fill(load, reach, P)
-
-
-@njit
-def fill_parameters(P, reach, load):
-    _back(P, reach, load)
-
-
-@njit
-def gradient_of(gradient, reach, G):
-    _gradient(gradient, reach, G)
-
-
-@njit
-def project_on_possible(P, V, heaviest):
-    _project(P, V, heaviest)
-
-
-@njit
-def scale_within(load, lower, upper):
-    _scale(load, lower, upper)
+fill_pseudo_inertia = from_python(kernels.fill_pseudo_inertia)
+fill_parameters = from_python(kernels.fill_parameters)
+gradient_of = from_python(kernels.gradient_of)
+project_on_possible = from_python(kernels.project_on_possible)
+scale_within = from_python(kernels.scale_within)
 
 
 def of_points(rng, count):

@@ -125,7 +125,7 @@ def test_continuous_joints_go_the_shorter_way():
     assert seen[:, i].min() >= 3.1 - 1e-9
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.floats(-3.0, 3.0), min_size=1, max_size=6), st.integers(1, 400))
 def test_any_sequence_of_jumps_stays_within_limits(jumps, ticks):
     robot = Robot.family("chain", 2)

@@ -4,19 +4,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.runtime import _nrt_python, rtsys
 
+from support.compiled_kernels import allocations, assert_no_allocator
 from support.wholebody_cases import FEET, STANDING, biped, random_state
 from torqued.kernels import Robot
-from torqued.kernels.compilation import jit
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import ENTRIES
-from torqued.kernels.compilation.sources import digest
 from torqued.kernels.control.wholebody.balance import Balance
 from torqued.kernels.control.wholebody.controller import count
 from torqued.kernels.control.wholebody.whole_body import WholeBody
-
-ALLOCATORS = (b"NRT_MemInfo_alloc", b"NRT_MemInfo_varsize_alloc", b"NRT_Allocate")
 
 
 def controllers():
@@ -33,34 +29,15 @@ def call_of(control, q, v):
 
 
 @pytest.mark.parametrize("name", ["whole_body", "balance"])
-def test_tick_allocates_nothing(name):
+def test_tick_allocates_nothing(name, statistics):
     control = controllers()[name]
     law, arguments = call_of(control, *random_state(control.robot, 0))
-    before_stats = _nrt_python.memsys_stats_enabled()
-    _nrt_python.memsys_enable_stats()
-    try:
-        law(*arguments)
-        before = rtsys.get_allocation_stats().alloc
-        law(*arguments)
-        owners = sum(isinstance(x, np.ndarray) for x in arguments)  # numba makes one for each array
-        assert rtsys.get_allocation_stats().alloc == before + owners
-    finally:
-        if not before_stats:
-            _nrt_python.memsys_disable_stats()
-
-
-@pytest.mark.parametrize("name", ["whole_body", "balance"])
-def test_machine_code_refers_to_no_allocator(name):
-    if jit.CACHE_FOLDER is None:
-        pytest.skip(f"machine code is read from the cache: {jit.CACHE_PROBLEM}")
-    getattr(COMPILED, name)
-    dispatcher = ENTRIES[name][0]
-    folder = Path(dispatcher.stats.cache_path)
-    sources = digest(dispatcher.__module__)
-    files = list(folder.glob(f"*.{dispatcher.py_func.__qualname__}-*{sources}*.nbc"))
-    assert files
-    code = b"".join(file.read_bytes() for file in files)
-    assert not [allocator for allocator in ALLOCATORS if allocator in code]
+    law(*arguments)
+    before = allocations()
+    law(*arguments)
+    owners = sum(isinstance(x, np.ndarray) for x in arguments)  # numba makes one for each array
+    assert allocations() == before + owners
+    assert_no_allocator(name)
 
 
 def resident_kb():
