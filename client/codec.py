@@ -175,9 +175,7 @@ def decode(data: bytes, max_members: int = MAX_MESSAGE) -> dict[str, Any]:
     `max_members` limits its maps and lists together.
     """
     if len(data) > MAX_MESSAGE:
-        raise MessageError(
-            "too_large", f"message of {len(data)} bytes, at most {MAX_MESSAGE} are allowed"
-        )
+        raise too_large(len(data))
     members = _Members(max_members)
     # A message has no more members than bytes.
     count_list = members.of_list if len(data) > max_members else None
@@ -217,6 +215,11 @@ def decode_reply(data: bytes) -> dict[str, Any]:
     if type(reply) is not dict:
         raise MessageError("bad_message", f"{type(reply).__name__}, expected a map")
     return reply
+
+
+def too_large(size: int) -> MessageError:
+    """The error of a message of so many bytes."""
+    return MessageError("too_large", f"message of {size} bytes, at most {MAX_MESSAGE} are allowed")
 
 
 class _Members:
@@ -267,8 +270,11 @@ def _nests_within(inside: list[Any], depth: int) -> bool:
 
 
 def request(identity: int, operation: str, fields: Mapping[str, Any]) -> bytes:
-    """A request as bytes."""
-    return encode({"protocol": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
+    """A request as bytes; one that the daemon would not read is refused here."""
+    data = encode({"protocol": PROTOCOL_VERSION, "id": identity, "op": operation, **fields})
+    if len(data) > MAX_MESSAGE:
+        raise too_large(len(data))
+    return data
 
 
 def result_of(reply: dict[str, Any]) -> dict[str, Any]:

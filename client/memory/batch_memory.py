@@ -93,17 +93,17 @@ class BatchMemory:
         arrays = {k: x for k, x in fields.items() if k in STACKED and isinstance(x, np.ndarray)}
         states = sum(lines_of(x.nbytes) for x in arrays.values())
         try:
-            region = self._reserve(states + results)
-        except OSError:  # no memory left
-            return ask(fields)
-        places, start = {}, region.start
-        for key, x in arrays.items():
-            places[key] = {"offset": start, "shape": list(x.shape)}
-            np.copyto(np.ndarray(x.shape, np.float64, self._map, start), x)
-            start += lines_of(x.nbytes)
-        memory = {"name": self.name, "states": places, "results": [start, region.end - start]}
-        rest = {key: value for key, value in fields.items() if key not in arrays}
-        try:
+            try:
+                region = self._reserve(states + results)
+            except OSError:  # no memory left
+                return ask(fields)
+            places, start = {}, region.start
+            for key, x in arrays.items():
+                places[key] = {"offset": start, "shape": list(x.shape)}
+                np.copyto(np.ndarray(x.shape, np.float64, self._map, start), x)
+                start += lines_of(x.nbytes)
+            memory = {"name": self.name, "states": places, "results": [start, region.end - start]}
+            rest = {key: value for key, value in fields.items() if key not in arrays}
             reply = ask({**rest, "memory": memory})
         except RequestError:
             self._taken.remove(region)

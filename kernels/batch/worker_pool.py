@@ -102,10 +102,15 @@ class WorkerPool:
     """A number of threads, the caller's among them, each with scratch memory of its own."""
 
     def __init__(self, robot: Robot | ChartedRobot, threads: int) -> None:
-        self.threads = threads
-        self._scratches = [Scratch(robot) for _ in range(threads)]
+        self.threads, self._robot = threads, robot
         self._executor: ThreadPoolExecutor | None = None
         self._process = 0
+        self._renew()
+
+    def _renew(self) -> None:
+        """Leave present threads, and what they compute with, to themselves."""
+        self._scratches = [Scratch(self._robot) for _ in range(self.threads)]
+        self._executor = None  # its threads end with what they have begun
 
     def run(self, count: int, grain: Grain, work: Work, progress: Progress | None = None) -> None:
         """Compute all states. Raises the error of the first one that has one; an interruption ends
@@ -117,12 +122,12 @@ class WorkerPool:
             for k in range(1, threads):
                 futures.append(self._submit(partial(ranges.compute, k, self._scratches[k])))
             errors = [ranges.compute(0, self._scratches[0], progress)]
-        except BaseException:
+            errors += [future.result() for future in futures]
+        except BaseException:  # an interruption, also of the waiting
             ranges.cancelled = True
-            raise
-        finally:
+            self._renew()
             wait(futures)
-        errors += [future.result() for future in futures]
+            raise
         for error in errors:
             if error is not None:
                 raise error

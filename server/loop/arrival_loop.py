@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import (
-    FOREVER,
     now,
     processor_time,
     sleep_until,
@@ -27,6 +26,8 @@ from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_lock import BY_ARRIVALS, acquire, release
 from torqued.server.loop.session_states import OPEN
 
+#: ns that the thread sleeps at a time.
+MAX_SLEEP = 100_000_000
 #: States that are answered in one period; more wait for the next period, and the newest wins.
 MAX_PER_PERIOD = 8
 #: A time step is at least a period / MIN_STEP and at most MAX_STEP periods.
@@ -68,7 +69,8 @@ def answer_arrivals(handle, shared, own):
     noted = False  # this thread's processor time, since the last answer
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
-            wait_for_state(session, FOREVER, mine.clock)  # or until `join` of arrivals.py
+            # `join` of arrivals.py wakes this thread; but a client may move it to another futex.
+            wait_for_state(session, MAX_SLEEP, mine.clock)
             # The budget is for answers, not for polling. Reading the processor time takes half a
             # microsecond, so it is read while no state waits.
             if states_written(session) == session.page_taken or session.spin > 0:

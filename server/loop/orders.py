@@ -20,7 +20,7 @@ from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
 from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
-from torqued.server.loop.session_modes import Event, Mode
+from torqued.server.loop.session_modes import LAW_MODES, Event, Mode
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -196,6 +196,8 @@ class Orders:
         record = self._record(session)
         if record.sequence < 0:
             raise errors.error("not_ready", f"session {session.number} has had no state yet")
+        if not session.controller.record[0].references_latched and record.mode in LAW_MODES:
+            raise errors.error("not_ready", f"session {session.number} has had no fresh state yet")
         if record.mode in (Mode.FALLBACK, Mode.STOPPED):
             raise errors.error(
                 "stopped", f"session {session.number} is in its fallback: call `resume` first"

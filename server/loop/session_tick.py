@@ -101,7 +101,8 @@ def serve_session(handle, loop_address, session_address):
             status |= FALLBACK
             fall_back(work, session, sizes, data, has_state, loop.time, dt)
         status |= guard(handle, control, dt, has_state)
-        if session.good_until == 0:  # torques before the law's first do not limit its rate
+        if session.good_until == 0 and not in_fallback(session):
+            # Zero before the first torque, the law's or the fallback's, does not limit its rate.
             control.has_last_torque = 0
         if status & CLAMPED:
             session.clamped += 1

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.client.codec import MAX_DIMENSIONS
 from torqued.client.memory.batch_memory import MAX_BYTES, lines_of
 from torqued.common import errors
 from torqued.common.errors import InputError
@@ -24,6 +25,9 @@ from torqued.kernels.input_checks import Fields
 from torqued.kernels.model.description import Array
 
 Shapes = Mapping[str, tuple[int, ...]]
+
+#: Of the field `memory`.
+MEMBERS = ("name", "states", "results")
 
 
 class Memories:
@@ -43,6 +47,8 @@ class Memories:
                 known = self._mapped.get(name)
                 if known is None or len(known) < size:
                     self._mapped[name] = mmap.mmap(descriptor, size)
+        except OSError as error:  # sealed against writing, or of pages that there are none of
+            raise _wrong(f"cannot be mapped ({error.strerror})", "a memfd to write to") from None
         finally:
             os.close(descriptor)
 
@@ -66,8 +72,13 @@ class BatchArrays:
 
     def __init__(self, described: Mapping[str, Any]) -> None:
         self._memory = MEMORIES.of(described.get("name"))
-        self.states = {
-            name: _states(name, place, self._memory) for name, place in described["states"].items()
+        places = described["states"]
+        size = sum(_size_of(name, place, self._memory) for name, place in places.items())
+        if size > len(self._memory):  # each is copied
+            raise _wrong(f"states of {size} bytes", f"at most the memory's {len(self._memory)}")
+        self.states: dict[str, Array] = {
+            name: np.ndarray(place["shape"], np.float64, self._memory, place["offset"]).copy()
+            for name, place in places.items()
         }
         self._results = described.get("results", [0, 0])
         self._is_used = False
@@ -76,7 +87,7 @@ class BatchArrays:
         """Arrays for results of these shapes; refused where there is no room."""
         try:
             offset, room = self._results
-            if type(offset) is not int or type(room) is not int or offset < 0:
+            if not _is_within(offset, room, self._memory):
                 raise ValueError(f"offset {offset!r}, {room!r} bytes")
             start = lines_of(offset)
             needed = start - offset + size_for(shapes)
@@ -130,24 +141,36 @@ def names_in(fields: Fields) -> tuple[str, ...]:
     memory = fields.get("memory")
     if memory is None:
         return ()
+    for key in memory:
+        if key not in MEMBERS:
+            raise _wrong(f"{key!r} is unknown", f"{', '.join(MEMBERS)}")
     places = memory.get("states", {})
     if not isinstance(places, Mapping) or not all(
         name in STACKED and isinstance(place, Mapping) for name, place in places.items()
     ):
-        raise _wrong("states: expected where each lies", f"a map of {', '.join(STACKED)}")
+        raise _wrong("states: not where each lies", f"a map of {', '.join(STACKED)}")
+    for name in places:
+        if fields.get(name) is not None:
+            raise _wrong(f"states: {name} is also a field of the request", "it once")
     return tuple(places)
 
 
-def _states(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> Array:
-    """A copy of the array at its place; numpy refuses what goes beyond the end."""
-    offset, shape = place.get("offset"), place.get("shape")
-    try:
-        if type(offset) is not int or offset < 0 or offset % 8 or not isinstance(shape, list):
-            raise ValueError(f"offset {offset!r}, shape {shape!r}")
-        array: Array = np.ndarray(shape, np.float64, memory, offset).copy()
-    except (TypeError, ValueError) as error:
-        raise _wrong(f"{name}: {error}", "an offset and a shape within the memory") from None
-    return array
+def _size_of(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> int:
+    """Bytes of the array at a place, which is within the memory."""
+    offset, shape = place.get("offset", -1), place.get("shape")
+    if place.keys() <= {"offset", "shape"} and isinstance(shape, list):
+        is_shape = len(shape) <= MAX_DIMENSIONS and all(type(n) is int and n >= 0 for n in shape)
+        size = 8 * math.prod(shape) if is_shape else -1
+        if _is_within(offset, size, memory) and offset % 8 == 0:
+            return size
+    raise _wrong(f"{name}: {dict(place)!r}", "an offset and a shape within the memory")
+
+
+def _is_within(offset: Any, size: Any, memory: mmap.mmap) -> bool:
+    """Whether so many bytes from there on are in the memory. numpy's own check may overflow."""
+    if type(offset) is not int or type(size) is not int:
+        return False
+    return offset >= 0 and size >= 0 and offset + size <= len(memory)
 
 
 def _wrong(what: str, expected: str) -> InputError:

@@ -27,6 +27,8 @@ from torqued.server.transport.event_loop import EventLoop
 
 #: Clients that share memory at a time. Others send arrays in messages.
 MAX_MEMORIES = 64
+#: <linux/fcntl.h>; Python 3.11 does not have it.
+F_SEAL_FUTURE_WRITE = 0x10
 #: Process, user and group of the other end of a local socket.
 PEER = struct.Struct("3i")
 
@@ -111,6 +113,8 @@ def require_usable(descriptor: int, user: int) -> None:
         seals = 0  # not a memfd
     if not seals & fcntl.F_SEAL_SHRINK:
         raise _wrong("a file that can shrink", "a memfd sealed against shrinking")
+    if seals & (fcntl.F_SEAL_WRITE | F_SEAL_FUTURE_WRITE):
+        raise _wrong("a file sealed against writing", "one that can be written to")
     if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDWR:
         raise _wrong("a file that is not open for reading and writing", "both")
     info = os.fstat(descriptor)

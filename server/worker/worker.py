@@ -61,10 +61,12 @@ class Worker:
         self._model = model
 
     def forget(self, memory: str) -> None:
-        """Drop the memory of that name: its client has left. Busy threads do so after their job."""
+        """Drop the memory of that name: its client has left. Busy threads do so after their job;
+        those that are still starting have none."""
         for thread in self._process.threads if self._process else ():
-            thread.forget.append(memory)
-            if thread.job is None:
+            if thread.model is not None:
+                thread.forget.append(memory)
+            if thread.is_free:
                 self._send_forgotten(thread)
 
     def statistics(self) -> dict[str, Any]:
@@ -141,6 +143,9 @@ class Worker:
             thread.channel.send(head, job.body, descriptor)
         except ConnectionError:
             log.debug("the worker is exiting; the job fails with it")
+        except BlockingIOError:  # it has not read earlier messages yet
+            thread.job = None
+            self._fail(job, errors.error("busy", "the worker is behind; try later"))
         except OSError as error:  # no memory for the body
             thread.job = None
             message = f"cannot send the job to the worker: {error.strerror}"
@@ -150,6 +155,8 @@ class Worker:
         names, thread.forget = thread.forget, []
         try:
             thread.channel.send({"do": "forget"}, codec.encode({"names": names}))
+        except BlockingIOError:  # with the next ones, or after the next job
+            thread.forget = names
         except OSError as error:
             log.debug("cannot send to the worker: %s", error.strerror)
 
@@ -164,7 +171,7 @@ class Worker:
         while (message := thread.channel.receive()) is not None:
             head = message.head
             if head["event"] == "ready":
-                with contextlib.suppress(ConnectionError):  # the lifeline reports it
+                with contextlib.suppress(OSError):  # the lifeline reports it
                     thread.use(self._model)
             elif head["event"] == "progress":
                 thread.progress = (head["done"], head["total"])

@@ -208,3 +208,9 @@ def test_any_bytes_as_a_reply_give_a_map_or_one_kind_of_error(data):
 def test_replies_are_read_as_requests_are(name):
     golden = bytes.fromhex(MESSAGES[name][-1])
     assert same(codec.decode_reply(golden), codec.decode(golden))
+
+
+def test_request_that_the_daemon_would_not_read_is_refused_before_it_is_sent():
+    with pytest.raises(errors.MessageError, match="at most 16777216") as caught:
+        codec.request(1, "batch", {"q": np.zeros(codec.MAX_MESSAGE // 8)})
+    assert caught.value.code == "too_large"

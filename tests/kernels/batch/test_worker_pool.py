@@ -1,12 +1,15 @@
 """Threads of a batch: each state once, errors of the first one, and an end of all threads' work."""
 
+import signal
 import threading
+from concurrent.futures import wait
 
 import numpy as np
 import pytest
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
+from torqued.kernels.batch import worker_pool
 from torqued.kernels.batch.worker_pool import Grain, WorkerPool, split
 
 GRAIN, COUNT = Grain(step=4, piece=16, share=32), 403
@@ -88,6 +91,35 @@ def test_interruption_ends_all_threads(pool):
     work = Counted()
     pool.run(COUNT, GRAIN, work)  # what comes after it is done
     assert (work.times == 1).all()
+
+
+def test_interruption_of_the_waiting_ends_all_threads(pool, monkeypatch):
+    began, cancelled, scratches, pieces = threading.Barrier(3), threading.Event(), set(), []
+
+    def work(scratch, first, last):
+        if first in split(0, COUNT, 3, GRAIN.step):
+            began.wait(60.0)
+        if first >= COUNT // 3:
+            scratches.add(scratch)
+            pieces.append(first)
+            if len(pieces) == 2:
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            cancelled.wait(60.0)
+
+    def wait_at_the_end(futures):
+        cancelled.set()
+        wait(futures)
+
+    monkeypatch.setattr(worker_pool, "wait", wait_at_the_end)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            pool.run(COUNT, GRAIN, work)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(pieces) == 2  # the first of each thread
+    pool.run(COUNT, GRAIN, lambda scratch, *_: scratches.discard(scratch))
+    assert len(scratches) == 2  # their scratch memory is not used again
 
 
 @pytest.mark.parametrize("parts", [1, 2, 5])

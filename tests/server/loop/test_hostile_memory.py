@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from support.daemons import daemon_of, described
+from support.eventually import eventually
 from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory.memory_transport import receive_fd
-from torqued.client.memory.page_layout import PageLayout
+from torqued.client.memory.page_layout import STATES, PageLayout
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID
+from torqued.kernels.primitives.system_calls import FUTEX_CALL
 from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.transport.memory_pages import MAX_CONNECTIONS
 
@@ -77,6 +79,27 @@ def test_garbage_harms_only_its_own_session(client, state):
                 assert output.status & (FALLBACK | INVALID) == 0
         assert described(client, number)["bad_states"] > 0
         assert described(client, number)["states"] == 0
+
+
+def test_arrival_thread_moved_to_another_futex_does_not_keep_a_session_open(daemon, client):
+    other = mmap.mmap(-1, mmap.PAGESIZE)
+
+    def requeue(page):
+        """Have the thread that sleeps on the page's word sleep on one of another memory."""
+        source, target = (ctypes.addressof(ctypes.c_char.from_buffer(m)) for m in (page, other))
+        syscall = ctypes.CDLL(None).syscall
+        FUTEX_REQUEUE, most = 3, ctypes.c_void_p(10)
+        words = ctypes.c_void_p(source + STATES), ctypes.c_void_p(target)
+        return syscall(FUTEX_CALL, words[0], FUTEX_REQUEUE, 0, most, words[1], 0)
+
+    opened = client.call("open", law="gravity", transport="memory", clock="state")
+    descriptor = receive_fd(opened.endpoint, opened.owner.encode())
+    page = mmap.mmap(descriptor, opened.memory["page_bytes"])
+    os.close(descriptor)
+    eventually(lambda: requeue(page) == 1)
+    client.call("close", session=opened.session)
+    with daemon.client() as another:
+        assert another.hello().nv
 
 
 def test_page_is_not_handed_over_without_its_secret(client):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.fault_scripts import arm, near
-from support.scripted_session import ScriptedSession
+from support.scripted_session import PERIOD, ScriptedSession
 from torqued.common.status import FALLBACK, LAST, STALE, STOPPED
 from torqued.server.loop.session_modes import LAW_MODES, NEXT, TABLE, Event, Mode, next_mode
 
@@ -209,6 +209,22 @@ def test_stop_cancels_a_resume_that_waits_for_a_state(robot, stops):
     session.resume()
     session.states(3)
     assert session.ticks[-1].mode in LAW_MODES
+
+
+@pytest.mark.parametrize("stop", ["halt", "stop"])
+def test_torque_of_a_fallback_before_the_first_state_changes_within_its_rate(robot, stop):
+    session = ScriptedSession(robot, "passivity")
+    session.tick()
+    getattr(session, stop)()
+    session.tick()
+    for k in range(20):
+        session.state(v=np.full(robot.nv, 2.0 * (-1) ** k))
+        session.tick()
+    session.tick(12)  # no more states
+    torques = np.array([tick.tau for tick in session.ticks])
+    steps = np.abs(np.diff(torques, axis=0))
+    assert steps.max() > 0.0
+    assert (steps <= session.data.rate * PERIOD * 1e-9 * (1.0 + 1e-9)).all()
 
 
 def test_hold_before_the_first_state_counts_until_resume(robot):

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import gc
 import mmap
 import os
 import signal
@@ -20,7 +21,7 @@ from torqued.client.endpoints import memory_endpoint
 from torqued.client.memory import batch_memory
 from torqued.client.memory.batch_memory import BatchMemory
 from torqued.common.results import Result
-from torqued.server.worker.memories import MAX_MEMORIES
+from torqued.server.worker.memories import F_SEAL_FUTURE_WRITE, MAX_MEMORIES
 
 pytestmark = pytest.mark.slow
 
@@ -262,6 +263,12 @@ def test_forked_process_keeps_results_that_its_parent_has_no_more_use_for(daemon
         ({"results": ["x", 10]}, "within the memory"),
         ({"results": [-64, 10**9]}, "within the memory"),
         ({"results": [2**40, 10**9]}, "within the memory"),
+        ({"results": [2**63 - 64, 2**64 - 1]}, "within the memory"),
+        ({"states": {"q": {"offset": 2**63 - 8, "shape": [1, NV]}}}, "within the memory"),
+        ({"states": {"q": {"offset": 2**64 - 8, "shape": [1, NV]}}}, "within the memory"),
+        ({"states": {"q": {"offset": 0, "shape": [1, NV], "strides": [8]}}}, "within the memory"),
+        ({"states": {k: {"offset": 0, "shape": [2**21]} for k in "qv"}}, "at most the memory's"),
+        ({"place": 5}, "'place' is unknown"),
     ],
 )
 def test_places_outside_of_the_memory_are_refused(daemon, states, by_hand, change, words):
@@ -355,18 +362,48 @@ def test_files_that_are_not_such_memory_are_refused(daemon, tmp_path):
     unsealed = sealed_file(fcntl.F_SEAL_GROW)
     readable = os.open(f"/proc/self/fd/{good}", os.O_RDONLY)
     huge = sealed_file(fcntl.F_SEAL_SHRINK, 2 * batch_memory.MAX_BYTES)
+    frozen = sealed_file(fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_WRITE)
     for file, words in [
         (ordinary, "can shrink"),
         (unsealed, "can shrink"),
         (readable, "not open for reading and writing"),
         (huge, "at most"),
+        (frozen, "sealed against writing"),
     ]:
         reply = offered(daemon, file)
         assert reply["error"]["field"] == "memory" and words in reply["error"]["message"]
-    for file in (good, ordinary, unsealed, readable, huge):
+    for file in (good, ordinary, unsealed, readable, huge, frozen):
         os.close(file)
     with living_worker(daemon) as client:
         assert gravity(client, np.zeros((4, NV))).shape == (4, NV)
+
+
+def test_memory_that_can_no_longer_be_mapped_is_refused(daemon, by_hand):
+    by_hand.memory._map = by_hand.map = None  # a file that is mapped cannot be sealed so
+    gc.collect()
+    fcntl.fcntl(by_hand.memory._file, fcntl.F_ADD_SEALS, F_SEAL_FUTURE_WRITE)
+    with living_worker(daemon) as client, pytest.raises(errors.FieldError, match="mapped"):
+        by_hand.ask(client)
+
+
+def test_states_twice_are_refused(daemon, states, by_hand):
+    refused = pytest.raises(errors.FieldError, match="q is also a field of the request")
+    with living_worker(daemon) as client, refused:
+        client.call("batch", operation="dynamics", q=states[0], memory=by_hand.described)
+
+
+def test_interruption_of_the_copy_leaves_nothing_reserved(daemon, states, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    with living_worker(daemon) as client:
+        before = gravity(client, states[0])
+        memory = client._batch_memory
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(np, "copyto", interrupted)
+            gravity(client, states[0])
+        assert not memory.is_usable
+        assert np.array_equal(gravity(client, states[0]), before)
 
 
 def test_memory_that_has_grown_too_large_is_refused(daemon, by_hand):
