@@ -26,7 +26,7 @@ from torqued.kernels.dynamics.frames import (
     represent,
     represent_rate,
 )
-from torqued.kernels.dynamics.kinematics import accelerate, drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_accelerations, body_poses
 from torqued.kernels.dynamics.products import (
     fill_coriolis_product,
     fill_coriolis_transposed_product,
@@ -68,7 +68,7 @@ def batch_inverse_dynamics(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
+        body_poses(work, work.q)
         newton_euler_sweep(work, work.v, work.a, rest)
         subtract_wrenches(work, frames, wrenches, start)
         collect_forces(work, work.x)
@@ -88,8 +88,8 @@ def batch_forward_dynamics(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(tau, start, work.a)
-        place(work, work.q)
-        drift(work, work.v, rest)
+        body_poses(work, work.q)
+        bias_accelerations(work, work.v, rest)
         body_forces(work)
         subtract_wrenches(work, frames, wrenches, start)
         status = solve_motion(work, work.a, work.x)
@@ -107,7 +107,7 @@ def batch_solve_mass(handle, address, first, last):
     for state in range(first, last, WIDTH):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
-        place(work, work.q)
+        body_poses(work, work.q)
         if factorize(work) != OK:
             return start
         for r in range(k):
@@ -153,8 +153,8 @@ def batch_frame_motions(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
-        accelerate(work, work.v, work.a, ZERO6)
+        body_poses(work, work.q)
+        body_accelerations(work, work.v, work.a, ZERO6)
         for k in range(n):
             R, p = frame_placement(work, frames[k])
             twist, rate = body_motion(work, frames[k])

@@ -15,11 +15,11 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms
 from torqued.kernels.dynamics.articulated import OK, solve_motion
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
-    drift,
+    bias_accelerations,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.dynamics.rnea import body_forces, rest_acceleration
 from torqued.kernels.primitives.atomics import fence
@@ -90,8 +90,8 @@ def batch_inverse_dynamics_derivatives(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
-        accelerate(work, work.v, work.a, rest)
+        body_poses(work, work.q)
+        body_accelerations(work, work.v, work.a, rest)
         body_terms(work)
         collect_terms(work)
         fill_wide_derivatives(work, rest)
@@ -200,11 +200,11 @@ def batch_forward_dynamics_derivatives(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(tau, start, work.a)
-        place(work, work.q)
-        drift(work, work.v, rest)
+        body_poses(work, work.q)
+        bias_accelerations(work, work.v, rest)
         body_forces(work)
         status = solve_motion(work, work.a, work.x)
-        accelerate(work, work.v, work.x, rest)
+        body_accelerations(work, work.v, work.x, rest)
         body_terms(work)
         collect_terms(work)
         fill_wide_derivatives(work, rest)

@@ -33,7 +33,7 @@ from torqued.kernels.dynamics.frames import (
     frame_placement,
     represent_rate,
 )
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.quantities import (
     BIT,
     NEED_FACTORS,
@@ -63,7 +63,7 @@ from torqued.kernels.primitives.wide import WIDTH
 
 @kernel
 def fill_wide_mass_matrix(work):
-    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`."""
+    """The lower triangle of work.M; needs composite_inertias. As `fill_mass_matrix`."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -81,7 +81,7 @@ def fill_wide_mass_matrix(work):
 
 @kernel
 def fill_wide_coriolis(work):
-    """The lower triangle of work.M, and work.C; needs place, move and composite_factors.
+    """The lower triangle of work.M, and work.C; needs body_velocities and composite_factors.
 
     As `fill_coriolis`: [EW21] Algorithm 1, lines 9-19. Ṁ is C + Cᵀ, taken when it is written out.
     """
@@ -133,9 +133,9 @@ def batch_quantities(handle, address, first, last):
 @kernel
 def sweep(work, want):
     """What has to be known of the bodies, and matrices. As `fill_quantities`."""
-    place(work, work.q)
+    body_poses(work, work.q)
     if want & NEED_VELOCITY:
-        drift(work, work.v, rest_acceleration(work))
+        bias_accelerations(work, work.v, rest_acceleration(work))
     if want & NEED_FACTORS:
         composite_factors(work)
         fill_wide_coriolis(work)
@@ -188,7 +188,7 @@ def store_frame(work, want, frames, k, representation, out, start):
     if want & BIT.Jdot_v:
         R, p = frame_placement(work, frames[k])
         twist, acceleration = body_motion(work, frames[k])
-        if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
+        if frames[k].body >= 0:  # bias_accelerations have gravity, a Jacobian's rate has none
             acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
         store6(work.small, represent_rate(work, representation, R, p, twist, acceleration))
         nan_guard += store_of_frame(work.small, out.Jdot_v, start, k, len(frames))

@@ -21,7 +21,7 @@ from torqued.kernels.contacts.solvers import (
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.workspace import open_work
@@ -31,8 +31,8 @@ from torqued.kernels.primitives.workspace import open_work
 def fill_contact_terms(work, q, v, contacts, space):
     """M, bias, G, G v and γ."""
     rest = rest_acceleration(work)
-    place(work, q)
-    drift(work, v, rest)
+    body_poses(work, q)
+    bias_accelerations(work, v, rest)
     body_forces(work)
     collect_forces(work, space.bias)
     composite_inertias(work)

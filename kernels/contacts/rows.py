@@ -91,7 +91,7 @@ def rotation_vector(R):
 
 @kernel
 def add_rows(work, contact, frame, sign, G):
-    """G += sign · (Jacobian of one frame along the contact's axes); needs place.
+    """G += sign · (Jacobian of one frame along the contact's axes); needs body_poses.
 
     Returns the size of the terms that its entries are sums of.
     """
@@ -195,7 +195,7 @@ def stabilize(contact, E, gain, turn, shift, gamma):
 
 @kernel
 def fill_contacts(work, contacts, rest, G, velocity, gamma):
-    """G (m, n), its velocity G v (m,) and γ (m,) of all contacts; needs place and drift."""
+    """G (m, n), its velocity G v (m,) and γ (m,) of all contacts; needs bias_accelerations."""
     G[:, :] = 0.0
     for k in range(len(contacts)):
         contact = contacts[k]

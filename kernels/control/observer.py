@@ -32,7 +32,7 @@ from torqued.kernels.control.law import (
 )
 from torqued.kernels.control.springs import spring_torque
 from torqued.kernels.control.typical_inertia import configurations
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.momentum import fill_momentum
 from torqued.kernels.input_checks import numbers, shown
 
@@ -49,7 +49,7 @@ DEFAULT_SHARE = 0.05
 ACCELERATION = 20.0
 #: Effort limits up to this many times what the joint that needs most does are believed. Others
 #: count as so many times what the joint itself needs, and, for its friction, a share of the most.
-BELIEVED, NEEDED, OF_MOST = 20.0, 2.0, 0.05
+BELIEVED, NEEDED, OF_MAX = 20.0, 2.0, 0.05
 NAMES = ("gain", "threshold", "release")
 #: N m: no threshold is zero.
 TINY = 1e-6
@@ -83,7 +83,7 @@ def default_threshold(robot: Robot) -> Array:
     needed = needed_torque(robot)
     most = float(needed[first:].max(initial=TINY))
     believed = (limits > 0.0) & (limits <= BELIEVED * most)
-    share: Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MOST * most)
+    share: Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MAX * most)
     return share
 
 
@@ -128,8 +128,8 @@ def observe(handle, address):
     flags = data.observer[5 * n :]
     p, rate = row(sizes, data, 0), row(sizes, data, 1)
     expand_state(sizes, data)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     fill_momentum(work, data.v_free, data.s_free, data.tau_free)
     project(data, data.s_free, p)
     project(data, data.tau_free, rate)

@@ -39,7 +39,7 @@ def external_factor(m, f, p):
 
 @kernel
 def external_factors(work, space, frames, wrenches):
-    """space.force_factor of every subtree; needs place."""
+    """space.force_factor of every subtree; needs body_poses."""
     space.force_factor[:, :] = 0.0
     for k in range(len(frames)):
         if frames[k].body >= 0:
@@ -55,7 +55,7 @@ def external_factors(work, space, frames, wrenches):
 
 @kernel
 def add_external(work, space, frames, wrenches, dq):
-    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs place. The path is entered again."""
+    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs body_poses. The path is entered again."""
     external_factors(work, space, frames, wrenches)
     for b in range(len(work.bodies)):
         body = work.bodies[b]

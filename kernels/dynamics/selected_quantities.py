@@ -26,7 +26,7 @@ from torqued.kernels.dynamics.frames import (
     frame_placement,
     represent_rate,
 )
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.quantities import (
     BIT,
     NEED_FACTORS,
@@ -58,9 +58,9 @@ def evaluate(handle, q, v, want, frames, representation, out):
 def fill_quantities(work, q, v, want, frames, representation, out):
     """The same for kernels."""
     rest = rest_acceleration(work)
-    place(work, q)
+    body_poses(work, q)
     if want & NEED_VELOCITY:
-        drift(work, v, rest)
+        bias_accelerations(work, v, rest)
     if want & NEED_FACTORS:
         composite_factors(work)
         fill_coriolis(work, out.M, out.Mdot, out.C)
@@ -90,6 +90,6 @@ def fill_quantities(work, q, v, want, frames, representation, out):
         if want & BIT.Jdot_v:
             R, p = frame_placement(work, frames[k])
             twist, acceleration = body_motion(work, frames[k])
-            if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
+            if frames[k].body >= 0:  # bias_accelerations have gravity, a Jacobian's rate has none
                 acceleration = add_scaled6(acceleration, rest, -1.0)
             store6(out.Jdot_v[k], represent_rate(work, representation, R, p, twist, acceleration))

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.dynamics.articulated import OK
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.manifold import fill_difference, integrate
 from torqued.kernels.dynamics.mimic import expand, expand_position, project_rows
 from torqued.kernels.inverse_kinematics.tasks import TASKS, fill_errors, fill_rows, task_error
@@ -39,8 +39,8 @@ Indices = NDArray[np.int64]
 REACHED, NEAREST, STOPPED = 0, 1, 2
 
 #: λ = DAMPING · (squared error), divided by EASE after a step that came nearer, multiplied by
-#: HARDEN after one that did not; never below LEAST.
-DAMPING, EASE, HARDEN, LEAST, MOST = 1.0, 4.0, 8.0, 1e-12, 1e8
+#: HARDEN after one that did not; never below MIN_DAMPING.
+DAMPING, EASE, HARDEN, MIN_DAMPING, MAX_EASE = 1.0, 4.0, 8.0, 1e-12, 1e8
 
 #: C of the rows of earlier levels, and how much their errors count when steps are judged.
 FIRM, PENALTY = 1e-9, 1e4
@@ -160,7 +160,7 @@ def copy(x, out):
 def place_at(work, problem, q, q_free):
     """Put the robot where its coordinates say."""
     expand_position(problem.q_index, problem.q_multiplier, problem.offset, q, q_free)
-    place(work, q_free)
+    body_poses(work, q_free)
 
 
 @kernel
@@ -323,7 +323,7 @@ def solve_level(handle, tasks, problem, level, iterations, tolerance, search):
             else:
                 for r in range(search.J.shape[0]):
                     copy(search.J_free[r], search.J[r])
-        largest = limited_step(problem, search, level, max(ease * cost, LEAST))
+        largest = limited_step(problem, search, level, max(ease * cost, MIN_DAMPING))
         if not largest > STILL:
             return NEAREST, done, cost
         take_step(handle, problem, search)
@@ -335,7 +335,7 @@ def solve_level(handle, tasks, problem, level, iterations, tolerance, search):
             if by_posture:
                 fill_missing(work, problem, search.q_free, search)
             ease *= HARDEN
-            if ease > MOST:
+            if ease > MAX_EASE:
                 return NEAREST, done, cost
             continue
         ease = max(ease / EASE, 1e-6)

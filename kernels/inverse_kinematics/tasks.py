@@ -62,7 +62,7 @@ TASKS = typeof(task_records(1))
 
 @kernel
 def task_error(work, task):
-    """Rotation and translation by which a task is off; needs place."""
+    """Rotation and translation by which a task is off; needs body_poses."""
     target = sub(load3(task.p), load3(work.origin))
     if task.kind == COM_TASK:
         return ZERO3, sub(relative_com(work), target)
@@ -89,7 +89,7 @@ def put_weighted(task, turn, shift, e):
 
 @kernel
 def fill_errors(work, tasks, e):
-    """e of all tasks; needs place."""
+    """e of all tasks; needs body_poses."""
     for t in range(len(tasks)):
         turn, shift = task_error(work, tasks[t])
         put_weighted(tasks[t], turn, shift, e)
@@ -131,7 +131,7 @@ def fill_frame_rows(work, task, J):
 
 @kernel
 def fill_rows(work, tasks, J):
-    """J (m, columns) of all tasks; needs place."""
+    """J (m, columns) of all tasks; needs body_poses."""
     J[:, :] = 0.0
     for t in range(len(tasks)):
         if tasks[t].kind == COM_TASK:

@@ -66,10 +66,10 @@ BODY = np.dtype(
 #: who writes the field.
 STATE = np.dtype(
     [
-        ("R", "f8", (9,)),  # rotation body → world; place
-        ("p", "f8", (3,)),  # position relative to the origin; place
-        ("v", "f8", (6,)),  # twist; move, drift
-        ("a", "f8", (6,)),  # spatial acceleration; drift, accelerate, carry_reference, solve
+        ("R", "f8", (9,)),  # rotation body → world; body_poses
+        ("p", "f8", (3,)),  # position relative to the origin; body_poses
+        ("v", "f8", (6,)),  # twist; body_velocities, bias_accelerations
+        ("a", "f8", (6,)),  # spatial acceleration; kinematics, carry_reference, solve
         ("f", "f8", (6,)),  # force, then that on the whole subtree; rnea, tracking, products, solve
         ("I", "f8", (10,)),  # composite inertia (m, h, Ī) about the origin; composite.py
         ("B", "f8", (12,)),  # composite Coriolis factor; composite_factors
@@ -94,8 +94,8 @@ AUXILIARY = np.dtype(
 #: Scratch per motion column.
 COLUMN = np.dtype(
     [
-        ("S", "f8", (6,)),  # motion column at the origin; place
-        ("Sdot", "f8", (6,)),  # its rate; move
+        ("S", "f8", (6,)),  # motion column at the origin; body_poses
+        ("Sdot", "f8", (6,)),  # its rate; body_velocities
         ("U", "f8", (6,)),  # IA S; articulated
         ("D", "f8"),  # 1 / (Sᵀ IA S + armature); articulated
         ("x", "f8"),  # one number per column; solve
@@ -133,7 +133,7 @@ class Work(NamedTuple):
     body_of: Indices = array(int, "columns")  # the body that a column moves
     ends: Indices = array(int, "columns")  # one past the last column that moves with a column
     # Scratch: belongs to one workspace.
-    origin: Floats = array(float, 3)  # world position of the frame's origin; place
+    origin: Floats = array(float, 3)  # world position of the frame's origin; body_poses
     states: Records = array(STATE, "bodies")
     auxiliary: Records = array(AUXILIARY, "bodies")
     columns: Records = array(COLUMN, "columns")

@@ -28,7 +28,7 @@ from torqued.kernels.dynamics.frames import (
     frame_placement,
     represent,
 )
-from torqued.kernels.dynamics.kinematics import accelerate, place
+from torqued.kernels.dynamics.kinematics import body_accelerations, body_poses
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO3,
@@ -113,7 +113,7 @@ def column_rate(work, c):
 
 @kernel
 def column_second_rate(work, c, rate):
-    """S̈ = V̇ × S + V × Ṡ; needs accelerate."""
+    """S̈ = V̇ × S + V × Ṡ; needs body_accelerations."""
     state = work.states[work.body_of[c]]
     turning = cross_motion(load6(state.a), load6(work.columns[c].S))
     return add6(turning, cross_motion(load6(state.v), rate))
@@ -138,7 +138,7 @@ def fill_jacobian_rate(work, frame, representation, Jdot):
 
 @kernel
 def fill_jacobian_second_rate(work, frame, representation, Jddot):
-    """J̈ (6, nv); needs accelerate."""
+    """J̈ (6, nv); needs body_accelerations."""
     Jddot[:, :] = 0.0
     R, p = frame_placement(work, frame)
     V, A = body_motion(work, frame)
@@ -156,7 +156,7 @@ def fill_jacobian_second_rate(work, frame, representation, Jddot):
 
 @kernel
 def body_jerk(work, frame, v, a, jerk):
-    """V̈ = Σ S q⃛ + 2 Ṡ q̈ + S̈ q̇ of the body that carries a frame, [M18] eq. 21; needs accelerate.
+    """V̈ = Σ S q⃛ + 2 Ṡ q̈ + S̈ q̇ of the body of a frame, [M18] eq. 21; needs body_accelerations.
 
     A sum over the path, so that no body has to keep its jerk.
     """
@@ -183,8 +183,8 @@ def frame_kinematics(
     """Of k frames: poses (k, 4, 4); from order 1 on J (k, 6, nv) and J v in motions (k, 3, 6);
     from order 2 on J̇ and J a + J̇ v; from order 3 on J̈ and J q⃛ + 2 J̇ a + J̈ v."""
     work = open_work(handle)
-    place(work, q)
-    accelerate(work, v, a, ZERO6)
+    body_poses(work, q)
+    body_accelerations(work, v, a, ZERO6)
     for k in range(len(frames)):
         frame = frames[k]
         fill_pose(work, frame, poses[k])

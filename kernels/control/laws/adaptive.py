@@ -60,7 +60,7 @@ from torqued.kernels.control.laws.pseudo_inertia import (
 from torqued.kernels.control.poses import poses_of
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.frames import frame_placement
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
 from torqued.kernels.dynamics.tracking import (
     PARAMETERS,
@@ -230,8 +230,8 @@ def adaptive_torque(handle, address):
     expand_v(data, v_r, data.w_free)
     expand_v(data, a_r, data.a_free)
     expand_v(data, s, data.s_free)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     carry_reference(work, data.w_free, data.a_free)
     motion = carry_error(work, data.s_free)
     R, p = frame_placement(work, frame)

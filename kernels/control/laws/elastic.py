@@ -78,7 +78,7 @@ from torqued.kernels.derivatives.space import derivative_space, open_space
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ LAW = Law(
 
 @kernel
 def factor_mass(work, sizes, data):
-    """L of M = L Lᵀ, and a status; needs place."""
+    """L of M = L Lᵀ, and a status; needs body_poses."""
     M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, sizes.nv)
     composite_inertias(work)
     fill_mass_matrix(work, M_free)
@@ -198,7 +198,7 @@ def factor_mass(work, sizes, data):
 
 @kernel
 def link_motion(work, space, sizes, data, L, z2, bias, a, jerk):
-    """q̈ and q⃛ of the links, and n; z2 is z̈. Needs place and expand_state."""
+    """q̈ and q⃛ of the links, and n; z2 is z̈. Needs body_poses and expand_state."""
     first, second = data.square[2, 0], data.square[2, 1]
     data.a_free[:] = data.w_free[:] = data.s_free[:] = 0.0
     v, still = data.v_free, data.w_free
@@ -279,7 +279,7 @@ def elastic_torque(handle, address):
     tau, z2, second = data.out[:n], data.memory[:n], data.square[2, 1]
     expand_state(sizes, data)
     joint_error(work, sizes, data, q_ref(sizes, data), e)
-    place(work, data.q_free)
+    body_poses(work, data.q_free)
     L, status = factor_mass(work, sizes, data)
     if status != OK:
         return SOLVER

@@ -39,7 +39,7 @@ from torqued.kernels.control.session_arrays import (
     first_reference,
     sizes_of,
 )
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work
 
@@ -52,7 +52,7 @@ def latch(work, control, sizes, data):
     """Hold what the present state is."""
     if len(data.motions) > 0:
         expand_state(sizes, data)
-        place(work, data.q_free)
+        body_poses(work, data.q_free)
     for k in range(len(data.motions)):
         motion = data.motions[k]
         motion.planned = 0

@@ -21,7 +21,7 @@ from torqued.kernels.control.wholebody.tasks import (
 )
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.manifold import load_quaternion, logarithm, quaternion_product
 from torqued.kernels.dynamics.mimic import (
     expand,
@@ -55,8 +55,8 @@ def expand_state(sizes, program, state):
 def walk(work, sizes, program, state):
     """M and bias of the free tree, and all that tasks and contacts need of it."""
     expand_state(sizes, program, state)
-    place(work, program.q_free)
-    drift(work, program.v_free, rest_acceleration(work))
+    body_poses(work, program.q_free)
+    bias_accelerations(work, program.v_free, rest_acceleration(work))
     composite_inertias(work)
     fill_mass_matrix(work, program.M_free)
     body_forces(work)

@@ -46,7 +46,7 @@ def activate(program, active, most):
 
 @routine
 def fill_contact(work, program, k, first_point, damping):
-    """Rows of accelerations and of points, in J_free and rate; needs place and drift."""
+    """Rows of accelerations and of points, in J_free and rate; needs bias_accelerations."""
     contact = program.contact[k]
     J, rate = program.J_free, program.rate
     R, p = frame_placement(work, contact.frame)
