@@ -20,12 +20,7 @@ from torqued.kernels.batch.transposition import (
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.articulated import OK, factorize, solve_in_place, solve_motion
-from torqued.kernels.dynamics.frames import (
-    body_motion,
-    frame_placement,
-    represent,
-    represent_rate,
-)
+from torqued.kernels.dynamics.frames import body_motion, frame_placement, represent, represent_rate
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_accelerations, body_poses
 from torqued.kernels.dynamics.products import (
     fill_coriolis_product,

@@ -140,12 +140,7 @@ class Batch(StackedQuantities, StackedDerivatives):
 
     @vectorized
     def coriolis_transposed_product(
-        self,
-        q: Any,
-        v: Any = None,
-        w: Any = None,
-        *,
-        out: Array | None = None,
+        self, q: Any, v: Any = None, w: Any = None, *, out: Array | None = None
     ) -> Array:
         """C(q, v)ᵀ w, (N, nv); w defaults to v."""
         v = self._moving(q, v)

@@ -34,12 +34,7 @@ from torqued.kernels.dynamics.frames import (
     represent_rate,
 )
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
-from torqued.kernels.dynamics.quantities import (
-    BIT,
-    NEED_FACTORS,
-    NEED_INERTIAS,
-    NEED_VELOCITY,
-)
+from torqued.kernels.dynamics.quantities import BIT, NEED_FACTORS, NEED_INERTIAS, NEED_VELOCITY
 from torqued.kernels.dynamics.rnea import (
     body_forces,
     collect_forces,

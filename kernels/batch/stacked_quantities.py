@@ -15,12 +15,7 @@ from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, vector
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import (
-    NEED_VELOCITY,
-    QUANTITIES,
-    WANTS,
-    sized,
-)
+from torqued.kernels.dynamics.quantities import NEED_VELOCITY, QUANTITIES, WANTS, sized
 from torqued.kernels.input_checks import choice, names_of
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked, result_array
@@ -150,12 +145,7 @@ class StackedQuantities(WideComputation):
 
     @vectorized
     def coriolis_matrix(
-        self,
-        q: Any,
-        v: Any = None,
-        factorization: str = "christoffel",
-        *,
-        out: Array | None = None,
+        self, q: Any, v: Any = None, factorization: str = "christoffel", *, out: Array | None = None
     ) -> Array:
         """C(q, v), (N, nv, nv), with Ṁ = C + Cᵀ."""
         if factorization != "christoffel":
@@ -189,12 +179,7 @@ class StackedQuantities(WideComputation):
 
     @vectorized
     def frame_pose(
-        self,
-        q: Any,
-        frame: str,
-        point: Any = None,
-        *,
-        out: Array | None = None,
+        self, q: Any, frame: str, point: Any = None, *, out: Array | None = None
     ) -> Array:
         """Homogeneous poses (N, 4, 4) of a frame."""
         return self._quantity("pose", out, q, None, (frame,), "hybrid", point)

@@ -68,10 +68,7 @@ class StateByState(Generic[AnyRobot]):
     narrow = True
 
     def __init__(
-        self,
-        robot: AnyRobot,
-        threads: int | None = None,
-        progress: Progress | None = None,
+        self, robot: AnyRobot, threads: int | None = None, progress: Progress | None = None
     ) -> None:
         """`threads` is how many work, by default one for each core that this process may use;
         `progress(done, total)` is called from the caller's thread now and then."""

@@ -19,12 +19,7 @@ from torqued.kernels.charts.charted_derivatives import ChartedDerivatives
 from torqued.kernels.charts.charted_simulation import ChartedSimulation
 from torqued.kernels.charts.redundant import RedundantBase, redundant_base
 from torqued.kernels.charts.registry import Coordinates, chart_of
-from torqued.kernels.charts.transformations import (
-    Motion,
-    coriolis,
-    needed_natively,
-    transformed,
-)
+from torqued.kernels.charts.transformations import Motion, coriolis, needed_natively, transformed
 from torqued.kernels.input_checks import names_of, number, numbers, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked, finite_arithmetic
@@ -249,12 +244,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
 
     @finite_arithmetic
     def zero_moment_point(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        normal: Any = (0.0, 0.0, 1.0),
-        point: Any = (0.0, 0.0, 0.0),
+        self, q: Any, v: Any, a: Any, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0)
     ) -> Array:
         q, A = self._at(q)
         v = self._velocity("v", v)
@@ -279,13 +269,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
 
     @finite_arithmetic
     def frame_acceleration(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        frame: str,
-        representation: str = "hybrid",
-        point: Any = None,
+        self, q: Any, v: Any, a: Any, frame: str, representation: str = "hybrid", point: Any = None
     ) -> Array:
         return self._frame_acceleration(q, v, a, frame, representation, point)
 
@@ -385,13 +369,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         else:
             native_a = A @ a + at.A_rate @ at.v
         found = self.robot.kinematics(
-            at.q,
-            frames,
-            at.native_v,
-            representation,
-            order=order,
-            a=native_a,
-            jerk=native_jerk,
+            at.q, frames, at.native_v, representation, order=order, a=native_a, jerk=native_jerk
         ).as_dict()
         J, Jdot = found.get("J", {}), found.get("Jdot", {})
         changed: dict[str, dict[str, Array]] = {"J": {}, "Jdot": {}, "Jddot": {}}

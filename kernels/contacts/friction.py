@@ -19,12 +19,7 @@ from numba import types
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.branch_factor import finish_solve, half_solve
 from torqued.kernels.contacts.friction_newton import polish
-from torqued.kernels.contacts.friction_rows import (
-    normal_row,
-    put_into_cone,
-    row_velocity,
-    sweep,
-)
+from torqued.kernels.contacts.friction_rows import normal_row, put_into_cone, row_velocity, sweep
 from torqued.kernels.contacts.rows import CONTACTS, NORMAL
 from torqued.kernels.contacts.solvers import (
     CONTACT_SPACE,

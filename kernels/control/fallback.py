@@ -16,13 +16,7 @@ kept, and joints are held about where they were with what their inertia allows.
 from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import (
-    copy,
-    expand_state,
-    expand_v,
-    joint_error,
-    project,
-)
+from torqued.kernels.control.law import copy, expand_state, expand_v, joint_error, project
 from torqued.kernels.control.springs import motor_position, motor_velocity
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import body_poses

@@ -23,12 +23,7 @@ from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.session_arrays import arrays_of, first_reference, sizes_of
 from torqued.kernels.control.springs import RIGID, Springs
 from torqued.kernels.dynamics.manifold import fill_difference
-from torqued.kernels.dynamics.mimic import (
-    expand,
-    expand_position,
-    project_matrix,
-    project_vector,
-)
+from torqued.kernels.dynamics.mimic import expand, expand_position, project_matrix, project_vector
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 

@@ -25,14 +25,7 @@ from torqued.kernels.dynamics.pairs import (
     tile3,
     tile_start,
 )
-from torqued.kernels.primitives.lanes import (
-    LANES,
-    add_scaled4,
-    load4,
-    scale4,
-    store4,
-    transpose4,
-)
+from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, scale4, store4, transpose4
 from torqued.kernels.primitives.layout import TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import coriolis_factor, dot, factor_transposed_times
 from torqued.kernels.primitives.tuples import load3, load6, load10, load12, store_column12

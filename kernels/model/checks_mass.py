@@ -7,14 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from torqued.kernels.model.bodies import Bodies
-from torqued.kernels.model.description import (
-    SINGLE_DOF,
-    Array,
-    Description,
-    Inertia,
-    Joint,
-    Link,
-)
+from torqued.kernels.model.description import SINGLE_DOF, Array, Description, Inertia, Joint, Link
 from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rigid_body import about_axis, about_origin
 

@@ -15,13 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    intrinsic,
-    lower_getattr_generic,
-    models,
-    register_model,
-)
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
 #: What an attribute is for compiled code, and how it is made of the words at the address.
 Field = tuple[Any, Callable[[Any, Any, Any], Any]]

@@ -217,8 +217,7 @@ def inertia_times(inertia, x):
     w = angular(x)
     u = linear(x)
     return join(
-        add(symmetric_times(rotational, w), cross(h, u)),
-        sub(scale(u, inertia[0]), cross(h, w)),
+        add(symmetric_times(rotational, w), cross(h, u)), sub(scale(u, inertia[0]), cross(h, w))
     )
 
 

@@ -12,12 +12,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence, shown, whole_number
-from torqued.kernels.inverse_kinematics.solver import (
-    Indices,
-    Problem,
-    Search,
-    problem_and_search,
-)
+from torqued.kernels.inverse_kinematics.solver import Indices, Problem, Search, problem_and_search
 from torqued.kernels.inverse_kinematics.targets import (
     KINDS,
     NEAREST,

@@ -52,14 +52,7 @@ from torqued.kernels.robot.screws import Screws
 
 
 class Robot(
-    Loading,
-    Configurations,
-    Centroidal,
-    Constraints,
-    Derivatives,
-    ControlTerms,
-    Geometry,
-    Poses,
+    Loading, Configurations, Centroidal, Constraints, Derivatives, ControlTerms, Geometry, Poses
 ):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 

@@ -67,12 +67,7 @@ from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses, poses_of
 from torqued.kernels.control.saturation import potential, saturated, slope
 from torqued.kernels.control.session_arrays import first_reference
-from torqued.kernels.control.springs import (
-    Springs,
-    deflection_rate,
-    spring_torque,
-    springs_of,
-)
+from torqued.kernels.control.springs import Springs, deflection_rate, spring_torque, springs_of
 from torqued.kernels.derivatives.rates import fill_rates
 from torqued.kernels.derivatives.space import derivative_space, open_space
 from torqued.kernels.dynamics.articulated import OK

@@ -46,12 +46,7 @@ from torqued.kernels.control.law import (
     times,
     velocity,
 )
-from torqued.kernels.control.laws.frame_damping import (
-    boost,
-    cut_elastic,
-    fill_damping,
-    speeding,
-)
+from torqued.kernels.control.laws.frame_damping import boost, cut_elastic, fill_damping, speeding
 from torqued.kernels.control.laws.frame_spring import spring
 from torqued.kernels.control.laws.impedance_linearization import linearized
 from torqued.kernels.control.laws.task_space import (

@@ -154,12 +154,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
 
 
 LAW = Law(
-    "pd_torque",
-    prepare,
-    gains,
-    linearization=linearization,
-    scaling=SCALING,
-    replaces=REPLACES,
+    "pd_torque", prepare, gains, linearization=linearization, scaling=SCALING, replaces=REPLACES
 )
 
 

@@ -33,12 +33,7 @@ from torqued.kernels.control.references.joints import (
     plan_joints,
 )
 from torqued.kernels.control.references.motions import JOINTS
-from torqued.kernels.control.session_arrays import (
-    arrays_of,
-    control_at,
-    first_reference,
-    sizes_of,
-)
+from torqued.kernels.control.session_arrays import arrays_of, control_at, first_reference, sizes_of
 from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work

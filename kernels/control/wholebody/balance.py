@@ -22,11 +22,7 @@ from torqued.kernels.control.wholebody.controller import ContactController, quat
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.held_inertia import Feet, base_inertia, limb_inertia
 from torqued.kernels.control.wholebody.layout import Array
-from torqued.kernels.control.wholebody.parsing import (
-    parse_contacts,
-    parse_tasks,
-    task_references,
-)
+from torqued.kernels.control.wholebody.parsing import parse_contacts, parse_tasks, task_references
 from torqued.kernels.control.wholebody.task_motions import task_motions
 from torqued.kernels.input_checks import choice, numbers
 
