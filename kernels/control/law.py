@@ -122,6 +122,17 @@ def joint_references(robot: Robot) -> dict[str, Array]:
     return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
 
 
+def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: Any) -> Law:
+    """A law for `joint_references` on a fixed base, with nothing but gains."""
+
+    def prepare(robot: Robot, fields: Fields) -> Prepared:
+        fixed_base(robot, name)
+        packed = gains(robot, fields.get("gains", {}), fields)
+        return Prepared(packed, joint_references(robot), power_outputs(robot))
+
+    return Law(entry, prepare, gains, **described)
+
+
 @kernel
 def open_control(handle, address):
     """What a law works on: the tree, the controller's record (1,), sizes and arrays."""
@@ -153,13 +164,7 @@ def velocity(sizes, data):
 
 
 @kernel
-def row(sizes, data, k):
-    """One of ten scratch vectors (nv,)."""
-    return data.rows[k]
-
-
-@kernel
-def square(sizes, data, k, n):
+def square(data, k, n):
     """One of five scratch matrices (n, n), n at most nv_free."""
     return data.square[k].reshape(-1)[: n * n].reshape(n, n)
 

@@ -19,17 +19,8 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control import law
 from torqued.kernels.control.friction import own_torque, unknown_torque
-from torqued.kernels.control.law import (
-    Array,
-    Shape,
-    copy,
-    expand_state,
-    law,
-    open_control,
-    project,
-    row,
-)
 from torqued.kernels.control.springs import spring_torque
 from torqued.kernels.control.typical_inertia import configurations
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
@@ -55,7 +46,7 @@ NAMES = ("gain", "threshold", "release")
 TINY = 1e-6
 
 
-def observer_array(robot: Robot, given: Any) -> Array:
+def observer_array(robot: Robot, given: Any) -> law.Array:
     """`gain` 1/s, `threshold` and `release` N m: number or (nv,), checked and laid out."""
     if given is None or given is False:
         return np.zeros(0)
@@ -76,27 +67,27 @@ def observer_array(robot: Robot, given: Any) -> Array:
     return np.concatenate([gain, threshold, release, np.zeros(2 * robot.nv + 2)])
 
 
-def default_threshold(robot: Robot) -> Array:
+def default_threshold(robot: Robot) -> law.Array:
     """(nv,) N m, by what joints can give, or need where their limits say nothing."""
     limits = robot.limits.effort
     first = 6 if robot.model.base == "floating" else 0
     needed = needed_torque(robot)
     most = float(needed[first:].max(initial=TINY))
     believed = (limits > 0.0) & (limits <= BELIEVED * most)
-    share: Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MAX * most)
+    share: law.Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MAX * most)
     return share
 
 
-def needed_torque(robot: Robot) -> Array:
+def needed_torque(robot: Robot) -> law.Array:
     """(nv,) N m to hold the joints and to accelerate each, over some configurations."""
     poses = configurations(robot)
     held = np.abs([robot.gravity(q) for q in poses]).max(axis=0)
     inertia = np.mean([np.diag(robot.mass_matrix(q)) for q in poses], axis=0)
-    needed: Array = np.maximum(held + ACCELERATION * inertia, TINY)
+    needed: law.Array = np.maximum(held + ACCELERATION * inertia, TINY)
     return needed
 
 
-def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> Array:
+def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> law.Array:
     values = numbers(f"observer.{name}", given.get(name, default), (), (robot.nv,))
     if (values <= 0.0).any():
         worst = float(values.min())
@@ -104,7 +95,7 @@ def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) ->
     return np.broadcast_to(values, (robot.nv,))
 
 
-def observer_outputs(robot: Robot) -> dict[str, Shape]:
+def observer_outputs(robot: Robot) -> dict[str, law.Shape]:
     """External torques; 1 while in contact; which joint moves the touched link, -1 for none."""
     return {"external": (robot.nv,), "contact": (), "link": ()}
 
@@ -118,24 +109,24 @@ def joint_torque(sizes, data, k):
     return data.last[k] + own_torque(sizes, data, k)
 
 
-@law
+@law.law
 def observe(handle, address):
     """Update the observer with this tick's state and the torque that was sent last."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     n = sizes.nv
     gain, threshold, release = data.observer[:n], data.observer[n : 2 * n], data.observer[2 * n :]
     integral, residual = data.observer[3 * n : 4 * n], data.observer[4 * n : 5 * n]
     flags = data.observer[5 * n :]
-    p, rate = row(sizes, data, 0), row(sizes, data, 1)
-    expand_state(sizes, data)
+    p, rate = data.rows[0], data.rows[1]
+    law.expand_state(sizes, data)
     body_poses(work, data.q_free)
     body_velocities(work, data.v_free)
     fill_momentum(work, data.v_free, data.s_free, data.tau_free)
-    project(data, data.s_free, p)
-    project(data, data.tau_free, rate)
+    law.project(data, data.s_free, p)
+    law.project(data, data.tau_free, rate)
     if flags[0] == 0.0:
         flags[0] = 1.0
-        copy(p, integral)
+        law.copy(p, integral)
     touched, felt, last = False, False, -1
     for k in range(n):
         known = joint_torque(sizes, data, k) + rate[k]
@@ -147,7 +138,7 @@ def observe(handle, address):
             felt, last = True, k
     flags[1] = 1.0 if touched or (felt and flags[1] == 1.0) else 0.0
     out = data.out[len(data.out) - n - 2 :]
-    copy(residual, out)
+    law.copy(residual, out)
     out[n] = flags[1]
     out[n + 1] = float(last) if flags[1] == 1.0 else -1.0
     return 0

@@ -190,7 +190,7 @@ def answer_rows(work, sizes, data, count, exact):
         for k in range(sizes.nv):
             x[k] = row[k] if exact else row[k] / data.least_inertia[k]
         if exact and sizes.springs > 0:
-            cholesky_solve(square(sizes, data, 1, sizes.nv), x)
+            cholesky_solve(square(data, 1, sizes.nv), x)
         elif exact:
             solve_in_place(work, x)
     for i in range(count):
@@ -228,7 +228,7 @@ def solve_with_motors(work, sizes, data, tau, a):
     collect_forces(work, data.tau_free)
     project(data, data.tau_free, a)
     composite_inertias(work)
-    M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, sizes.nv)
+    M_free, M = square(data, 0, sizes.nv_free), square(data, 1, sizes.nv)
     fill_mass_matrix(work, M_free)
     project_square(data, M_free, M)
     for k in range(sizes.nv):

@@ -91,8 +91,8 @@ def fill_task(work, sizes, data, task, frame, first, gravity):
     `gravity` (nv,) becomes g. Returns a status.
     """
     n, free, m = sizes.nv, sizes.nv_free, len(task.g)
-    M_free, Mdot_free = square(sizes, data, 0, free), square(sizes, data, 1, free)
-    C_free = square(sizes, data, 2, free)
+    M_free, Mdot_free = square(data, 0, free), square(data, 1, free)
+    C_free = square(data, 2, free)
     body_poses(work, data.q_free)
     body_velocities(work, data.v_free)
     composite_factors(work)
