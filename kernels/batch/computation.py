@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: A thread's share takes several tens of microseconds, a piece some milliseconds.
 GRAIN = Grain(step=WIDTH, piece=512 * WIDTH, share=32 * WIDTH)
 
-#: (inputs, results) → what an entry of algorithms.py or evaluation.py is told.
+#: (inputs, results) → the job of an entry of algorithms.py or evaluation.py.
 Wide = Callable[[Sequence[Array], Sequence[Array]], Job]
 #: (robot, k) → results of one state.
 One = Callable[["Robot", int], Sequence[Any]]
