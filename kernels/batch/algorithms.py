@@ -6,8 +6,6 @@ that was given or a result is not finite, a quaternion is not one or a mass matr
 returns the first state of that chunk; -1 where all is well.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
 from torqued.kernels.batch.transposition import (
     gathered,

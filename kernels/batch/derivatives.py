@@ -4,8 +4,6 @@ The sweeps are those of kernels/derivatives/ and kernels/dynamics/ as they stand
 filled in another way, as in evaluation.py. What the entries take and return is in algorithms.py.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.batch.jobs import JOB, open_job
 from torqued.kernels.batch.matrices import WHOLE, store_matrix
 from torqued.kernels.batch.stores import store_mode_of

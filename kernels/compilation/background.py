@@ -73,11 +73,11 @@ class Background:
         if not self._waiting or self._closing.is_set():
             return
         with self._process() as process:
-            told = 0
+            sent = 0
             while self._waiting and not self._closing.wait(POLL_INTERVAL):
                 ended = process.poll() is not None
-                for name in self._asked[told:]:
-                    told += 1
+                for name in self._asked[sent:]:
+                    sent += 1
                     _tell(process, name)
                 self._load_what_is_there()
                 if ended:
@@ -104,7 +104,7 @@ class Background:
         modules = sorted({ENTRIES[name][0].py_func.__module__ for name in ENTRIES})
         order = {"modules": modules, "names": self._waiting, "off": self._off}
         command = [sys.executable, "-m", __name__, json.dumps(order)]
-        # A group of its own: Ctrl-C in the terminal is for this process, whose end is its too.
+        # Its own group: Ctrl-C in the terminal is for this process, whose end is its too.
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, text=True, process_group=0
         ) as process:

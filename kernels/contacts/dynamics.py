@@ -1,7 +1,5 @@
 """Accelerations and forces of a robot in contact, and velocities after an impact."""
 
-from __future__ import annotations
-
 from numba import types
 
 from torqued.kernels.compilation.jit import entry, kernel
@@ -48,7 +46,7 @@ def solve_contacts(work, tau, solver, space):
         status = solve_direct(tau, space)
     elif solver == NULL_SPACE:
         status = solve_null_space(tau, space)
-    # K belongs to the result whatever the way, and its rank decides for all of them.
+    # K is part of the result of every solver, and its rank decides for all of them.
     if status == OK and fill_contact_inertia(work, space) == OK and is_regular(space):
         return OK
     return solve_range_space(work, tau, space)

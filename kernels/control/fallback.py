@@ -13,8 +13,6 @@ floating base stands on contacts that this knows nothing of: there the newest to
 kept, and joints are held about where they were with what their inertia allows.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy, expand_state, expand_v, joint_error, project
 from torqued.kernels.control.springs import motor_position, motor_velocity

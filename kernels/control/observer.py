@@ -25,7 +25,7 @@ from torqued.kernels.control.springs import spring_torque
 from torqued.kernels.control.typical_inertia import configurations
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.momentum import fill_momentum
-from torqued.kernels.input_checks import numbers, shown
+from torqued.kernels.input_checks import known_keys, numbers, shown
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -54,11 +54,7 @@ def observer_array(robot: Robot, given: Any) -> law.Array:
         given = {}
     if not isinstance(given, Mapping):
         raise InputError(f"observer: {shown(given)}, expected a map", "observer", None, "a map")
-    for name in given:
-        if name not in NAMES:
-            raise InputError(
-                f"observer: {name!r} is unknown, allowed: {', '.join(NAMES)}", "observer", name
-            )
+    known_keys("observer", given, NAMES)
     threshold = positive(robot, given, "threshold", default_threshold(robot))
     release = positive(robot, given, "release", 0.5 * threshold)
     if (release > threshold).any():

@@ -8,8 +8,6 @@ of v_i and a_i that docs/KERNELS.md derives, velocity and acceleration of the po
     δu̇ = δ(u̇_i) + δ(ω̇_i) × p + ω̇_i × δp + δω_i × u + ω_i × δu
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.rows import CONTACTS, FULL, NORMAL, rotation_vector
 from torqued.kernels.dynamics.frames import frame_placement

@@ -8,8 +8,6 @@ along. The difference, for a turn ω, is
 which has the form of a Coriolis factor: twelve numbers, summed over subtrees.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.primitives.spatial import dot, dot6, factor_times, factor_transposed_times

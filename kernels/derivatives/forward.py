@@ -6,8 +6,6 @@ what a adds to accelerations and forces is carried over the tree once more, from
 inertias that are there.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.branch_factor import branch_factorize, finish_solve, half_solve
 from torqued.kernels.derivatives.external import add_external

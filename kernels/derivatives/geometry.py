@@ -9,8 +9,6 @@ stands still and lies before the joint's own. So it has the derivatives of such 
     ∂τ_j/∂π = S_jᵀ (I^C Ψ̈ + 2 B^C Ψ̇ + U ×* F)     for j before it, all of the joint's first body
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms
 from torqued.kernels.dynamics.frames import frame_placement

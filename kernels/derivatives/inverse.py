@@ -10,8 +10,6 @@ derived in docs/KERNELS.md; in body frames they are Singh, Russell and Wensing's
 along the manifold: the derivative by ε of q moved along ε e_k as `integrate` moves it.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.external import add_external
 from torqued.kernels.derivatives.space import SPACE, open_space

@@ -11,8 +11,6 @@ With momentum Π = I v, b = a − gravity, and (I x)˙ = v ×* I x + I (ẋ − 
 is f = I b + v ×* Π; its rates follow by the same rule.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.space import SPACE, open_space
 from torqued.kernels.dynamics.composite import world_inertia

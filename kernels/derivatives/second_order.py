@@ -10,8 +10,6 @@ the third column y, inside of x, comes in by its S, Ṡ + Ψ̇, Ψ̈ and the ang
 columns at once. B(S_c) is the factor of [EW21] eq. 10 with the motion S_c.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms, enter_derivative_path
 from torqued.kernels.derivatives.pair_vectors import fill_pair_block, three

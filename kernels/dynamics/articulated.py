@@ -8,8 +8,6 @@ Forward dynamics is the same solve with the bias forces on the right-hand side, 
 recursion with 6x6 inertias exists.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses

@@ -1,7 +1,5 @@
 """Of the robot as a whole: energy, center of mass, centroidal momentum, their matrices and bias."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias, world_inertia
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities

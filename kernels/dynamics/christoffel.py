@@ -10,8 +10,6 @@ where ⌈jk⌉ is the outer and ⌊jk⌋ the inner of columns j and k, and ω th
 columns j, k of one joint (a floating base), ⌈jk⌉ is j: the coefficients with C = Σ_k Γ_ijk ν_k.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import body_poses

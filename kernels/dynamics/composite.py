@@ -3,8 +3,6 @@
 In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no transforms.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.tree import (
     accumulate_to_parent10,

@@ -8,8 +8,6 @@ follow in tiles (pairs.py). With the factor of eq. 10, F3 has no linear part
 (`spatial.coriolis_factor`).
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import (
     composite_factors,

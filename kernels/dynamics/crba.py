@@ -1,7 +1,5 @@
 """Mass matrix by composite inertias: M_ij = S_iᵀ I^C_j S_j ([F16] section 3.3; [EW21] eq. 19)."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import body_poses

@@ -8,8 +8,6 @@ spatial   the twist at the world's origin, world axes
 mixed     angular in the frame's axes; velocity of its origin in world axes
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.kinematics import body_accelerations, body_poses
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK

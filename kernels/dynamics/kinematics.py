@@ -5,8 +5,6 @@ composite quantities simply add, and numbers stay small however far the robot ha
 Sweeps are named for what they fill in; velocities and accelerations need body_poses.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.joint_turns import prepare_turns, turn_of
 from torqued.kernels.dynamics.tree import column_at, columns_of

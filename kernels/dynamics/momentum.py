@@ -3,8 +3,6 @@
 p = M v,     ṗ = τ + τ_ext + β,     β = Cᵀ v − g        (Ṁ = C + Cᵀ)
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities

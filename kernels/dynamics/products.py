@@ -6,8 +6,6 @@ C(q, v) w is a Newton-Euler sweep with the bilinear factor B of [EW21] eq. 10:
     p_i = I_i Σ S_j w_j,                            (Cᵀ w)_j = Ṡ_jᵀ Σ p + S_jᵀ Σ Bᵀ S w
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities

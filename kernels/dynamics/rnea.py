@@ -1,7 +1,5 @@
 """Recursive Newton-Euler: τ = M a + C v + g − Σ Jᵀ f_ext ([F16] section 3.2; [EW21] eq. 12-13)."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement

@@ -8,8 +8,6 @@ where W = Σ S w and A = Σ (S a + Ṡ w) − gravity are sums over a body's pat
 of [EW21] eq. 10, so that Ṁ − 2C is skew. All of it is linear in the bodies' inertial parameters.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities

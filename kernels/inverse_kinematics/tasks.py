@@ -8,8 +8,6 @@ left out, all others come in units of weight times metres.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import typeof
 
@@ -19,7 +17,7 @@ from torqued.kernels.dynamics.centroidal import relative_com
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.manifold import shift_inverse
-from torqued.kernels.primitives.layout import FRAME
+from torqued.kernels.primitives.layout import FRAME, empty_records
 from torqued.kernels.primitives.spatial import (
     ZERO3,
     add,
@@ -52,12 +50,7 @@ TASK = np.dtype(
 )
 
 
-def task_records(count: int) -> Any:
-    """Empty records for `count` tasks."""
-    return np.zeros(count, TASK).view(np.recarray)
-
-
-TASKS = typeof(task_records(1))
+TASKS = typeof(empty_records(TASK, 1))
 
 
 @kernel

@@ -12,7 +12,7 @@ position sweep nothing depends on the kind of a joint any more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
@@ -63,7 +63,7 @@ BODY = np.dtype(
 )
 
 #: Scratch per body. Motions and forces are at the common origin in world axes; each line names
-#: who writes the field.
+#: what writes the field.
 STATE = np.dtype(
     [
         ("R", "f8", (9,)),  # rotation body → world; body_poses
@@ -148,6 +148,13 @@ WORK = types.int64  # a workspace's handle
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")
 TENSOR = types.Array(types.float64, 3, "C")
-FRAMES = typeof(np.zeros(1, FRAME).view(np.recarray))
+
+
+def empty_records(kind: np.dtype[Any], count: int) -> Any:
+    """Zeroed ones, whose fields are attributes."""
+    return np.zeros(count, kind).view(np.recarray)
+
+
+FRAMES = typeof(empty_records(FRAME, 1))
 INDICES = types.Array(types.int64, 1, "C")
 INTEGER = types.int64

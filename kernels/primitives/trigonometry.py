@@ -5,8 +5,6 @@ The angle is reduced to [−π/4, π/4] with π/2 in three parts (k times the fi
 the last place. Angles beyond 10^5 rad, infinities and NaN go to the library.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba.extending import overload

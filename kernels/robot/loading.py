@@ -138,7 +138,7 @@ def model_of(
     accept_unphysical: bool = False,
 ) -> Model:
     """The model of a description; its faults in one `ModelError`, what does no harm in one
-    `ModelWarning`, told to the caller of the caller."""
+    `ModelWarning` at the caller of the caller."""
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")

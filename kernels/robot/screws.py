@@ -139,7 +139,7 @@ class Screws:
         )
         found: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
         for name, i, pose in self._links(bodies):
-            # Bodies have axes of their own, turned to the joint's.
+            # Bodies have their own axes, turned to the joint's.
             own = bodies.poses[i]
             spatial = convert(representation, "spatial", own, twists[i])[0]
             found[0][name] = convert("spatial", representation, pose, spatial)[0]

@@ -14,8 +14,6 @@ For joints with quasi-velocities, k is a direction of v: H @ v is J̇ in any cas
 has the lower case only, as it takes the axes of j before k; the upper one follows from eq. 24.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.frames import BODY, HYBRID, MIXED, SPATIAL, frame_placement, represent
 from torqued.kernels.dynamics.kinematics import body_poses

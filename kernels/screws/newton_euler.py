@@ -13,8 +13,6 @@ because accelerations of hybrid and mixed already are those of a point. The prod
 the common frame instead (dynamics/rnea.py), which is spatial with an origin near the robot.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.frames import BODY, MIXED, SPATIAL, represent
 from torqued.kernels.dynamics.kinematics import body_poses

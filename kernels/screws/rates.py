@@ -1,7 +1,7 @@
 """Rates of twists and Jacobians of frames, first and second, in the four representations.
 
 All four are one formula. Motion vectors X are kept in the common frame, which stands still. A
-representation gives X as somebody sees it who moves with a twist W (the observer), and
+representation gives X as an observer sees it that moves with a twist W, and
 
     d/dt   is   Ẋ − W × X,    d²/dt²   is   Ẍ − 2 W × Ẋ − Ẇ × X + W × (W × X)
 
@@ -13,8 +13,6 @@ mixed     the angular half is that of body, the linear half that of hybrid
 The results are the rates of the represented numbers. [M18] eq. 33 turns the hybrid rates instead of
 the mixed ones: that is the same for the acceleration (ω × ω = 0), and not for J̇, J̈ and the jerk.
 """
-
-from __future__ import annotations
 
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.frames import (

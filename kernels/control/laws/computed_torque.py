@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torqued.kernels.control import joint_gains, law
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward, scale_into
 from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses
@@ -25,6 +25,7 @@ from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
+from torqued.kernels.input_checks import known_keys
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ DEFAULT_RATIO = 1.0
 def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """`stiffness` (1/s²) and `damping` (1/s): number, (nv,) or (nv, nv), positive; `error_limit`
     rad, number or (nv,): errors pull as much as this one and no more."""
-    known(given, ("stiffness", "damping", "error_limit"))
+    known_keys("gains", given, ("stiffness", "damping", "error_limit"))
     n = robot.nv
     stiffness = matrix(given, "stiffness", joint_gains.FREQUENCY**2, n)
     damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), n)

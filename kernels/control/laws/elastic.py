@@ -35,7 +35,7 @@ from torqued.common.status import SOLVER
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.elastic_stability import elastic_radii
-from torqued.kernels.control.gains import known, positive
+from torqued.kernels.control.gains import positive
 from torqued.kernels.control.laws.feed_forward import scale_into
 from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses, poses_of
@@ -48,6 +48,7 @@ from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
 from torqued.kernels.dynamics.kinematics import body_poses
+from torqued.kernels.input_checks import known_keys
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     error_limit            rad: errors pull as much as this one and no more
     acceleration_limit     rad/s²: and what is left of y, as much as this
     """
-    known(given, GAINS)
+    known_keys("gains", given, GAINS)
     n = robot.nv
     springs = springs_of(robot, fields.get("springs"))
 
@@ -128,7 +129,7 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     law.fixed_base(robot, "elastic")
     packed = gains(robot, fields.get("gains", {}), fields)
     zero = np.zeros(robot.nv)
-    space = derivative_space(robot.work.arrays)  # scratch of its own: sessions share no memory
+    space = derivative_space(robot.work.arrays)  # its own scratch: sessions share no memory
     return law.Prepared(
         packed,
         law.joint_references(robot) | {"jerk_ref": zero, "snap_ref": zero.copy()},

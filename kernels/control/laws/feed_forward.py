@@ -4,8 +4,6 @@ Where they are too weak, all but C w + g is scaled down as a whole: torques that
 joint turn the acceleration into another direction, and an arm that is cut for long spins up.
 """
 
-from __future__ import annotations
-
 from torqued.common.status import CLAMPED
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import expand_v, project

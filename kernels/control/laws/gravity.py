@@ -15,10 +15,10 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.control import law
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward
 from torqued.kernels.control.poses import Poses, poses_of
-from torqued.kernels.input_checks import numbers
+from torqued.kernels.input_checks import known_keys, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -54,7 +54,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     damping is given it is 5, or more where gravity that comes late pushes more. A floating base has
     none: nothing is known of what it stands on.
     """
-    known(given, ("damping", "damping_rate"))
+    known_keys("gains", given, ("damping", "damping_rate"))
     has_own = "damping" in given or robot.model.base == "floating"
     default = 0.0 if has_own or "damping_rate" in given else default_rate(robot)
     rate = numbers("gains.damping_rate", given.get("damping_rate", default), ())

@@ -26,7 +26,7 @@ from torqued.common.errors import InputError
 from torqued.common.status import SOLVER
 from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.frame_mobility import FrameMobility, frame_mobility
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.frame_damping import boost, cut_elastic, fill_damping, speeding
 from torqued.kernels.control.laws.frame_spring import spring
 from torqued.kernels.control.laws.impedance_linearization import linearized
@@ -48,7 +48,7 @@ from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.input_checks import choice, known_keys, numbers
 from torqued.kernels.primitives.layout import FRAME
 from torqued.kernels.primitives.workspace import pointer
 
@@ -101,7 +101,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     inertia. `joint_damping` 1/s is that of motions that the frame does not show. `force_limit` N
     and `moment_limit` N m bound the spring.
     """
-    known(given, GAINS)
+    known_keys("gains", given, GAINS)
     mobility = frame_mobility(robot, checked_frame(robot, fields), fields.get("point"))
     stiffness = min(MAX_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
     turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)

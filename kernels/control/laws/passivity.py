@@ -15,11 +15,12 @@ import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import joint_gains, law
-from torqued.kernels.control.gains import known, matrix
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import error_limit, whole_damping
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import saturated, slope
+from torqued.kernels.input_checks import known_keys
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -37,7 +38,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     damping         N m s/rad: number, (nv,) or (nv, nv), positive; given alone, r is zero
     error_limit     rad, number or (nv,): errors draw as fast as this one and no faster
     """
-    known(given, ("bandwidth", "damping", "damping_rate", "error_limit"))
+    known_keys("gains", given, ("bandwidth", "damping", "damping_rate", "error_limit"))
     n = robot.nv
     bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, n)
     damping, rate = whole_damping(

@@ -18,11 +18,12 @@ import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import joint_gains, law
-from torqued.kernels.control.gains import known, matrix, not_both, not_negative, positive
+from torqued.kernels.control.gains import matrix, not_both, not_negative, positive
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import bounded_spring, fill_approach
 from torqued.kernels.dynamics.tracking import carry_error
+from torqued.kernels.input_checks import known_keys
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -45,7 +46,7 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
                     the stiffness Λ D(q). By default of joints whose spring is too weak: a constant
                     one has to suit the pose in which they are lightest
     """
-    known(given, (*TAKEN, *BEHAVIOUR))
+    known_keys("gains", given, (*TAKEN, *BEHAVIOUR))
     for name, others in REPLACES.items():
         if name in BEHAVIOUR:
             not_both(given, name, others)

@@ -7,8 +7,6 @@ whose spring is weak, are drawn in with the speed w(e) besides: v_r = v_ref − 
 place of v_ref and s = v − v_r that of ė, and wᵀ K σ is taken away too.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.control import law
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import REPLACES, SCALING, gains, linearization

@@ -7,8 +7,6 @@
 Until something is commanded, what was there with the first state is held.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba import types

@@ -6,8 +6,6 @@ counted in units of the largest angular and linear speeds, so that one limit hol
 they arrive together.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import LIMITED_REFERENCE

@@ -13,8 +13,6 @@ Poses whose weight takes more than `load` of an effort are not moved into at all
 stands before them, and waits until it is sent elsewhere. Out of such poses it goes slowly.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

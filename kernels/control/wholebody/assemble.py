@@ -5,8 +5,6 @@ subject to M a + bias − Σ J_pᵀ f_p  in  [−effort, effort]     (zero for t
            J_c a + rate_c = 0,  f_p in its friction pyramid,  a within limits of joints
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control.wholebody.contacts import activate, fill_contact
 from torqued.kernels.control.wholebody.tasks import (

@@ -12,8 +12,6 @@ pulls at its frame through the joints between it and the base, τ = Jᵀ W, and 
 the place of the posture's springs in its leg while the foot is in the air.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import SOLVER

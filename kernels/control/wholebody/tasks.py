@@ -13,8 +13,6 @@ Twists and momenta are [angular; linear] in world axes. What is wanted is
     acceleration + damping · (velocity error) + stiffness · (position error)
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.contacts.rows import rotation_vector
 from torqued.kernels.dynamics.centroidal import (
