@@ -1,11 +1,11 @@
-"""Kernels that can wait: compiled by a process that stands back, then loaded in this one.
+"""Kernels that can wait: compiled by a process of low priority, then loaded in this one.
 
     background = Background(names)
     background.start()                  # returns at once
-    background.ask_for("whole_body")    # somebody needs this one: it comes next
+    background.ask_for("whole_body")    # a request needs this one: it comes next
 
-The process yields to everything else, but not altogether: on a busy machine a kernel that somebody
-has asked for has to come some day. It ends with this one, however that ends.
+The process yields to everything else, but not altogether: on a busy machine a kernel that a request
+needs has to be ready some time. It ends with this one, however that ends.
 """
 
 from __future__ import annotations
