@@ -3,8 +3,8 @@
 With the table of quantities, which can be asked for by name, many from one walk over the tree:
 `Robot.dynamics`, batches, streams, charts, both clients, the daemon's limits and docs/PROTOCOL.md
 go by it. To add one, add its row to the end of `QUANTITIES` and its line to `Dynamics`, and the
-lines that compute it to kernels/dynamics/selected_quantities.py and kernels/batch/evaluation.py; a
-test fails until docs/PROTOCOL.md has the row too.
+lines that compute it to kernels/dynamics/selected_quantities.py; a test fails until
+docs/PROTOCOL.md has the row too.
 """
 
 from __future__ import annotations

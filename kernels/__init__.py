@@ -9,13 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from torqued.common.errors import (
-    InputError,
-    ModelError,
-    ModelWarning,
-    NumericalError,
-    TorquedError,
-)
+from torqued.common.errors import InputError, ModelError, ModelWarning, NumericalError, TorquedError
 
 if TYPE_CHECKING:
     from torqued.kernels.charts.user import Custom

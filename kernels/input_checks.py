@@ -142,6 +142,14 @@ def choice(name: str, value: Any, allowed: Iterable[str]) -> str:
     return value
 
 
+def known_keys(field: str, given: Iterable[Any], allowed: Collection[str]) -> None:
+    """Refuse keys of a map that are not among the allowed ones."""
+    for key in given:
+        if key not in allowed:
+            listed = ", ".join(allowed) or "none"
+            raise InputError(f"{field}: {key!r} is unknown, allowed: {listed}", field, str(key))
+
+
 def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
     """`name`, if it is known; otherwise the error suggests similar names."""
     if isinstance(name, str) and name in known:

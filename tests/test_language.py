@@ -17,22 +17,14 @@ TICS = {
     "at the most": r"\bat the most\b",
     "let go of": r"\blet go of\b",
 }
-#: Folders and files of sources where some are left, to be mended with the next change of the code
-#: there: comments of the lowest kernels, whose change has everything compiled again, and requests.
+#: Folders of sources where some are left, to be mended with the next change of the code there.
 LEFT = {
     ("anew", "client/requests"): 2,
     ("anew", "server/requests"): 1,
     ("whoever", "server/requests"): 2,
-    ("whoever", "kernels/batch"): 1,
-    ("whoever", "kernels/primitives"): 3,
     ("nobody", "client/requests"): 1,
     ("nobody", "server/requests"): 1,
-    ("nobody", "kernels/dynamics"): 1,
-    ("nobody", "kernels/primitives"): 5,
     ("is no", "server/requests"): 3,
-    ("is no", "kernels/contacts"): 1,
-    ("is no", "kernels/primitives"): 1,
-    ("at the most", "kernels/primitives"): 1,
 }
 
 

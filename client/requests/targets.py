@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.common.rotation import quaternion
+
 Array = NDArray[np.float64]
 
 #: What references of joint positions are called, the first that a law has.
@@ -43,19 +45,3 @@ def targets(
             f"the target has shape {value.shape}, expected {references[names[0]]} or (4, 4)"
         )
     return {names[0]: value}
-
-
-def quaternion(R: Array) -> Array:
-    """x y z w of a rotation matrix."""
-    (a, b, c), (d, e, f), (g, h, i) = R
-    # Each row is the quaternion times four of its parts; the largest loses no digits.
-    rows = np.array(
-        [
-            [1 + a - e - i, b + d, c + g, h - f],
-            [b + d, 1 - a + e - i, f + h, c - g],
-            [c + g, f + h, 1 - a - e + i, d - b],
-            [h - f, c - g, d - b, 1 + a + e + i],
-        ]
-    )
-    best: Array = rows[np.argmax(np.diag(rows))]
-    return best / np.linalg.norm(best)

@@ -6,8 +6,6 @@ that was given or a result is not finite, a quaternion is not one or a mass matr
 returns the first state of that chunk; -1 where all is well.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
 from torqued.kernels.batch.transposition import (
     gathered,
@@ -20,13 +18,8 @@ from torqued.kernels.batch.transposition import (
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.articulated import OK, factorize, solve_in_place, solve_motion
-from torqued.kernels.dynamics.frames import (
-    body_motion,
-    frame_placement,
-    represent,
-    represent_rate,
-)
-from torqued.kernels.dynamics.kinematics import accelerate, drift, place
+from torqued.kernels.dynamics.frames import body_motion, frame_placement, represent, represent_rate
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_accelerations, body_poses
 from torqued.kernels.dynamics.products import (
     fill_coriolis_product,
     fill_coriolis_transposed_product,
@@ -68,7 +61,7 @@ def batch_inverse_dynamics(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
+        body_poses(work, work.q)
         newton_euler_sweep(work, work.v, work.a, rest)
         subtract_wrenches(work, frames, wrenches, start)
         collect_forces(work, work.x)
@@ -88,8 +81,8 @@ def batch_forward_dynamics(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(tau, start, work.a)
-        place(work, work.q)
-        drift(work, work.v, rest)
+        body_poses(work, work.q)
+        bias_accelerations(work, work.v, rest)
         body_forces(work)
         subtract_wrenches(work, frames, wrenches, start)
         status = solve_motion(work, work.a, work.x)
@@ -107,7 +100,7 @@ def batch_solve_mass(handle, address, first, last):
     for state in range(first, last, WIDTH):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
-        place(work, work.q)
+        body_poses(work, work.q)
         if factorize(work) != OK:
             return start
         for r in range(k):
@@ -153,8 +146,8 @@ def batch_frame_motions(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
-        accelerate(work, work.v, work.a, ZERO6)
+        body_poses(work, work.q)
+        body_accelerations(work, work.v, work.a, ZERO6)
         for k in range(n):
             R, p = frame_placement(work, frames[k])
             twist, rate = body_motion(work, frames[k])

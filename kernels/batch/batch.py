@@ -15,7 +15,7 @@ NaN: nothing half-written can be taken for a result.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,12 +25,14 @@ from torqued.kernels.batch.jobs import Choices, Job, named
 from torqued.kernels.batch.stacked_derivatives import StackedDerivatives
 from torqued.kernels.batch.stacked_quantities import StackedQuantities
 from torqued.kernels.batch.stacks import padded
-from torqued.kernels.batch.state_by_state import at, filled_with_nan, len_of, vectorized
+from torqued.kernels.batch.state_by_state import at, filled_with_nan, len_of, many
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.input_checks import choice
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.wide import WIDTH
 from torqued.kernels.result_checks import result_array
+from torqued.kernels.robot.dynamics import Dynamics
+from torqued.kernels.robot.frames import Frames
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -39,62 +41,41 @@ if TYPE_CHECKING:
 class Batch(StackedQuantities, StackedDerivatives):
     """Many states of one robot. For one thread at a time, as the robot itself."""
 
-    @vectorized
-    def inverse_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        f_ext: Mapping[str, Any] | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+    @many(Dynamics.inverse_dynamics)
+    def inverse_dynamics(self, q: Any, v: Any, a: Any, f_ext: Any, out: Any) -> Any:
         """τ = M a + C v + g − Σ Jᵀ f_ext, (N, nv); wrenches are (N, 6) by frame."""
-        q, (v, a), state = self._state(q, v=v, a=a)
-        frames, wrenches = self._stacks.wrenches(f_ext, len(q))
+        return self._forced("inverse_dynamics", q, {"v": v, "a": a}, "QVA", f_ext, out)
 
-        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
-            arrays = {**named("QVA", x), "frames": frames, "wrenches": w, "vectors": y[0]}
-            return Job("batch_inverse_dynamics", arrays)
-
-        def one(robot: Robot, k: int) -> Sequence[Any]:
-            return [robot.inverse_dynamics(q[k], v[k], a[k], f_ext and at(f_ext, k))]
-
-        w = padded(wrenches, max(len(q), WIDTH))
-        return self._vectors(state, wide, out, one)
-
-    @vectorized
-    def forward_dynamics(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        f_ext: Mapping[str, Any] | None = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+    @many(Dynamics.forward_dynamics)
+    def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Any, out: Any) -> Any:
         """Accelerations (N, nv) under torques tau and external wrenches."""
         if self.robot.tree.follows:
-            return self.each("forward_dynamics", q, v, tau, f_ext, out=out)  # type: ignore[no-any-return]
-        q, (v, tau), state = self._state(q, v=v, tau=tau)
-        frames, wrenches = self._stacks.wrenches(f_ext, len(q))
+            return self.each("forward_dynamics", q, v, tau, f_ext, out=out)
+        names = "Q", "V", "tau"
+        return self._forced("forward_dynamics", q, {"v": v, "tau": tau}, names, f_ext, out)
 
-        def wide(x: Sequence[Array], y: Sequence[Array]) -> Job:
-            names = "Q", "V", "tau"
-            arrays = {**named(names, x), "frames": frames, "wrenches": w, "vectors": y[0]}
-            return Job("batch_forward_dynamics", arrays)
+    def _forced(
+        self, name: str, q: Any, given: dict[str, Any], names: Sequence[str], f_ext: Any, out: Any
+    ) -> Array:
+        """What v and one more vector make under wrenches; `names` are those of a job's arrays."""
+        q, (v, x), state = self._state(q, **given)
+        frames, wrenches = self._stacks.wrenches(f_ext, len(q))
+        w = padded(wrenches, max(len(q), WIDTH))
+
+        def wide(taken: Sequence[Array], y: Sequence[Array]) -> Job:
+            arrays = {**named(names, taken), "frames": frames, "wrenches": w, "vectors": y[0]}
+            return Job(f"batch_{name}", arrays)
 
         def one(robot: Robot, k: int) -> Sequence[Any]:
-            return [robot.forward_dynamics(q[k], v[k], tau[k], f_ext and at(f_ext, k))]
+            return [getattr(robot, name)(q[k], v[k], x[k], f_ext and at(f_ext, k))]
 
-        w = padded(wrenches, max(len(q), WIDTH))
         return self._vectors(state, wide, out, one)
 
-    @vectorized
-    def solve_mass(self, q: Any, b: Any, *, out: Array | None = None) -> Array:
+    @many(Dynamics.solve_mass)
+    def solve_mass(self, q: Any, b: Any, out: Any) -> Any:
         """x with M(q) x = b; b is (N, nv) or (N, nv, k), and so is x."""
         if self.robot.tree.follows:
-            return self.each("solve_mass", q, b, out=out)  # type: ignore[no-any-return]
+            return self.each("solve_mass", q, b, out=out)
         q, _, state = self._state(q)
         columns = np.shape(b)[2:3] if np.ndim(b) == 3 else ()
         b = self._stacks.rows("b", b, len(q), self.robot.nv, *columns)
@@ -128,25 +109,18 @@ class Batch(StackedQuantities, StackedDerivatives):
 
         return self._vectors(state, wide, out, one)
 
-    @vectorized
-    def mass_product(self, q: Any, w: Any, *, out: Array | None = None) -> Array:
+    @many(Dynamics.mass_product)
+    def mass_product(self, q: Any, w: Any, out: Any) -> Any:
         """M(q) w, (N, nv)."""
         return self._product("mass_product", MASS, q, w, w, out)
 
-    @vectorized
-    def coriolis_product(self, q: Any, v: Any, w: Any, *, out: Array | None = None) -> Array:
+    @many(Dynamics.coriolis_product)
+    def coriolis_product(self, q: Any, v: Any, w: Any, out: Any) -> Any:
         """C(q, v) w, (N, nv)."""
         return self._product("coriolis_product", CORIOLIS, q, v, w, out)
 
-    @vectorized
-    def coriolis_transposed_product(
-        self,
-        q: Any,
-        v: Any = None,
-        w: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+    @many(Dynamics.coriolis_transposed_product)
+    def coriolis_transposed_product(self, q: Any, v: Any, w: Any, out: Any) -> Any:
         """C(q, v)ᵀ w, (N, nv); w defaults to v."""
         v = self._moving(q, v)
         w = v if w is None else w
@@ -184,32 +158,17 @@ class Batch(StackedQuantities, StackedDerivatives):
             self._compute(state, wide, taken, found, one)
         return result
 
-    @vectorized
+    @many(Frames.frame_velocity)
     def frame_velocity(
-        self,
-        q: Any,
-        v: Any,
-        frame: str,
-        representation: str = "hybrid",
-        point: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+        self, q: Any, v: Any, frame: str, representation: str, point: Any, out: Any
+    ) -> Any:
         """J v (N, 6)."""
         v = self._moving(q, v)
         return self._frame_motion(q, v, v, 0, frame, representation, point, out=out)
 
-    @vectorized
+    @many(Frames.frame_acceleration)
     def frame_acceleration(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        frame: str,
-        representation: str = "hybrid",
-        point: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
+        self, q: Any, v: Any, a: Any, frame: str, representation: str, point: Any, out: Any
+    ) -> Any:
         """J a + J̇ v (N, 6)."""
         return self._frame_motion(q, v, a, 1, frame, representation, point, out=out)

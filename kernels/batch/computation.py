@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: A thread's share takes several tens of microseconds, a piece some milliseconds.
 GRAIN = Grain(step=WIDTH, piece=512 * WIDTH, share=32 * WIDTH)
 
-#: (inputs, results) → what an entry of algorithms.py or evaluation.py is told.
+#: (inputs, results) → the job of an entry of algorithms.py or evaluation.py.
 Wide = Callable[[Sequence[Array], Sequence[Array]], Job]
 #: (robot, k) → results of one state.
 One = Callable[["Robot", int], Sequence[Any]]
@@ -49,12 +49,7 @@ class WideComputation(StateByState["Robot"]):
         return q, rest, found
 
     def _compute(
-        self,
-        state: Given,
-        wide: Wide,
-        inputs: Sequence[Array],
-        outs: Sequence[Array],
-        one: One,
+        self, state: Given, wide: Wide, inputs: Sequence[Array], outs: Sequence[Array], one: One
     ) -> None:
         """Fill `outs`: several states at once by `wide`, and by `one(robot, k)` those of a chunk
         that it gives up on. Refuses wrong states."""
@@ -88,13 +83,7 @@ class WideComputation(StateByState["Robot"]):
             for array, value in zip(outs, found, strict=True):
                 array[...] = value[:count]
 
-    def _vectors(
-        self,
-        state: Given,
-        wide: Wide,
-        out: Any,
-        one: One,
-    ) -> Array:
+    def _vectors(self, state: Given, wide: Wide, out: Any, one: One) -> Array:
         """A result (N, nv), from arrays in the robot's coordinates."""
         tree = self.robot.tree
         q, *inputs = state.stacks.values()

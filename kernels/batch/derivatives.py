@@ -4,8 +4,6 @@ The sweeps are those of kernels/derivatives/ and kernels/dynamics/ as they stand
 filled in another way, as in evaluation.py. What the entries take and return is in algorithms.py.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.batch.jobs import JOB, open_job
 from torqued.kernels.batch.matrices import WHOLE, store_matrix
 from torqued.kernels.batch.stores import store_mode_of
@@ -15,11 +13,11 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms
 from torqued.kernels.dynamics.articulated import OK, solve_motion
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
-    drift,
+    bias_accelerations,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.dynamics.rnea import body_forces, rest_acceleration
 from torqued.kernels.primitives.atomics import fence
@@ -90,8 +88,8 @@ def batch_inverse_dynamics_derivatives(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(A, start, work.a)
-        place(work, work.q)
-        accelerate(work, work.v, work.a, rest)
+        body_poses(work, work.q)
+        body_accelerations(work, work.v, work.a, rest)
         body_terms(work)
         collect_terms(work)
         fill_wide_derivatives(work, rest)
@@ -200,11 +198,11 @@ def batch_forward_dynamics_derivatives(handle, address, first, last):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         nan_guard += load(V, start, work.v) + load(tau, start, work.a)
-        place(work, work.q)
-        drift(work, work.v, rest)
+        body_poses(work, work.q)
+        bias_accelerations(work, work.v, rest)
         body_forces(work)
         status = solve_motion(work, work.a, work.x)
-        accelerate(work, work.v, work.x, rest)
+        body_accelerations(work, work.v, work.x, rest)
         body_terms(work)
         collect_terms(work)
         fill_wide_derivatives(work, rest)

@@ -1,69 +1,37 @@
 """The quantities of dynamics/quantities.py for many states, `WIDTH` of them in each walk.
 
-The sweeps are those of kernels/dynamics/ as they stand. Only the filling of matrices is another:
-there four columns of a path lie side by side in a register, here as many states do.
+The sweeps are those of kernels/dynamics/ as they stand, and so are most quantities. Only matrices
+are filled in another way: there four columns of a path lie side by side in a register, here as many
+states do.
 """
-
-from __future__ import annotations
 
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
 from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, store_matrix
 from torqued.kernels.batch.stores import store_mode_of
-from torqued.kernels.batch.transposition import (
-    is_finite,
-    load,
-    load_positions,
-    store,
-    store_numbers,
-)
+from torqued.kernels.batch.transposition import is_finite, load, load_positions
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.dynamics.centroidal import (
-    kinetic_energy,
-    momentum_about,
-    potential_energy,
-    relative_com,
-    total_momentum,
-)
 from torqued.kernels.dynamics.composite import composite_factors, composite_inertias
-from torqued.kernels.dynamics.frames import (
-    body_motion,
-    fill_jacobian,
-    fill_pose,
-    frame_placement,
-    represent_rate,
-)
-from torqued.kernels.dynamics.kinematics import drift, place
-from torqued.kernels.dynamics.quantities import (
-    BIT,
-    NEED_FACTORS,
-    NEED_INERTIAS,
-    NEED_VELOCITY,
-)
-from torqued.kernels.dynamics.rnea import (
-    body_forces,
-    collect_forces,
-    fill_gravity,
-    rest_acceleration,
-)
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
+from torqued.kernels.dynamics.quantities import BIT, NEED_FACTORS, NEED_INERTIAS, NEED_VELOCITY
+from torqued.kernels.dynamics.rnea import rest_acceleration
+from torqued.kernels.dynamics.selected_quantities import fill_of_frame, fill_of_robot
 from torqued.kernels.primitives.atomics import fence
 from torqued.kernels.primitives.spatial import (
-    add,
     add6,
-    add_scaled6,
     dot,
     dot6,
     factor_times,
     factor_transposed_times,
     inertia_times,
 )
-from torqued.kernels.primitives.tuples import load3, load6, load10, load12, store3, store6
+from torqued.kernels.primitives.tuples import load6, load10, load12
 from torqued.kernels.primitives.wide import WIDTH
 
 
 @kernel
 def fill_wide_mass_matrix(work):
-    """The lower triangle of work.M; needs place and composite_inertias. As `fill_mass_matrix`."""
+    """The lower triangle of work.M; needs composite_inertias. As `fill_mass_matrix`."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -81,7 +49,7 @@ def fill_wide_mass_matrix(work):
 
 @kernel
 def fill_wide_coriolis(work):
-    """The lower triangle of work.M, and work.C; needs place, move and composite_factors.
+    """The lower triangle of work.M, and work.C; needs body_velocities and composite_factors.
 
     As `fill_coriolis`: [EW21] Algorithm 1, lines 9-19. Ṁ is C + Cᵀ, taken when it is written out.
     """
@@ -120,9 +88,12 @@ def batch_quantities(handle, address, first, last):
         if want & NEED_VELOCITY:
             nan_guard += load(V, start, work.v)
         sweep(work, want)
-        nan_guard += store_quantities(work, want, job, start, store_mode)
+        nan_guard += store_matrices(work, want, job, start, store_mode)
+        nan_guard += fill_of_robot(work, work.v, want, work, job, start)
         for k in range(len(frames)):
-            nan_guard += store_frame(work, want, frames, k, representation, job, start)
+            nan_guard += fill_of_frame(
+                work, want, frames, k, representation, rest_acceleration(work), work, 0, job, start
+            )
         if not is_finite(nan_guard):
             fence()
             return start
@@ -133,9 +104,9 @@ def batch_quantities(handle, address, first, last):
 @kernel
 def sweep(work, want):
     """What has to be known of the bodies, and matrices. As `fill_quantities`."""
-    place(work, work.q)
+    body_poses(work, work.q)
     if want & NEED_VELOCITY:
-        drift(work, work.v, rest_acceleration(work))
+        bias_accelerations(work, work.v, rest_acceleration(work))
     if want & NEED_FACTORS:
         composite_factors(work)
         fill_wide_coriolis(work)
@@ -146,8 +117,8 @@ def sweep(work, want):
 
 
 @kernel
-def store_quantities(work, want, out, start, store_mode):
-    """Those of the whole robot, for one chunk from state `start` on."""
+def store_matrices(work, want, out, start, store_mode):
+    """Those of one chunk, from state `start` on."""
     nan_guard = 0.0 * work.q[0]
     if want & BIT.M:
         nan_guard += store_matrix(LOWER, work.M, out.M, start, store_mode)
@@ -155,47 +126,4 @@ def store_quantities(work, want, out, start, store_mode):
         nan_guard += store_matrix(SUM, work.C, out.Mdot, start, store_mode)
     if want & BIT.C:
         nan_guard += store_matrix(WHOLE, work.C, out.C, start, store_mode)
-    if want & BIT.g:
-        fill_gravity(work, work.x)
-        nan_guard += store(work.x, out.g, start)
-    if want & BIT.bias:
-        body_forces(work)
-        collect_forces(work, work.x)
-        nan_guard += store(work.x, out.bias, start)
-    if want & BIT.energy:
-        work.small[0] = kinetic_energy(work, work.v)
-        work.small[1] = potential_energy(work)
-        nan_guard += store(work.small[:2], out.energy, start)
-    if want & BIT.com:
-        store3(work.small, add(relative_com(work), load3(work.origin)))
-        nan_guard += store(work.small[:3], out.com, start)
-    if want & BIT.momentum:
-        store6(work.small, momentum_about(total_momentum(work), relative_com(work)))
-        nan_guard += store(work.small, out.momentum, start)
     return nan_guard
-
-
-@kernel
-def store_frame(work, want, frames, k, representation, out, start):
-    """Those of frame k."""
-    nan_guard = 0.0 * work.q[0]
-    if want & BIT.pose:
-        fill_pose(work, frames[k], work.pose)
-        nan_guard += store_of_frame(work.pose.reshape(-1), out.pose, start, k, len(frames))
-    if want & BIT.J:
-        fill_jacobian(work, frames[k], representation, work.jacobian)
-        nan_guard += store_of_frame(work.jacobian.reshape(-1), out.J, start, k, len(frames))
-    if want & BIT.Jdot_v:
-        R, p = frame_placement(work, frames[k])
-        twist, acceleration = body_motion(work, frames[k])
-        if frames[k].body >= 0:  # drift counted gravity in, a Jacobian's rate has none
-            acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
-        store6(work.small, represent_rate(work, representation, R, p, twist, acceleration))
-        nan_guard += store_of_frame(work.small, out.Jdot_v, start, k, len(frames))
-    return nan_guard
-
-
-@kernel
-def store_of_frame(x, out, start, k, frames):
-    """The numbers of frame k, of an array (N, frames, …)."""
-    return store_numbers(x, out, (start * frames + k) * len(x), frames * len(x))

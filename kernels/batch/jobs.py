@@ -1,4 +1,4 @@
-"""What the entries of a batch are told: where the numbers of all states are, and where results go.
+"""Arguments of the entries of a batch: where the numbers of all states are, and where results go.
 
 Entries take the address of one record of all that. Each reads what it needs, the rest is empty.
 """

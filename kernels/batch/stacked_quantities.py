@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Concatenate
 
 import numpy as np
 
@@ -11,22 +12,33 @@ from torqued.common.errors import InputError
 from torqued.common.results import Dynamics
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, vectorized
+from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, many
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import (
-    NEED_VELOCITY,
-    QUANTITIES,
-    WANTS,
-    sized,
-)
+from torqued.kernels.dynamics.quantities import NEED_VELOCITY, QUANTITIES, WANTS, sized
 from torqued.kernels.input_checks import choice, names_of
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked, result_array
+from torqued.kernels.robot.centroidal import Centroidal
+from torqued.kernels.robot.dynamics import Dynamics as Robots
+from torqued.kernels.robot.frames import Frames
+from torqued.kernels.signatures import P, T
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
+
+
+def quantity(
+    method: Callable[Concatenate[Any, P], T], word: str
+) -> Callable[Concatenate[Any, P], T]:
+    """A method of `Robot` for one of the quantities."""
+    names = list(inspect.signature(method).parameters)[1:]
+
+    def compute(self: Any, *values: Any) -> Any:
+        return self._quantity(word, **dict(zip(names, values, strict=True)))
+
+    return many(method)(compute)
 
 
 class StackedQuantities(WideComputation):
@@ -124,10 +136,18 @@ class StackedQuantities(WideComputation):
                     stacks.projected(QUANTITIES[name].projection, array, results[name])
         return results
 
-    def _quantity(self, name: str, out: Any, q: Any, v: Any = None, *rest: Any) -> Array:
+    def _quantity(
+        self,
+        name: str,
+        out: Any,
+        q: Any,
+        v: Any = None,
+        frame: str | None = None,
+        representation: str = "hybrid",
+        point: Any = None,
+    ) -> Array:
         """One of them, with one frame at most."""
-        frames, representation, point = rest or ((), "hybrid", None)
-        per_frame = QUANTITIES[name].per_frame
+        frames, per_frame = () if frame is None else (frame,), QUANTITIES[name].per_frame
         given = None
         if out is not None:
             shape = len_of(q), *sized(QUANTITIES[name], self.robot.nv, 1)[per_frame:]
@@ -138,90 +158,24 @@ class StackedQuantities(WideComputation):
             return array
         return found[:, 0] if per_frame else found
 
-    @vectorized
-    def mass_matrix(self, q: Any, *, out: Array | None = None) -> Array:
-        """M(q), (N, nv, nv)."""
-        return self._quantity("M", out, q)
+    mass_matrix = quantity(Robots.mass_matrix, "M")
+    mass_matrix_rate = quantity(Robots.mass_matrix_rate, "Mdot")
+    gravity = quantity(Robots.gravity, "g")
+    energy = quantity(Robots.energy, "energy")
+    center_of_mass = quantity(Centroidal.center_of_mass, "com")
+    centroidal_momentum = quantity(Centroidal.centroidal_momentum, "momentum")
+    frame_pose = quantity(Frames.frame_pose, "pose")
+    frame_jacobian = quantity(Frames.frame_jacobian, "J")
+    frame_bias = quantity(Frames.frame_bias, "Jdot_v")
 
-    @vectorized
-    def mass_matrix_rate(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """Ṁ(q, v), (N, nv, nv), as C + Cᵀ."""
-        return self._quantity("Mdot", out, q, v)
-
-    @vectorized
-    def coriolis_matrix(
-        self,
-        q: Any,
-        v: Any = None,
-        factorization: str = "christoffel",
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """C(q, v), (N, nv, nv), with Ṁ = C + Cᵀ."""
+    @many(Robots.coriolis_matrix)
+    def coriolis_matrix(self, q: Any, v: Any, factorization: str, out: Any) -> Any:
         if factorization != "christoffel":
-            return self.each("coriolis_matrix", q, v, factorization, out=out)  # type: ignore[no-any-return]
+            return self.each("coriolis_matrix", q, v, factorization, out=out)
         return self._quantity("C", out, q, v)
 
-    @vectorized
-    def gravity(self, q: Any, *, out: Array | None = None) -> Array:
-        """g(q), (N, nv)."""
-        return self._quantity("g", out, q)
-
-    @vectorized
-    def bias(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """C(q, v) v + g(q), (N, nv)."""
+    @many(Robots.bias)
+    def bias(self, q: Any, v: Any, f_ext: Any, out: Any) -> Any:
+        if f_ext is not None:
+            return self.each("bias", q, v, f_ext, out=out)
         return self._quantity("bias", out, q, v)
-
-    @vectorized
-    def energy(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """Kinetic and potential energy, (N, 2)."""
-        return self._quantity("energy", out, q, v)
-
-    @vectorized
-    def center_of_mass(self, q: Any, *, out: Array | None = None) -> Array:
-        """Center of mass (N, 3) in the world."""
-        return self._quantity("com", out, q)
-
-    @vectorized
-    def centroidal_momentum(self, q: Any, v: Any = None, *, out: Array | None = None) -> Array:
-        """(N, 6) [angular about the center of mass; linear]."""
-        return self._quantity("momentum", out, q, v)
-
-    @vectorized
-    def frame_pose(
-        self,
-        q: Any,
-        frame: str,
-        point: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """Homogeneous poses (N, 4, 4) of a frame."""
-        return self._quantity("pose", out, q, None, (frame,), "hybrid", point)
-
-    @vectorized
-    def frame_jacobian(
-        self,
-        q: Any,
-        frame: str,
-        representation: str = "hybrid",
-        point: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """J (N, 6, nv)."""
-        return self._quantity("J", out, q, None, (frame,), representation, point)
-
-    @vectorized
-    def frame_bias(
-        self,
-        q: Any,
-        v: Any,
-        frame: str,
-        representation: str = "hybrid",
-        point: Any = None,
-        *,
-        out: Array | None = None,
-    ) -> Array:
-        """J̇ v (N, 6)."""
-        return self._quantity("Jdot_v", out, q, v, (frame,), representation, point)

@@ -59,8 +59,8 @@ class Stacks:
         self._quaternions = np.array([start for _, start in tree.quaternions], np.int64)
 
     def state(self, q: Any, **given: Any) -> Given:
-        """Configurations (N, nq), N at least 1, and other arguments (N, nv) by name. Whether their
-        numbers can be taken is asked by whoever computes with them."""
+        """Configurations (N, nq), N at least 1, and other arguments (N, nv) by name. The
+        method that computes with their numbers checks these."""
         tree = self._tree
         stacks = {"q": _counted("q", _floats("q", q, (tree.nq,)), None)}
         for name, x in given.items():

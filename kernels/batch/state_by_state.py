@@ -11,17 +11,19 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, TypeVar
 
 import numpy as np
 
 from torqued.common.errors import InputError, TorquedError
 from torqued.common.results import Result
+from torqued.kernels import signatures
 from torqued.kernels.batch.stacks import of_state
 from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool, available_cores
 from torqued.kernels.input_checks import shown, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import result_array
+from torqued.kernels.signatures import P, T
 
 if TYPE_CHECKING:
     from torqued.kernels.charts.charted_robot import ChartedRobot
@@ -54,6 +56,26 @@ def vectorized(method: Method) -> Method:
     return call  # type: ignore[return-value]
 
 
+def many(
+    method: Callable[Concatenate[Any, P], T],
+) -> Callable[[Callable[..., Any]], Callable[Concatenate[Any, P], T]]:
+    """The same with the signature of a method of `Robot`; takes all arguments in order, `out` at
+    the end."""
+    name = method.__name__
+
+    def decorate(function: Callable[..., Any]) -> Callable[Concatenate[Any, P], T]:
+        def compute(self: StateByState[Any], *values: Any) -> Any:
+            if self.narrow:
+                return self.each(name, *values[:-1], out=values[-1])
+            return function(self, *values)
+
+        call = signatures.like(method)(compute)
+        call.__doc__ = function.__doc__ or f"Of N states, (N, …): {method.__doc__}"
+        return call
+
+    return decorate
+
+
 def len_of(x: Any) -> int:
     try:
         return len(x)
@@ -68,10 +90,7 @@ class StateByState(Generic[AnyRobot]):
     narrow = True
 
     def __init__(
-        self,
-        robot: AnyRobot,
-        threads: int | None = None,
-        progress: Progress | None = None,
+        self, robot: AnyRobot, threads: int | None = None, progress: Progress | None = None
     ) -> None:
         """`threads` is how many work, by default one for each core that this process may use;
         `progress(done, total)` is called from the caller's thread now and then."""
@@ -143,7 +162,7 @@ class StateByState(Generic[AnyRobot]):
                     f"f_ext[{frame!r}]": _count(f"f_ext[{frame!r}]", y) for frame, y in x.items()
                 }
             else:
-                del stacked["f_ext"]  # the robot tells what it is
+                del stacked["f_ext"]  # the robot names the fault
                 break
         first, *others = counts
         for key in others:

@@ -19,7 +19,7 @@ from torqued.kernels.primitives.wide import WIDE, WIDTH
 
 #: Squares of the norms between which a quaternion is surely one: a little less than what a call for
 #: one state accepts, which has the last word.
-SHORTEST, LONGEST = ((1.0 + sign * 0.999 * QUATERNION_TOLERANCE) ** 2 for sign in (-1.0, 1.0))
+MIN_SQUARE, MAX_SQUARE = ((1.0 + sign * 0.999 * QUATERNION_TOLERANCE) ** 2 for sign in (-1.0, 1.0))
 
 #: Numbers of a state that are written at once.
 TILE = 4
@@ -124,7 +124,7 @@ def load_positions(rows, first, work):
         square = 0.0 * nan_guard
         for i in range(start, start + 4):
             square += work.q[i] * work.q[i]
-        if not (square > SHORTEST and square < LONGEST):
+        if not (square > MIN_SQUARE and square < MAX_SQUARE):
             nan_guard += np.nan
     return nan_guard
 

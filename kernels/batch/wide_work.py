@@ -7,11 +7,13 @@ from and to the arrays of a batch (transposition.py).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.kernels.dynamics.quantities import TABLE
 from torqued.kernels.primitives.arrays import Indices, Layout, Records, array
 from torqued.kernels.primitives.layout import (
     AUXILIARY,
@@ -26,6 +28,9 @@ from torqued.kernels.primitives.wide import NUMBER, wide_element, widened
 
 #: Where the quaternion begins in the coordinates of a joint that has one.
 QUATERNION_AT = {SPHERICAL: 0, FLOATING: 3}
+
+#: What sizes of quantities are called here.
+COLUMNS_AND_FRAMES: dict[str, str | int] = {"nv": "columns", "frames": 1}
 
 #: What derivatives need of a column beside S, as derivatives/space.py names it.
 DERIVED = np.dtype(
@@ -47,7 +52,7 @@ class WideSizes(NamedTuple):
     quaternions: int
 
 
-class WideWork(NamedTuple):
+class Scratch(NamedTuple):
     """The model, its scratch memory, and one chunk of a batch."""
 
     # The model, shared by all workspaces.
@@ -67,8 +72,6 @@ class WideWork(NamedTuple):
     x: Records = array(NUMBER, "columns")
     small: Records = array(NUMBER, 6)
     wrench: Records = array(NUMBER, 1, 6)
-    pose: Records = array(NUMBER, 4, 4)
-    jacobian: Records = array(NUMBER, 6, "columns")
     # Entries of pairs of columns that are not on one path stay the zeros that they are made of.
     M: Records = array(NUMBER, "columns", "columns")  # the lower triangle
     C: Records = array(NUMBER, "columns", "columns")
@@ -80,12 +83,24 @@ class WideWork(NamedTuple):
     product: Records = array(NUMBER, "columns", "columns")
 
 
+#: Beside those, an array for each quantity that is not a matrix of pairs of columns, of one frame.
+_declared = Scratch._field_defaults | {
+    quantity.name: array(
+        NUMBER, *(COLUMNS_AND_FRAMES.get(str(size), size) for size in quantity.whole_shape)
+    )
+    for quantity in TABLE
+    if quantity.shape.count("nv") < 2
+}
+WideWork: Any = namedtuple("WideWork", _declared, defaults=_declared.values())  # type: ignore[misc]  # names from a table
+
 #: Bytes between the memory of two threads. A processor that goes through columns of a matrix asks
 #: for lines that would come next, far beyond its end, and takes them from the one that computes
 #: with them: side by side, two threads take a sixth longer.
 APART = 64 * 1024
 
-WIDE_LAYOUT = Layout(WideWork, WideSizes, wide_element, at_once=True, apart=APART)
+WIDE_LAYOUT: Layout[Any, WideSizes] = Layout(
+    WideWork, WideSizes, wide_element, at_once=True, apart=APART
+)
 
 #: The arrays behind a handle.
 open_wide = WIDE_LAYOUT.open

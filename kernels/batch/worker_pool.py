@@ -99,7 +99,7 @@ def split(first: int, last: int, parts: int, step: int) -> list[int]:
 
 
 class WorkerPool:
-    """A number of threads, the caller's among them, each with scratch memory of its own."""
+    """A number of threads, the caller's among them, each with its own scratch memory."""
 
     def __init__(self, robot: Robot | ChartedRobot, threads: int) -> None:
         self.threads, self._robot = threads, robot

@@ -24,7 +24,7 @@ class CenterOfMass(Chart):
     """With U = Rᵀ J_com = [U_ω, 1, U_joints], the base moves by u = Rᵀ ṗ − U_ω ω − U_joints q̇.
 
     The rows of M and C that belong to u are m U and m Rᵀ J̇_com, as M ν there is the momentum of
-    the robot and Γ that of pure translations, so neither needs a computation of its own.
+    the robot and Γ that of pure translations, so neither needs its own computation.
     """
 
     def __init__(self, name: str, robot: Native) -> None:

@@ -7,38 +7,28 @@ have: the derivative of Ȧ v̄ by q̄, a second derivative of A. It is taken by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.charts.chart import Chart
-from torqued.kernels.contacts.types import Contact, ContactDerivatives
+from torqued.kernels.charts.charted_core import ChartedCore
+from torqued.kernels.charts.native_signature import like
+from torqued.kernels.contacts.types import ContactDerivatives
 from torqued.kernels.derivatives.linearization import linearized, require_one
 from torqued.kernels.derivatives.results import SecondDerivatives
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import finite_arithmetic
-
-if TYPE_CHECKING:
-    from torqued.kernels.robot.frame_table import Wrenches
-    from torqued.kernels.robot.robot import Robot
+from torqued.kernels.robot.derivatives import Derivatives
 
 #: Largest step of the differences, rad or m. With three levels the truncation is below 1e-12 of
 #: the sixth derivatives, the rounding below 1e-13.
 STEP, LEVELS = 0.02, 3
 
 
-class ChartedDerivatives:
+class ChartedDerivatives(ChartedCore):
     """The methods of `Derivatives` with all coordinates those of a chart."""
-
-    robot: Robot
-    chart: Chart
-
-    if TYPE_CHECKING:
-
-        def _velocity(self, name: str, values: Any) -> Array: ...
 
     def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
         """The native q and A, where A does not change."""
@@ -54,10 +44,8 @@ class ChartedDerivatives:
         native = self.chart.to_native(q)
         return native, self.chart.A(native)
 
-    @finite_arithmetic
-    def inverse_dynamics_derivatives(
-        self, q: Any, v: Any, a: Any, f_ext: Wrenches | None = None
-    ) -> tuple[Array, Array]:
+    @like(Derivatives.inverse_dynamics_derivatives)
+    def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any, f_ext: Any) -> Any:
         """Of τ̄ = Aᵀ τ(q, A v̄, A ā + Ȧ v̄)."""
         chart = self.chart
         native = chart.to_native(q)
@@ -75,8 +63,8 @@ class ChartedDerivatives:
         by_v = A.T @ (dv @ A + M @ (A_rate + turned))
         return by_q, by_v
 
-    @finite_arithmetic
-    def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> SecondDerivatives:
+    @like(Derivatives.inverse_dynamics_second_derivatives)
+    def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> Any:
         """Where A does not change: others would need its third derivative."""
         native, A = self._at_constant("second derivatives of τ", q)
         velocity, acceleration = A @ self._velocity("v", v), A @ self._velocity("a", a)
@@ -84,8 +72,8 @@ class ChartedDerivatives:
         natively = (found.dtau_dqdq, found.dtau_dvdv, found.dtau_dqdv, found.dM_dq)
         return SecondDerivatives(*(np.einsum("abc,aj,bk,cl->jkl", x, A, A, A) for x in natively))
 
-    @finite_arithmetic
-    def mass_matrix_derivatives(self, q: Any) -> Array:
+    @like(Derivatives.mass_matrix_derivatives)
+    def mass_matrix_derivatives(self, q: Any) -> Any:
         """Of M̄ = Aᵀ M A."""
         native = self.chart.to_native(q)
         A, slopes, M = self.chart.A(native), self._slopes(native), self.robot.mass_matrix(native)
@@ -94,20 +82,16 @@ class ChartedDerivatives:
         total: Array = along + turning + turning.transpose(1, 0, 2)
         return total
 
-    @finite_arithmetic
-    def forward_dynamics_derivatives(
-        self, q: Any, v: Any, tau: Any, f_ext: Wrenches | None = None
-    ) -> tuple[Array, Array, Array]:
+    @like(Derivatives.forward_dynamics_derivatives)
+    def forward_dynamics_derivatives(self, q: Any, v: Any, tau: Any, f_ext: Any) -> Any:
         """Of ā = A⁺ a(q, ν, A⁺ᵀ τ̄) + (A⁺)˙ ν with ν = A v̄."""
         native, velocity, torque = self._to_native(q, v, tau)
         a = self.robot.forward_dynamics(native, velocity, torque, f_ext)
         found = self.robot.forward_dynamics_derivatives(native, velocity, torque, f_ext)
         return self._of_acceleration(native, v, tau, a, *found)
 
-    @finite_arithmetic
-    def contact_dynamics_derivatives(
-        self, q: Any, v: Any, tau: Any, contacts: Sequence[Contact]
-    ) -> ContactDerivatives:
+    @like(Derivatives.contact_dynamics_derivatives)
+    def contact_dynamics_derivatives(self, q: Any, v: Any, tau: Any, contacts: Any) -> Any:
         """Accelerations as in `forward_dynamics_derivatives`; forces are the native ones."""
         chart = self.chart
         native, velocity, torque = self._to_native(q, v, tau)
@@ -151,16 +135,8 @@ class ChartedDerivatives:
         by_v = inverse @ dv @ A + turn @ A + (inverse_slopes @ velocity).T
         return by_q, by_v, inverse @ dtau @ inverse.T
 
-    @finite_arithmetic
-    def linearize(
-        self,
-        q: Any,
-        v: Any,
-        tau: Any,
-        dt: Any = None,
-        f_ext: Wrenches | None = None,
-        contacts: Sequence[Contact] | None = None,
-    ) -> tuple[Array, Array]:
+    @like(Derivatives.linearize)
+    def linearize(self, q: Any, v: Any, tau: Any, dt: Any, f_ext: Any, contacts: Any) -> Any:
         """δq̄˙ = δv̄ + A⁺ (A_δ v̄ − Ȧ δq̄ − ad_ν A δq̄), which is δv̄ where v̄ is the rate of q̄."""
         if contacts is None:
             derivatives = self.forward_dynamics_derivatives(q, v, tau, f_ext)

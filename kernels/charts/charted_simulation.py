@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torqued.kernels.charts.chart import Chart
+from torqued.kernels.charts.charted_core import ChartedCore
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite_arithmetic
@@ -16,18 +16,10 @@ from torqued.kernels.result_checks import finite_arithmetic
 if TYPE_CHECKING:
     from torqued.kernels.integration.simulation import Simulation
     from torqued.kernels.robot.constraint_set import Constraint
-    from torqued.kernels.robot.robot import Robot
 
 
-class ChartedSimulation:
+class ChartedSimulation(ChartedCore):
     """States, torques, and what functions are given, in the chart."""
-
-    robot: Robot
-    chart: Chart
-
-    if TYPE_CHECKING:
-
-        def _velocity(self, name: str, values: Any) -> Array: ...
 
     @finite_arithmetic
     def simulate(

@@ -213,8 +213,8 @@ def _joined(pieces: list[Indices]) -> Indices:
     return np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64)
 
 
-def _spell(places: Indices) -> str:
-    """3:7, or single places where they are apart."""
-    if (np.diff(places) == 1).all():
-        return f"{places[0]}:{places[-1] + 1}"
-    return ", ".join(map(str, places))
+def _spell(indices: Indices) -> str:
+    """3:7, or single ones where they are apart."""
+    if (np.diff(indices) == 1).all():
+        return f"{indices[0]}:{indices[-1] + 1}"
+    return ", ".join(map(str, indices))

@@ -1,11 +1,11 @@
-"""Kernels that can wait: compiled by a process that stands back, then loaded in this one.
+"""Kernels that can wait: compiled by a process of low priority, then loaded in this one.
 
     background = Background(names)
     background.start()                  # returns at once
-    background.ask_for("whole_body")    # somebody needs this one: it comes next
+    background.ask_for("whole_body")    # a request needs this one: it comes next
 
-The process yields to everything else, but not altogether: on a busy machine a kernel that somebody
-has asked for has to come some day. It ends with this one, however that ends.
+The process yields to everything else, but not altogether: on a busy machine a kernel that a request
+needs has to be ready some time. It ends with this one, however that ends.
 """
 
 from __future__ import annotations
@@ -73,11 +73,11 @@ class Background:
         if not self._waiting or self._closing.is_set():
             return
         with self._process() as process:
-            told = 0
+            sent = 0
             while self._waiting and not self._closing.wait(POLL_INTERVAL):
                 ended = process.poll() is not None
-                for name in self._asked[told:]:
-                    told += 1
+                for name in self._asked[sent:]:
+                    sent += 1
                     _tell(process, name)
                 self._load_what_is_there()
                 if ended:
@@ -104,7 +104,7 @@ class Background:
         modules = sorted({ENTRIES[name][0].py_func.__module__ for name in ENTRIES})
         order = {"modules": modules, "names": self._waiting, "off": self._off}
         command = [sys.executable, "-m", __name__, json.dumps(order)]
-        # A group of its own: Ctrl-C in the terminal is for this process, whose end is its too.
+        # Its own group: Ctrl-C in the terminal is for this process, whose end is its too.
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, text=True, process_group=0
         ) as process:

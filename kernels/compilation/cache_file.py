@@ -107,7 +107,7 @@ def _opened(path: Path) -> Iterator[int]:
 
 
 def _head(path: Path, descriptor: int, head: bytes) -> tuple[int, bytes]:
-    """Length and checksum, as the head of a file tells them."""
+    """Length and checksum, as the head of a file has them."""
     if len(head) == HEAD.size:
         magic, length, checksum = HEAD.unpack(head)
         if magic == MAGIC and os.fstat(descriptor).st_size == HEAD.size + length:

@@ -34,7 +34,7 @@ def prepare_folder(folder: Path) -> str:
         folder = folder.absolute()
         _make(folder)
         problem = _not_ours(folder, sticky_allowed=False)
-        # As it is written and as it is in truth: links lie in folders of their own.
+        # As given and as resolved: links lie in their own folders.
         for place in dict.fromkeys([*folder.parents, *folder.resolve().parents]):
             problem = problem or _not_ours(place, sticky_allowed=True)
         if problem:
@@ -73,7 +73,7 @@ def _not_ours(place: Path, sticky_allowed: bool) -> str:
 
 
 def others_who_write(mode: int) -> str:
-    """Who beside the owner may write to a file or folder of this mode."""
+    """Users beside the owner that may write to a file or folder of this mode."""
     if mode & stat.S_IWOTH:
         return "everyone"
     return "its group" if mode & stat.S_IWGRP else ""

@@ -145,7 +145,7 @@ def _helper(names: Sequence[str]) -> Iterator[subprocess.Popen[bytes] | None]:
         "from torqued.kernels.compilation.entries import compile_backwards; "
         f"compile_backwards({names})"
     )
-    # A group of its own: Ctrl-C in the terminal is for this process, whose end is the helper's too.
+    # Its own group: Ctrl-C in the terminal is for this process, whose end is the helper's too.
     command = [sys.executable, "-c", program]
     with subprocess.Popen(command, stdin=subprocess.PIPE, process_group=0) as process:
         try:

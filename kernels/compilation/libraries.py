@@ -65,7 +65,7 @@ class EntryCompiler(Compiler):  # type: ignore[misc]
 
     def compile_extra(self, function: Any) -> Any:
         result = super().compile_extra(function)
-        # Also of the functions that were compiled into it, which have no machine code of their own.
+        # Also of the functions that were compiled into it, which have no machine code.
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
         return result

@@ -4,8 +4,6 @@ They may change with any version, which is why pyproject.toml bounds numba. `req
 (self_test.py) finds out whether they still do what they did.
 """
 
-from __future__ import annotations
-
 import llvmlite
 import numba
 

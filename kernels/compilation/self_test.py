@@ -72,9 +72,9 @@ def require_numba() -> None:
         stats = ENTRIES["self_test"][0].stats
         if CACHE_FOLDER is not None and not (stats.cache_hits or stats.cache_misses):
             raise ToolchainError(f"{VERSIONS} is not supported: it does not ask for cached code")
-    for way, value in found.items():
+    for call, value in found.items():
         if value != expected:
             raise ToolchainError(
-                f"{VERSIONS} is not supported: called as {way}, "
+                f"{VERSIONS} is not supported: called as {call}, "
                 f"compiled code gives {value} instead of {expected}"
             )

@@ -1,5 +1,5 @@
-"""Constraints beside contacts: loops along chosen axes, and rows of the user's own.
+"""Constraints beside contacts: loops along chosen axes, and the user's own rows.
 
-types.py   what users say about them, and what they get back
+types.py   constraints as users state them, and the results
 loops.py   loops as rows of acceleration constraints
 """

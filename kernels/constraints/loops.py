@@ -13,8 +13,6 @@ only where all three rows of a kind are held.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import typeof
 
@@ -22,7 +20,7 @@ from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.rows import ROUNDING, point_motion, rotation_vector, size
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.rnea import rest_acceleration
-from torqued.kernels.primitives.layout import FRAME, MATRIX, VECTOR, WORK
+from torqued.kernels.primitives.layout import FRAME, MATRIX, VECTOR, WORK, empty_records
 from torqued.kernels.primitives.spatial import (
     add,
     angular,
@@ -51,12 +49,7 @@ LOOP = np.dtype(
 )
 
 
-def loop_records(count: int) -> Any:
-    """Empty records for `count` loops."""
-    return np.zeros(count, LOOP).view(np.recarray)
-
-
-LOOPS = typeof(loop_records(1))
+LOOPS = typeof(empty_records(LOOP, 1))
 
 
 @kernel

@@ -60,7 +60,7 @@ RowTerms = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Rows:
-    """Constraints of the user's own: G a = γ, in native coordinates.
+    """The user's own constraints: G a = γ, in native coordinates.
 
     of          a function of q and v that gives G (k, nv), γ (k,), and where they are known the
                 position errors (k,), whose rate is G v; or these as numbers
@@ -118,11 +118,11 @@ class ConstrainedTorques:
 
     tau: Array  # (nv,) zero for what is not actuated
     efforts: Array  # (k,) of the actuators: τ = B efforts
-    a: Array  # (nv,) accelerations that come of it
+    a: Array  # (nv,) resulting accelerations
     force: Array  # (m,) of the constraints
     exact: bool  # whether they are the wanted ones
     error: float  # the largest difference between the two, rad/s² or m/s²
-    fully_actuated: bool  # whether any motion that constraints leave free could be had
+    fully_actuated: bool  # whether actuators can cause every motion that constraints leave free
     G: Array  # (m, nv)
 
 

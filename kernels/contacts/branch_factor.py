@@ -7,8 +7,6 @@ the lower triangle of L. With D^½ taken into the factor, M = Lᵀ L, and
     finish_solve   x ← L⁻¹ x      so that  finish_solve(half_solve(x)) = M⁻¹ x
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import exact_kernel, kernel

@@ -1,7 +1,5 @@
 """Accelerations and forces of a robot in contact, and velocities after an impact."""
 
-from __future__ import annotations
-
 from numba import types
 
 from torqued.kernels.compilation.jit import entry, kernel
@@ -21,7 +19,7 @@ from torqued.kernels.contacts.solvers import (
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.workspace import open_work
@@ -31,8 +29,8 @@ from torqued.kernels.primitives.workspace import open_work
 def fill_contact_terms(work, q, v, contacts, space):
     """M, bias, G, G v and γ."""
     rest = rest_acceleration(work)
-    place(work, q)
-    drift(work, v, rest)
+    body_poses(work, q)
+    bias_accelerations(work, v, rest)
     body_forces(work)
     collect_forces(work, space.bias)
     composite_inertias(work)
@@ -48,7 +46,7 @@ def solve_contacts(work, tau, solver, space):
         status = solve_direct(tau, space)
     elif solver == NULL_SPACE:
         status = solve_null_space(tau, space)
-    # K belongs to the result whatever the way, and its rank decides for all of them.
+    # K is part of the result of every solver, and its rank decides for all of them.
     if status == OK and fill_contact_inertia(work, space) == OK and is_regular(space):
         return OK
     return solve_range_space(work, tau, space)

@@ -10,8 +10,6 @@ Iterations are bounded, and how far the result is off is part of it. The start i
 solution, or the impulses that would hold all contacts.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba import types
@@ -19,12 +17,7 @@ from numba import types
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.branch_factor import finish_solve, half_solve
 from torqued.kernels.contacts.friction_newton import polish
-from torqued.kernels.contacts.friction_rows import (
-    normal_row,
-    put_into_cone,
-    row_velocity,
-    sweep,
-)
+from torqued.kernels.contacts.friction_rows import normal_row, put_into_cone, row_velocity, sweep
 from torqued.kernels.contacts.rows import CONTACTS, NORMAL
 from torqued.kernels.contacts.solvers import (
     CONTACT_SPACE,
@@ -61,7 +54,7 @@ def carries(contact, space, error):
 
 @kernel
 def classify(contact, space, error, still):
-    """Whether a contact separates, sticks or slides; slower than `still` is no motion."""
+    """Whether a contact separates, sticks or slides; slower than `still` is not a motion."""
     p, n = space.force, normal_row(contact)
     if not carries(contact, space, error):
         return SEPARATES

@@ -1,11 +1,9 @@
 """Newton's method on the projections of friction_rows.py.
 
-Projected Gauss-Seidel soon finds which contacts let go, stick and slide, and then crawls: where
+Projected Gauss-Seidel soon finds which contacts separate, stick and slide, and then crawls: where
 contacts barely slide it takes tens of thousands of sweeps. Newton's method takes a few steps from
 there. The projections have kinks, so it is the semi-smooth one of Alart and Curnier (1991).
 """
-
-from __future__ import annotations
 
 import math
 
@@ -117,7 +115,7 @@ def newton_step(contacts, space, p):
 def polish(contacts, space, p, tolerance, rounding, steps):
     """At most `steps` Newton steps from p, of which the best is kept. Returns error and steps.
 
-    On the way errors may grow: a step that changes what contacts do often makes them worse
+    Errors may grow meanwhile: a step that changes what contacts do often makes them worse
     before the next one makes them good. Where every contact is off by `rounding` (m/s) at most,
     p is a solution whatever the step says: four corners that slide leave it to chance how they
     share the load, and there the step is rounding divided by PROXIMAL.

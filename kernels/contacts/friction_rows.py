@@ -9,8 +9,6 @@ which is the same as being a fixed point of two projections, for any positive st
     p_n = max(0, p_n − r w_n),    p_t = cut(p_t − r w_t, friction · p_n)
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

@@ -10,13 +10,12 @@ axes, whose third one is the normal:
 
     γ = −(J̇_a − J̇_b) v − damping · (velocity error) − stiffness · (position error)
 
-Where a contact may slide or let go, errors count along the normal only.
+Where a contact may slide or separate, errors count along the normal only.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import typeof
@@ -24,7 +23,7 @@ from numba import typeof
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.frames import body_motion, frame_placement
 from torqued.kernels.dynamics.manifold import logarithm
-from torqued.kernels.primitives.layout import FRAME
+from torqued.kernels.primitives.layout import FRAME, empty_records
 from torqued.kernels.primitives.spatial import (
     add,
     add_scaled6,
@@ -53,18 +52,13 @@ CONTACT = np.dtype(
         ("stiffness", "f8"),  # Baumgarte gain on position errors, 1/s²
         ("damping", "f8"),  # on velocity errors, 1/s
         ("friction", "f8"),  # Coulomb coefficient
-        ("unilateral", "i8"),  # 1: may slide and let go; friction.py
+        ("unilateral", "i8"),  # 1: may slide and separate; friction.py
     ],
     align=True,
 )
 
 
-def contact_records(count: int) -> Any:
-    """Empty records for `count` contacts."""
-    return np.zeros(count, CONTACT).view(np.recarray)
-
-
-CONTACTS = typeof(contact_records(1))
+CONTACTS = typeof(empty_records(CONTACT, 1))
 
 
 @kernel
@@ -91,7 +85,7 @@ def rotation_vector(R):
 
 @kernel
 def add_rows(work, contact, frame, sign, G):
-    """G += sign · (Jacobian of one frame along the contact's axes); needs place.
+    """G += sign · (Jacobian of one frame along the contact's axes); needs body_poses.
 
     Returns the size of the terms that its entries are sums of.
     """
@@ -132,7 +126,7 @@ def size(x):
 
 @kernel
 def clear_rounding(contact, G, noise):
-    """Zeros for what is none by rounding alone.
+    """Zeros for entries that are rounding alone.
 
     A contact may ask for what nothing in the robot moves: both ends of a loop on one body, a
     normal across a planar mechanism. Rounding would count as motion then, and take enormous forces.
@@ -195,7 +189,7 @@ def stabilize(contact, E, gain, turn, shift, gamma):
 
 @kernel
 def fill_contacts(work, contacts, rest, G, velocity, gamma):
-    """G (m, n), its velocity G v (m,) and γ (m,) of all contacts; needs place and drift."""
+    """G (m, n), its velocity G v (m,) and γ (m,) of all contacts; needs bias_accelerations."""
     G[:, :] = 0.0
     for k in range(len(contacts)):
         contact = contacts[k]

@@ -1,4 +1,4 @@
-"""Three ways to solve the equations of motion with contacts, as in [F16] section 2.2 and RBDL.
+"""Three solvers of the equations of motion with contacts, as in [F16] section 2.2 and RBDL.
 
     [ M  Gᵀ ] [  a ]   [ τ − bias ]
     [ G  0  ] [ −λ ] = [    γ     ]            [F16] eq. 7
@@ -9,7 +9,7 @@ direct        the whole matrix by elimination
 null space    a from a basis of the motions that contacts leave free, then λ
 
 Redundant contacts make G rank deficient. Forces are then those of minimum norm, accelerations
-those that miss γ least, found in the range space whatever way was asked for.
+those that miss γ least, found in the range space whatever solver was chosen.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.contacts.branch_factor import branch_factorize, finish_solve, half_solve
 from torqued.kernels.dynamics.articulated import OK, SINGULAR
+from torqued.kernels.primitives.arrays import array, zeros
 from torqued.kernels.primitives.dense import (
     RANK_TOLERANCE,
     cholesky,
@@ -53,47 +54,28 @@ CONFLICT_FLOOR = 1e-9
 class ContactSpace(NamedTuple):
     """Results and scratch of contact problems with m rows and n velocities."""
 
-    M: Array  # (n, n) mass matrix
-    L: Array  # (n, n) its factor in the lower triangle; branch_factor.py
-    bias: Array  # (n,)
-    G: Array  # (m, n) contact Jacobian
-    velocity: Array  # (m,) G v
-    gamma: Array  # (m,)
-    K: Array  # (m, m) inverse inertia in contact space, G M⁻¹ Gᵀ
-    force: Array  # (m,) λ
-    a: Array  # (n,) accelerations, or velocities after an impact
-    redundancy: Array  # (m,) 0 where a row stands alone, up to 1 where others imply it
-    Z: Array  # (m, n) scratch: G L⁻¹
-    F: Array  # (m, m) scratch: a factor of K
-    B: Array  # (m, m) scratch
-    rhs: Array  # (m,) scratch
-    kkt: Array  # (n + m, n + m) scratch of the direct and null-space solvers
-    x: Array  # (n + m,) scratch
-    trial: Array  # (m,) scratch of friction.py
+    M: Array = array(float, "n", "n")  # mass matrix
+    L: Array = array(float, "n", "n")  # its factor in the lower triangle; branch_factor.py
+    bias: Array = array(float, "n")
+    G: Array = array(float, "m", "n")  # contact Jacobian
+    velocity: Array = array(float, "m")  # G v
+    gamma: Array = array(float, "m")
+    K: Array = array(float, "m", "m")  # inverse inertia in contact space, G M⁻¹ Gᵀ
+    force: Array = array(float, "m")  # λ
+    a: Array = array(float, "n")  # accelerations, or velocities after an impact
+    redundancy: Array = array(float, "m")  # 0: a row stands alone … 1: others imply it
+    Z: Array = array(float, "m", "n")  # scratch: G L⁻¹
+    F: Array = array(float, "m", "m")  # scratch: a factor of K
+    B: Array = array(float, "m", "m")  # scratch
+    rhs: Array = array(float, "m")  # scratch
+    kkt: Array = array(float, "whole", "whole")  # scratch of the direct and null-space solvers
+    x: Array = array(float, "both")  # scratch
+    trial: Array = array(float, "m")  # scratch of friction.py
 
 
 def contact_space(n: int, m: int, dense: bool) -> ContactSpace:
     """Arrays for m rows; `dense` for the solvers that need the whole matrix."""
-    whole = n + m if dense else 0
-    return ContactSpace(
-        M=np.zeros((n, n)),
-        L=np.zeros((n, n)),
-        bias=np.zeros(n),
-        G=np.zeros((m, n)),
-        velocity=np.zeros(m),
-        gamma=np.zeros(m),
-        K=np.zeros((m, m)),
-        force=np.zeros(m),
-        a=np.zeros(n),
-        redundancy=np.zeros(m),
-        Z=np.zeros((m, n)),
-        F=np.zeros((m, m)),
-        B=np.zeros((m, m)),
-        rhs=np.zeros(m),
-        kkt=np.zeros((whole, whole)),
-        x=np.zeros(n + m),
-        trial=np.zeros(m),
-    )
+    return zeros(ContactSpace, n=n, m=m, both=n + m, whole=n + m if dense else 0)
 
 
 CONTACT_SPACE = typeof(contact_space(1, 1, True))

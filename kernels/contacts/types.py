@@ -1,4 +1,4 @@
-"""What users say about contacts, and what they get back."""
+"""Contacts as users state them, and the results."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     from torqued.kernels.control import Controller, WholeBody
 
 `Controller` runs any law by name; `WholeBody` and `Balance` are the controllers of robots that
-stand on contacts, for those who build on them.
+stand on contacts, for programs that build on them.
 """
 
 from __future__ import annotations

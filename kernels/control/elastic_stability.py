@@ -4,7 +4,7 @@ At rest, with gravity left out as in stability.py, robot and law are linear: x =
 
     M q̈ = K z + D ż        B θ̈ = u(t − delay) − K z − D ż        z = θ − q
 
-and u the law's torque for a reference at zero, with z̈ as a state of its own where springs are
+and u the law's torque for a reference at zero, with z̈ as its own state where springs are
 damped. Between two states u is held: the step from one to the next is exact, by an exponential.
 """
 

@@ -6,8 +6,6 @@ references/  observer.py laws/  walls.py                   oscillation.py
 What calls these are the steps of steps.py.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

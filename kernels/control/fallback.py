@@ -13,19 +13,11 @@ floating base stands on contacts that this knows nothing of: there the newest to
 kept, and joints are held about where they were with what their inertia allows.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import (
-    copy,
-    expand_state,
-    expand_v,
-    joint_error,
-    project,
-)
+from torqued.kernels.control.law import copy, expand_state, expand_v, joint_error, project
 from torqued.kernels.control.springs import motor_position, motor_velocity
 from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import (
     add_armature,
     collect_forces,
@@ -89,7 +81,7 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     for k in range(sizes.nv):
         a[k] = -(HOLD_RATE**2) * e[k] - rate * v[k]
     expand_v(data, a, data.a_free)
-    place(work, data.q_free)
+    body_poses(work, data.q_free)
     newton_euler_sweep(work, data.v_free, data.a_free, rest_acceleration(work))
     collect_forces(work, data.tau_free)
     add_armature(work, data.a_free, data.tau_free)
@@ -121,7 +113,7 @@ def hold_floating(session, sizes, data, e, v, tau):
 def gravity_torque(work, sizes, data, tau):
     """Gravity at the last known state."""
     expand_state(sizes, data)
-    place(work, data.q_free)
+    body_poses(work, data.q_free)
     composite_inertias(work)
     fill_gravity(work, data.tau_free)
     project(data, data.tau_free, tau)

@@ -10,7 +10,7 @@ forward and cannot chatter. Laws without one add most of the friction at the mea
 
 all but a share of the viscous and the first part of the Coulomb friction. So F − R grows with v as
 F does, and brakes; and near rest R has no slope but the viscous one: noise is not compensated, and
-a robot with less friction than was told is not set in motion by it. `impedance` moves its frame by
+a robot with less friction than given is not set in motion by it. `impedance` moves its frame by
 joint velocities w: it adds F(w) − R(w) besides, so that F − R brakes v − w. The observer takes F(v)
 for the robot's own and not for a contact.
 """
@@ -26,7 +26,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import Array
-from torqued.kernels.input_checks import number, numbers, shown
+from torqued.kernels.input_checks import known_keys, number, numbers, shown
 from torqued.kernels.model.friction import own_friction
 
 if TYPE_CHECKING:
@@ -94,10 +94,7 @@ def checked_map(given: Any) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         wanted = f"true, false, or a map with {', '.join(NAMES)}"
         raise InputError(f"friction: {shown(given)}, expected {wanted}", "friction", None, wanted)
-    for name in given:
-        if name not in NAMES:
-            listed = ", ".join(NAMES)
-            raise InputError(f"friction: {name!r} is unknown, allowed: {listed}", "friction")
+    known_keys("friction", given, NAMES)
     return given
 
 

@@ -15,14 +15,6 @@ from torqued.kernels.input_checks import numbers
 ASYMMETRY = 1e-9
 
 
-def known(given: Mapping[str, Any], allowed: Collection[str]) -> None:
-    """Refuse gains that a law does not have."""
-    for name in given:
-        if name not in allowed:
-            listed = ", ".join(allowed) or "none"
-            raise InputError(f"gains: {name!r} is unknown, allowed: {listed}", "gains", name)
-
-
 def asymmetric(value: Array) -> bool:
     with np.errstate(over="ignore"):  # infinite differences are asymmetric enough
         difference = np.abs(value - value.T).max(initial=0.0)

@@ -31,7 +31,7 @@ from torqued.common.status import (
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.friction import add_torque
 from torqued.kernels.control.law import Array
-from torqued.kernels.input_checks import number, numbers, shown
+from torqued.kernels.input_checks import known_keys, number, numbers, shown
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -58,10 +58,7 @@ class Integral:
         fields = given if isinstance(given, Mapping) else {"rate": given}
         if given is True:
             fields = {}
-        for name in fields:
-            if name not in NAMES:
-                listed = ", ".join(NAMES)
-                raise InputError(f"integral: {name!r} is unknown, allowed: {listed}", "integral")
+        known_keys("integral", fields, NAMES)
         self.rate = number("integral.rate", fields.get("rate", DEFAULT_RATE))
         if not 0.0 < self.rate <= MAX_RATE:
             wanted = f"above 0, at most {MAX_RATE:g} 1/s"

@@ -48,8 +48,6 @@ SPRING_SHARE, APPROACH_SHARE = 0.25, 0.5
 UNBOUNDED = 1e6
 #: Steps of the search for a stiffness, and of the iteration for the fastest mode in each.
 STEPS, POWERS = 24, 4
-#: 1/s, the velocity damping of laws that make errors decay: with Λ the same, a double pole.
-DAMPING_RATE = 20.0
 
 #: By robot and by what was asked for: requests come with the same gains again and again.
 _KNOWN: WeakKeyDictionary[Robot, dict[tuple[str, bytes], Array]] = WeakKeyDictionary()

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels.control.references.motions import Array
 from torqued.kernels.control.references.pace import LOAD_SHARE
-from torqued.kernels.input_checks import numbers
+from torqued.kernels.input_checks import known_keys, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -41,7 +41,7 @@ class JointLimits:
 
     lower: Array  # rad or m
     upper: Array
-    coordinate: NDArray[np.int64]  # place in q, -1 where a velocity has none of its own
+    coordinate: NDArray[np.int64]  # place in q, -1 where a velocity has none
     wraps: NDArray[np.int64]  # 1 for joints that turn without end
     speed: Array
     acceleration: Array
@@ -102,7 +102,7 @@ def inertias(robot: Robot) -> tuple[Array, Array]:
 
 def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
     """Limits of references: the robot's, or `reference_limits`, a map of some of them; false for
-    none on what is given, as of a program that has limits of its own.
+    none on what is given, as of a program with its own limits.
 
     velocity, acceleration, jerk: number or (nv,); load: share of the efforts that weight may take
     in poses that are moved to; angular (rad/s) and linear (m/s): speeds of frames.
@@ -115,14 +115,7 @@ def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
     if not isinstance(limits, Mapping):
         wanted = "a map, true or false"
         raise InputError(f"reference_limits: expected {wanted}", "reference_limits", None, wanted)
-    for name in limits:
-        if name not in NAMES:
-            listed = ", ".join(NAMES)
-            raise InputError(
-                f"reference_limits: {name!r} is unknown, allowed: {listed}",
-                "reference_limits",
-                name,
-            )
+    known_keys("reference_limits", limits, NAMES)
 
     def of(name: str, default: Any, *shapes: tuple[int, ...]) -> Array:
         value = numbers(f"reference_limits.{name}", limits.get(name, default), *shapes)

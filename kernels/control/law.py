@@ -23,12 +23,7 @@ from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.session_arrays import arrays_of, first_reference, sizes_of
 from torqued.kernels.control.springs import RIGID, Springs
 from torqued.kernels.dynamics.manifold import fill_difference
-from torqued.kernels.dynamics.mimic import (
-    expand,
-    expand_position,
-    project_matrix,
-    project_vector,
-)
+from torqued.kernels.dynamics.mimic import expand, expand_position, project_matrix, project_vector
 from torqued.kernels.primitives.layout import FRAME, WORK
 from torqued.kernels.primitives.workspace import open_work, pointer
 
@@ -127,6 +122,17 @@ def joint_references(robot: Robot) -> dict[str, Array]:
     return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
 
 
+def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: Any) -> Law:
+    """A law for `joint_references` on a fixed base, with nothing but gains."""
+
+    def prepare(robot: Robot, fields: Fields) -> Prepared:
+        fixed_base(robot, name)
+        packed = gains(robot, fields.get("gains", {}), fields)
+        return Prepared(packed, joint_references(robot), power_outputs(robot))
+
+    return Law(entry, prepare, gains, **described)
+
+
 @kernel
 def open_control(handle, address):
     """What a law works on: the tree, the controller's record (1,), sizes and arrays."""
@@ -158,13 +164,7 @@ def velocity(sizes, data):
 
 
 @kernel
-def row(sizes, data, k):
-    """One of ten scratch vectors (nv,)."""
-    return data.rows[k]
-
-
-@kernel
-def square(sizes, data, k, n):
+def square(data, k, n):
     """One of five scratch matrices (n, n), n at most nv_free."""
     return data.square[k].reshape(-1)[: n * n].reshape(n, n)
 

@@ -19,22 +19,13 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control import law
 from torqued.kernels.control.friction import own_torque, unknown_torque
-from torqued.kernels.control.law import (
-    Array,
-    Shape,
-    copy,
-    expand_state,
-    law,
-    open_control,
-    project,
-    row,
-)
 from torqued.kernels.control.springs import spring_torque
 from torqued.kernels.control.typical_inertia import configurations
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.momentum import fill_momentum
-from torqued.kernels.input_checks import numbers, shown
+from torqued.kernels.input_checks import known_keys, numbers, shown
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -49,13 +40,13 @@ DEFAULT_SHARE = 0.05
 ACCELERATION = 20.0
 #: Effort limits up to this many times what the joint that needs most does are believed. Others
 #: count as so many times what the joint itself needs, and, for its friction, a share of the most.
-BELIEVED, NEEDED, OF_MOST = 20.0, 2.0, 0.05
+BELIEVED, NEEDED, OF_MAX = 20.0, 2.0, 0.05
 NAMES = ("gain", "threshold", "release")
 #: N m: no threshold is zero.
 TINY = 1e-6
 
 
-def observer_array(robot: Robot, given: Any) -> Array:
+def observer_array(robot: Robot, given: Any) -> law.Array:
     """`gain` 1/s, `threshold` and `release` N m: number or (nv,), checked and laid out."""
     if given is None or given is False:
         return np.zeros(0)
@@ -63,11 +54,7 @@ def observer_array(robot: Robot, given: Any) -> Array:
         given = {}
     if not isinstance(given, Mapping):
         raise InputError(f"observer: {shown(given)}, expected a map", "observer", None, "a map")
-    for name in given:
-        if name not in NAMES:
-            raise InputError(
-                f"observer: {name!r} is unknown, allowed: {', '.join(NAMES)}", "observer", name
-            )
+    known_keys("observer", given, NAMES)
     threshold = positive(robot, given, "threshold", default_threshold(robot))
     release = positive(robot, given, "release", 0.5 * threshold)
     if (release > threshold).any():
@@ -76,27 +63,27 @@ def observer_array(robot: Robot, given: Any) -> Array:
     return np.concatenate([gain, threshold, release, np.zeros(2 * robot.nv + 2)])
 
 
-def default_threshold(robot: Robot) -> Array:
+def default_threshold(robot: Robot) -> law.Array:
     """(nv,) N m, by what joints can give, or need where their limits say nothing."""
     limits = robot.limits.effort
     first = 6 if robot.model.base == "floating" else 0
     needed = needed_torque(robot)
     most = float(needed[first:].max(initial=TINY))
     believed = (limits > 0.0) & (limits <= BELIEVED * most)
-    share: Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MOST * most)
+    share: law.Array = DEFAULT_SHARE * np.where(believed, limits, NEEDED * needed + OF_MAX * most)
     return share
 
 
-def needed_torque(robot: Robot) -> Array:
+def needed_torque(robot: Robot) -> law.Array:
     """(nv,) N m to hold the joints and to accelerate each, over some configurations."""
     poses = configurations(robot)
     held = np.abs([robot.gravity(q) for q in poses]).max(axis=0)
     inertia = np.mean([np.diag(robot.mass_matrix(q)) for q in poses], axis=0)
-    needed: Array = np.maximum(held + ACCELERATION * inertia, TINY)
+    needed: law.Array = np.maximum(held + ACCELERATION * inertia, TINY)
     return needed
 
 
-def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> Array:
+def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) -> law.Array:
     values = numbers(f"observer.{name}", given.get(name, default), (), (robot.nv,))
     if (values <= 0.0).any():
         worst = float(values.min())
@@ -104,7 +91,7 @@ def positive(robot: Robot, given: Mapping[str, Any], name: str, default: Any) ->
     return np.broadcast_to(values, (robot.nv,))
 
 
-def observer_outputs(robot: Robot) -> dict[str, Shape]:
+def observer_outputs(robot: Robot) -> dict[str, law.Shape]:
     """External torques; 1 while in contact; which joint moves the touched link, -1 for none."""
     return {"external": (robot.nv,), "contact": (), "link": ()}
 
@@ -118,24 +105,24 @@ def joint_torque(sizes, data, k):
     return data.last[k] + own_torque(sizes, data, k)
 
 
-@law
+@law.law
 def observe(handle, address):
     """Update the observer with this tick's state and the torque that was sent last."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     n = sizes.nv
     gain, threshold, release = data.observer[:n], data.observer[n : 2 * n], data.observer[2 * n :]
     integral, residual = data.observer[3 * n : 4 * n], data.observer[4 * n : 5 * n]
     flags = data.observer[5 * n :]
-    p, rate = row(sizes, data, 0), row(sizes, data, 1)
-    expand_state(sizes, data)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    p, rate = data.rows[0], data.rows[1]
+    law.expand_state(sizes, data)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     fill_momentum(work, data.v_free, data.s_free, data.tau_free)
-    project(data, data.s_free, p)
-    project(data, data.tau_free, rate)
+    law.project(data, data.s_free, p)
+    law.project(data, data.tau_free, rate)
     if flags[0] == 0.0:
         flags[0] = 1.0
-        copy(p, integral)
+        law.copy(p, integral)
     touched, felt, last = False, False, -1
     for k in range(n):
         known = joint_torque(sizes, data, k) + rate[k]
@@ -147,7 +134,7 @@ def observe(handle, address):
             felt, last = True, k
     flags[1] = 1.0 if touched or (felt and flags[1] == 1.0) else 0.0
     out = data.out[len(data.out) - n - 2 :]
-    copy(residual, out)
+    law.copy(residual, out)
     out[n] = flags[1]
     out[n + 1] = float(last) if flags[1] == 1.0 else -1.0
     return 0

@@ -5,8 +5,6 @@ end. A joint counts as swinging when its torque leaves a band around its slow me
 sides more than a few times within a window.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba import types

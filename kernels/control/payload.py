@@ -2,7 +2,7 @@
 
 All sessions of a loop are computed in one workspace, one after the other. A payload changes ten
 numbers of a body there (kernels/model/payloads.py), which are put back to the bit before the next
-session is served: each session has a payload of its own, and none changes another's torques. It
+session is served: each session has its own payload, and none changes another's torques. It
 ends with its session, and costs neither compilation nor memory when it changes: its parameters move
 evenly to what they are to be. Between two possible bodies all are possible, since pseudo-inertias
 are a convex set, and torques are linear in the parameters: they have no step.

@@ -1,7 +1,5 @@
 """A plane that a frame has to stay on one side of, as compiled code has it; walls.py."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from torqued.kernels.primitives.layout import FRAME

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
 #: The neutral one and random ones within limits; fewer for robots of many joints, for the time.
-COUNT, FEWEST, MANY = 256, 96, 24
+COUNT, MIN_COUNT, MANY = 256, 96, 24
 #: Poses are left out where a combination of joints weighs less than this, relative to each by
 #: itself: two axes have lined up with next to nothing between them. A model without masses or
 #: rotor inertias there says nothing about the robot, and no spring would be soft enough.
@@ -50,7 +50,7 @@ _KNOWN: WeakKeyDictionary[Robot, Poses] = WeakKeyDictionary()
 def poses_of(robot: Robot) -> Poses:
     """Computed once for each robot."""
     if robot not in _KNOWN:
-        count = max(FEWEST, min(COUNT, COUNT * MANY // max(robot.nv, 1)))
+        count = max(MIN_COUNT, min(COUNT, COUNT * MANY // max(robot.nv, 1)))
         _KNOWN[robot] = with_weight(random_poses(robot, count))
     return _KNOWN[robot]
 

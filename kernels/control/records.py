@@ -1,7 +1,5 @@
 """A controller for compiled code: one record, whose address every law takes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 #: Filled by `Controller`, then owned by what runs the law: the loop, or the controller itself.

@@ -1,7 +1,5 @@
 """One tick of a controller again, from a recording: with references that are in effect already."""
 
-from __future__ import annotations
-
 from numba import types
 
 from torqued.common.status import NONFINITE, SOLVER

@@ -18,8 +18,6 @@ Where a spring is too weak at all errors, w(e) has a part y(e) = Λ e from the s
 errors are; both together make w = y + x − x y / u, below u again.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.input_checks import numbers, shown
+from torqued.kernels.input_checks import known_keys, numbers, shown
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -57,10 +57,7 @@ def springs_of(robot: Robot, given: Any) -> Springs:
     if not isinstance(given, Mapping):
         message = f"springs: {shown(given)}, expected {WANTED}"
         raise InputError(message, "springs", None, WANTED)
-    for name in given:
-        if name not in NAMES:
-            listed = ", ".join(NAMES)
-            raise InputError(f"springs: {name!r} is unknown, allowed: {listed}", "springs", name)
+    known_keys("springs", given, NAMES)
 
     def of(name: str, positive: bool) -> Array:
         field = f"springs.{name}"

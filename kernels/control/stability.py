@@ -44,7 +44,7 @@ SQUARINGS = 9
 #: Gains, and 1/s² and 1/s: beyond these nothing is computed but that it is unstable.
 HUGE = 1e15
 #: Smallest factor that is tried, and how finely one is searched for.
-LEAST, FINENESS = 1e-3, 0.02
+MIN_FACTOR, FINENESS = 1e-3, 0.02
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Stability:
     margin: float  # 1/s, how fast the slowest or the growing error of the worst pose decays
     pose: Array  # (nq,) the worst one
     #: Stable everywhere with rates multiplied by this: stiffness by its square, damping by it.
-    #: Zero where none down to LEAST is.
+    #: Zero where none down to MIN_FACTOR is.
     factor: float
 
 
@@ -115,7 +115,7 @@ def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputErro
         if law.power(name) and np.any(value)
     )
     if found.factor == 0.0:
-        powers = f"nothing down to rates × {LEAST:g}"
+        powers = f"nothing down to rates × {MIN_FACTOR:g}"
         if not law.scaling:
             powers = "less delay, or gains closer to the robot's own dynamics"
     return InputError(
@@ -159,7 +159,7 @@ def checked(
     radius, worst = worst_radius(law, robot, gains, fields, poses, period, delay)
     margin, factor = -math.log(max(radius, 1e-300)) / period, 1.0
     first = worst
-    while radius > 1.0 + ROUNDING and factor > LEAST and law.scaling:
+    while radius > 1.0 + ROUNDING and factor > MIN_FACTOR and law.scaling:
         factor = stable_factor(law, robot, gains, fields, poses.only(worst), period, delay, factor)
         slower = scaled(law, gains, factor)
         radius, worst = worst_radius(law, robot, slower, fields, poses, period, delay)
@@ -179,7 +179,7 @@ def stable_factor(
     highest: float,
 ) -> float:
     """The largest factor below `highest` that is stable at one pose, by bisection."""
-    low, high = LEAST, highest
+    low, high = MIN_FACTOR, highest
     while high / low > 1.0 + FINENESS:
         middle = math.sqrt(low * high)
         slower = scaled(law, gains, middle)

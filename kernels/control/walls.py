@@ -39,7 +39,7 @@ from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motio
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
 from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, frame_placement
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
@@ -160,7 +160,7 @@ def near_joints(control, sizes, data, v, dt):
 
 @kernel
 def near_planes(work, control, sizes, data, count):
-    """The same of frames before planes, behind the first `count` rows; needs place."""
+    """The same of frames before planes, behind the first `count` rows; needs body_poses."""
     v = motor_velocity(sizes, data)
     for j in range(len(data.planes)):
         plane, J = data.planes[j], data.wall_jacobian
@@ -190,7 +190,7 @@ def answer_rows(work, sizes, data, count, exact):
         for k in range(sizes.nv):
             x[k] = row[k] if exact else row[k] / data.least_inertia[k]
         if exact and sizes.springs > 0:
-            cholesky_solve(square(sizes, data, 1, sizes.nv), x)
+            cholesky_solve(square(data, 1, sizes.nv), x)
         elif exact:
             solve_in_place(work, x)
     for i in range(count):
@@ -228,7 +228,7 @@ def solve_with_motors(work, sizes, data, tau, a):
     collect_forces(work, data.tau_free)
     project(data, data.tau_free, a)
     composite_inertias(work)
-    M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, sizes.nv)
+    M_free, M = square(data, 0, sizes.nv_free), square(data, 1, sizes.nv)
     fill_mass_matrix(work, M_free)
     project_square(data, M_free, M)
     for k in range(sizes.nv):
@@ -251,14 +251,14 @@ def hold_walls(work, control, sizes, data, dt):
     exact = sizes.springs > 0 or (sizes.unactuated == 0 and sizes.nv == sizes.nv_free)
     if exact or len(data.planes) > 0:
         expand_state(sizes, data)
-        place(work, data.q_free)
+        body_poses(work, data.q_free)
     count = near_planes(work, control, sizes, data, count)
     if count == 0:
         return 0
     a = data.rows[7]
     a[:] = 0.0
     if exact:
-        drift(work, data.v_free, rest_acceleration(work))
+        bias_accelerations(work, data.v_free, rest_acceleration(work))
         body_forces(work)
         net = data.rows[6]
         fill_net(sizes, data, near, net)

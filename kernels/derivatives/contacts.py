@@ -8,16 +8,14 @@ of v_i and a_i that docs/KERNELS.md derives, velocity and acceleration of the po
     δu̇ = δ(u̇_i) + δ(ω̇_i) × p + ω̇_i × δp + δω_i × u + ω_i × δu
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.rows import CONTACTS, FULL, NORMAL, rotation_vector
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.integration.group import dexp_inverse_rotation, exp_rotation
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
@@ -73,7 +71,7 @@ def add_changes(contact, c, sign, turn, shift, D):
 
 @kernel
 def add_frame_changes(work, contact, frame, sign, turn, opposite, dq, dv):
-    """What one of the two frames of a contact adds to ∂c/∂q and ∂c/∂v; needs accelerate.
+    """What one of the two frames of a contact adds to ∂c/∂q and ∂c/∂v; needs body_accelerations.
 
     `turn` is the rotation vector of the frame's error, `opposite` whether a turn of this frame is
     seen through the error's rotation: of what the contact is held against.
@@ -117,8 +115,8 @@ def add_frame_changes(work, contact, frame, sign, turn, opposite, dq, dv):
 def contact_acceleration_derivatives(handle, q, v, a, contacts, dq, dv):
     """∂(G a − γ)/∂q and ∂(G a − γ)/∂v (m, n) of all contacts."""
     work = open_work(handle)
-    place(work, q)
-    accelerate(work, v, a, ZERO6)
+    body_poses(work, q)
+    body_accelerations(work, v, a, ZERO6)
     dq[:, :] = 0.0
     dv[:, :] = 0.0
     for k in range(len(contacts)):

@@ -8,8 +8,6 @@ along. The difference, for a turn ω, is
 which has the form of a Coriolis factor: twelve numbers, summed over subtrees.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.primitives.spatial import dot, dot6, factor_times, factor_transposed_times
@@ -39,7 +37,7 @@ def external_factor(m, f, p):
 
 @kernel
 def external_factors(work, space, frames, wrenches):
-    """space.force_factor of every subtree; needs place."""
+    """space.force_factor of every subtree; needs body_poses."""
     space.force_factor[:, :] = 0.0
     for k in range(len(frames)):
         if frames[k].body >= 0:
@@ -55,7 +53,7 @@ def external_factors(work, space, frames, wrenches):
 
 @kernel
 def add_external(work, space, frames, wrenches, dq):
-    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs place. The path is entered again."""
+    """∂τ_j/∂q_k += S_jᵀ E^C S_k of body ⌈jk⌉; needs body_poses. The path is entered again."""
     external_factors(work, space, frames, wrenches)
     for b in range(len(work.bodies)):
         body = work.bodies[b]

@@ -6,8 +6,6 @@ what a adds to accelerations and forces is carried over the tree once more, from
 inertias that are there.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.contacts.branch_factor import branch_factorize, finish_solve, half_solve
 from torqued.kernels.derivatives.external import add_external
@@ -16,7 +14,7 @@ from torqued.kernels.derivatives.solve import fill_inverse, multiply_negated
 from torqued.kernels.derivatives.space import SPACE, open_space
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import rest_acceleration, subtract_external
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import ZERO6, add6, add_scaled6, dot6, inertia_times
@@ -26,7 +24,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def solve_acceleration(work, space, tau):
-    """space.a = M⁻¹ (τ − Sᵀ f) and space.L; needs drift and collect_terms. Returns a status."""
+    """space.a = M⁻¹ (τ − Sᵀ f) and space.L, a status; needs bias_accelerations, collect_terms."""
     fill_mass_matrix(work, space.M)
     status = branch_factorize(work, space.M, space.L)
     if status != OK:
@@ -79,8 +77,8 @@ def forward_dynamics_derivatives(handle, scratch, q, v, tau, dq, dv, dtau):
     """∂a/∂q, ∂a/∂v and ∂a/∂τ. Returns a status."""
     work, space = open_work(handle), open_space(scratch)
     rest = rest_acceleration(work)
-    place(work, q)
-    drift(work, v, rest)
+    body_poses(work, q)
+    bias_accelerations(work, v, rest)
     body_terms(work)
     collect_terms(work)
     status = solve_acceleration(work, space, tau)
@@ -97,8 +95,8 @@ def forward_dynamics_derivatives_forced(handle, scratch, q, v, tau, frames, wren
     """The same while wrenches (k, 6) of constant world axes act on k frames. Returns a status."""
     work, space = open_work(handle), open_space(scratch)
     rest = rest_acceleration(work)
-    place(work, q)
-    drift(work, v, rest)
+    body_poses(work, q)
+    bias_accelerations(work, v, rest)
     body_terms(work)
     subtract_external(work, frames, wrenches)
     collect_terms(work)

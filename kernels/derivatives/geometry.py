@@ -9,16 +9,14 @@ stands still and lies before the joint's own. So it has the derivatives of such 
     ∂τ_j/∂π = S_jᵀ (I^C Ψ̈ + 2 B^C Ψ̇ + U ×* F)     for j before it, all of the joint's first body
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.dynamics.rnea import rest_acceleration
 from torqued.kernels.primitives.layout import FRAMES, INDICES, MATRIX, VECTOR, WORK
@@ -84,8 +82,8 @@ def geometric_derivatives(handle, q, v, a, sites, first, out):
     """
     work = open_work(handle)
     rest = rest_acceleration(work)
-    place(work, q)
-    accelerate(work, v, a, rest)
+    body_poses(work, q)
+    body_accelerations(work, v, a, rest)
     body_terms(work)
     collect_terms(work)
     out[:, :] = 0.0

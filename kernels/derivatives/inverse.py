@@ -10,17 +10,15 @@ derived in docs/KERNELS.md; in body frames they are Singh, Russell and Wensing's
 along the manifold: the derivative by ε of q moved along ε e_k as `integrate` moves it.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.external import add_external
 from torqued.kernels.derivatives.space import SPACE, open_space
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.dynamics.rnea import rest_acceleration, subtract_external
 from torqued.kernels.primitives.lanes import add_scaled4, load4, scale4, store4
@@ -53,7 +51,7 @@ from torqued.kernels.primitives.workspace import block_of, lane_of, open_work
 
 @kernel
 def body_terms(work):
-    """State.I, State.B and State.f of every body alone; needs accelerate or drift.
+    """State.I, State.B and State.f of every body alone; needs body_ or bias_accelerations.
 
     The force is I a + v ×* I v = I a + B v.
     """
@@ -201,8 +199,8 @@ def inverse_dynamics_derivatives(handle, scratch, q, v, a, M, dq, dv):
     """M, ∂τ/∂q and ∂τ/∂v."""
     work, space = open_work(handle), open_space(scratch)
     rest = rest_acceleration(work)
-    place(work, q)
-    accelerate(work, v, a, rest)
+    body_poses(work, q)
+    body_accelerations(work, v, a, rest)
     body_terms(work)
     collect_terms(work)
     fill_derivatives(work, space, rest, M, dq, dv)
@@ -213,8 +211,8 @@ def inverse_dynamics_derivatives_forced(handle, scratch, q, v, a, frames, wrench
     """The same while wrenches (k, 6) of constant world axes act on k frames."""
     work, space = open_work(handle), open_space(scratch)
     rest = rest_acceleration(work)
-    place(work, q)
-    accelerate(work, v, a, rest)
+    body_poses(work, q)
+    body_accelerations(work, v, a, rest)
     body_terms(work)
     subtract_external(work, frames, wrenches)
     collect_terms(work)

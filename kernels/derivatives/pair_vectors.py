@@ -3,8 +3,6 @@
 Four columns x at once; a 3-vector is three groups of four numbers.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.lanes import add_scaled4, load4, scale4, store4
 
@@ -29,16 +27,6 @@ def add_matrix(y, A, x):
         add_scaled4(add_scaled4(add_scaled4(y[0], x[0], A[0]), x[1], A[1]), x[2], A[2]),
         add_scaled4(add_scaled4(add_scaled4(y[1], x[0], A[3]), x[1], A[4]), x[2], A[5]),
         add_scaled4(add_scaled4(add_scaled4(y[2], x[0], A[6]), x[1], A[7]), x[2], A[8]),
-    )
-
-
-@kernel
-def add_transposed(y, A, x):
-    """y + Aᵀ x."""
-    return (
-        add_scaled4(add_scaled4(add_scaled4(y[0], x[0], A[0]), x[1], A[3]), x[2], A[6]),
-        add_scaled4(add_scaled4(add_scaled4(y[1], x[0], A[1]), x[1], A[4]), x[2], A[7]),
-        add_scaled4(add_scaled4(add_scaled4(y[2], x[0], A[2]), x[1], A[5]), x[2], A[8]),
     )
 
 

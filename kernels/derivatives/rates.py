@@ -11,12 +11,10 @@ With momentum Π = I v, b = a − gravity, and (I x)˙ = v ×* I x + I (ẋ − 
 is f = I b + v ×* Π; its rates follow by the same rule.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.space import SPACE, open_space
 from torqued.kernels.dynamics.composite import world_inertia
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import rest_acceleration
 from torqued.kernels.primitives.layout import VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -51,7 +49,7 @@ def column_rates(S, v, a, j):
 
 @kernel
 def carry_rates(work, space, q1, q2, q3, q4):
-    """rate_v, rate_a, rate_j and rate_s of every body, without gravity; needs place."""
+    """rate_v, rate_a, rate_j and rate_s of every body, without gravity; needs body_poses."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         v, a = parent_of(space.rate_v, body), parent_of(space.rate_a, body)
@@ -103,13 +101,13 @@ def force_rates(inertia, v, a, b, j, s):
 def inverse_dynamics_rates(handle, scratch, q, v, a, jerk, snap, tau, tau_dot, tau_ddot):
     """τ, τ̇ and τ̈ of the motion with these rates."""
     work, space = open_work(handle), open_space(scratch)
-    place(work, q)
+    body_poses(work, q)
     fill_rates(work, space, v, a, jerk, snap, tau, tau_dot, tau_ddot)
 
 
 @kernel
 def fill_rates(work, space, v, a, jerk, snap, tau, tau_dot, tau_ddot):
-    """The same; needs place."""
+    """The same; needs body_poses."""
     carry_rates(work, space, v, a, jerk, snap)
     rest = rest_acceleration(work)
     for i in range(len(work.bodies)):

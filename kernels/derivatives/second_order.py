@@ -10,17 +10,15 @@ the third column y, inside of x, comes in by its S, Ṡ + Ψ̇, Ψ̈ and the ang
 columns at once. B(S_c) is the factor of [EW21] eq. 10 with the motion S_c.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.derivatives.inverse import body_terms, collect_terms, enter_derivative_path
 from torqued.kernels.derivatives.pair_vectors import fill_pair_block, three
 from torqued.kernels.derivatives.space import SPACE, open_space
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
+    body_accelerations,
+    body_poses,
     parent_acceleration,
     parent_twist,
-    place,
 )
 from torqued.kernels.dynamics.rnea import rest_acceleration
 from torqued.kernels.primitives.lanes import LANES, add_scaled4, scale4, store4
@@ -252,8 +250,8 @@ def inverse_dynamics_second_derivatives(handle, scratch, q, v, a, qq, vv, qv, dM
     """
     work, space = open_work(handle), open_space(scratch)
     rest = rest_acceleration(work)
-    place(work, q)
-    accelerate(work, v, a, rest)
+    body_poses(work, q)
+    body_accelerations(work, v, a, rest)
     body_terms(work)
     collect_terms(work)
     fill_second_order(work, space, rest, qq, vv, qv, dM)

@@ -3,8 +3,6 @@
 Rows are padded to whole pairs of blocks of four columns, so that no loop has a remainder.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, scale4, store4
 from torqued.kernels.primitives.tiles import multiply_tile, subtract_rows

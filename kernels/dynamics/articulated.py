@@ -8,11 +8,9 @@ Forward dynamics is the same solve with the bias forces on the right-hand side, 
 recursion with 6x6 inertias exists.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import (
     body_forces,
     collect_forces,
@@ -96,7 +94,7 @@ def from_inertia(inertia):
 
 @kernel
 def factorize(work):
-    """U = IA S and D = 1 / (Sᵀ U + armature) of every column; needs place."""
+    """U = IA S and D = 1 / (Sᵀ U + armature) of every column; needs body_poses."""
     status = OK
     for i in range(len(work.bodies) - 1, -1, -1):
         body, state = work.bodies[i], work.states[i]
@@ -152,7 +150,7 @@ def solve_in_place(work, x):
 def solve_mass(handle, q, X):
     """Each row x of X becomes M⁻¹ x. Returns a status."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     status = factorize(work)
     for row in range(X.shape[0]):
         solve_in_place(work, X[row])
@@ -174,8 +172,8 @@ def solve_motion(work, tau, a):
 def forward_dynamics(handle, q, v, tau, a):
     """Accelerations a under torques τ. Returns a status."""
     work = open_work(handle)
-    place(work, q)
-    drift(work, v, rest_acceleration(work))
+    body_poses(work, q)
+    bias_accelerations(work, v, rest_acceleration(work))
     body_forces(work)
     return solve_motion(work, tau, a)
 
@@ -184,8 +182,8 @@ def forward_dynamics(handle, q, v, tau, a):
 def forward_dynamics_forced(handle, q, v, tau, frames, wrenches, a):
     """The same while wrenches (k, 6) act on k frames. Returns a status."""
     work = open_work(handle)
-    place(work, q)
-    drift(work, v, rest_acceleration(work))
+    body_poses(work, q)
+    bias_accelerations(work, v, rest_acceleration(work))
     body_forces(work)
     subtract_external(work, frames, wrenches)
     return solve_motion(work, tau, a)

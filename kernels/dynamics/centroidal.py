@@ -1,10 +1,8 @@
 """Of the robot as a whole: energy, center of mass, centroidal momentum, their matrices and bias."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias, world_inertia
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import newton_euler_sweep
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -29,7 +27,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def kinetic_energy(work, v):
-    """½ vᵀ M v; needs place and move."""
+    """½ vᵀ M v; needs body_velocities."""
     energy = 0.0
     for i in range(len(work.bodies)):
         body = work.bodies[i]
@@ -43,7 +41,7 @@ def kinetic_energy(work, v):
 
 @kernel
 def mass_and_moment(work):
-    """Total mass and Σ m c relative to the origin; needs place."""
+    """Total mass and Σ m c relative to the origin; needs body_poses."""
     mass, moment = 0.0, ZERO3
     for i in range(len(work.bodies)):
         body = work.bodies[i]
@@ -56,7 +54,7 @@ def mass_and_moment(work):
 
 @kernel
 def potential_energy(work):
-    """−Σ m g·c with c in the world; zero for masses at the world's origin; needs place."""
+    """−Σ m g·c with c in the world; zero for masses at the world's origin; needs body_poses."""
     mass, moment = mass_and_moment(work)
     g = load3(work.world[0].gravity)
     return -dot(g, add(moment, scale(load3(work.origin), mass)))
@@ -66,8 +64,8 @@ def potential_energy(work):
 def energy(handle, q, v, out):
     """out = (kinetic, potential)."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     out[0] = kinetic_energy(work, v)
     out[1] = potential_energy(work)
 
@@ -83,7 +81,7 @@ def relative_com(work):
 def center_of_mass(handle, q, com):
     """com (3,) in the world."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     store3(com, add(relative_com(work), load3(work.origin)))
 
 
@@ -95,7 +93,7 @@ def momentum_about(f, c):
 
 @kernel
 def fill_momentum_matrix(work, c, A):
-    """A (6, nv): [angular about c; linear] momentum = A v; needs place, composite_inertias."""
+    """A (6, nv): [angular about c; linear] momentum = A v; needs body_poses, composite_inertias."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         inertia = load10(work.states[i].I)
@@ -109,7 +107,7 @@ def fill_momentum_matrix(work, c, A):
 def centroidal_matrix(handle, q, A):
     """A_G (6, nv): centroidal momentum [angular about the center of mass; linear] = A_G v."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     composite_inertias(work)
     fill_momentum_matrix(work, relative_com(work), A)
 
@@ -118,14 +116,14 @@ def centroidal_matrix(handle, q, A):
 def centroidal_momentum(handle, q, v, h):
     """h (6,) = A_G v, in one sweep."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     store6(h, momentum_about(total_momentum(work), relative_com(work)))
 
 
 @kernel
 def total_momentum(work):
-    """Σ I v at the origin; needs place and move."""
+    """Σ I v at the origin; needs body_velocities."""
     momentum = ZERO6
     for i in range(len(work.bodies)):
         state = work.states[i]
@@ -138,7 +136,7 @@ def total_momentum(work):
 def centroidal_rate(handle, q, v, a, out):
     """Rate of the centroidal momentum at accelerations a; with a = 0 it is Ȧ_G v."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     newton_euler_sweep(work, v, a, ZERO6)
     total = ZERO6
     for i in range(len(work.bodies)):

@@ -10,11 +10,9 @@ where ⌈jk⌉ is the outer and ⌊jk⌋ the inner of columns j and k, and ω th
 columns j, k of one joint (a floating base), ⌈jk⌉ is j: the coefficients with C = Σ_k Γ_ijk ν_k.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.pairs import (
     dots3,
     kept,
@@ -25,14 +23,7 @@ from torqued.kernels.dynamics.pairs import (
     tile3,
     tile_start,
 )
-from torqued.kernels.primitives.lanes import (
-    LANES,
-    add_scaled4,
-    load4,
-    scale4,
-    store4,
-    transpose4,
-)
+from torqued.kernels.primitives.lanes import LANES, add_scaled4, load4, scale4, store4, transpose4
 from torqued.kernels.primitives.layout import TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import coriolis_factor, dot, factor_transposed_times
 from torqued.kernels.primitives.tuples import load3, load6, load10, load12, store_column12
@@ -41,7 +32,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def fill_factors(work):
-    """F[0 … 11] = B(S_k, I^C_k), F[12 … 14] = ω_k; needs place and composite_inertias."""
+    """F[0 … 11] = B(S_k, I^C_k), F[12 … 14] = ω_k; needs body_poses and composite_inertias."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -170,7 +161,7 @@ def fill_small(work, Gamma):
 
 @kernel
 def fill_christoffel(work, Gamma):
-    """Γ; needs place and composite inertias."""
+    """Γ; needs body_poses and composite inertias."""
     fill_factors(work)
     if len(work.columns) < LANES:
         fill_small(work, Gamma)
@@ -190,6 +181,6 @@ def christoffel(handle, q, Gamma):
     an array that was once filled with zeros. That keeps the cost O(N d²).
     """
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     composite_inertias(work)
     fill_christoffel(work, Gamma)

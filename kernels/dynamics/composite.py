@@ -3,8 +3,6 @@
 In the common frame a composite quantity is a plain sum ([EW21] eq. 15-16), no transforms.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.tree import (
     accumulate_to_parent10,
@@ -64,7 +62,7 @@ def world_inertia(body, state):
 
 @kernel
 def composite_inertias(work):
-    """State.I of every subtree; needs place."""
+    """State.I of every subtree; needs body_poses."""
     for i in range(len(work.bodies) - 1, -1, -1):
         body, state = work.bodies[i], work.states[i]
         inertia = world_inertia(body, state)
@@ -77,7 +75,7 @@ def composite_inertias(work):
 
 @kernel
 def composite_factors(work):
-    """State.I and State.B of every subtree; needs place and move."""
+    """State.I and State.B of every subtree; needs body_velocities."""
     for i in range(len(work.bodies) - 1, -1, -1):
         body, state = work.bodies[i], work.states[i]
         inertia = world_inertia(body, state)
@@ -118,7 +116,7 @@ def inertia_rate(inertia, v):
 
 @kernel
 def composite_rates(work):
-    """State.I and its rate Auxiliary.Idot of every subtree; needs place and move."""
+    """State.I and its rate Auxiliary.Idot of every subtree; needs body_velocities."""
     for i in range(len(work.bodies) - 1, -1, -1):
         body, state = work.bodies[i], work.states[i]
         inertia = world_inertia(body, state)
@@ -159,7 +157,7 @@ def skew_column(inertia, v, momentum, k):
 
 @kernel
 def composite_skew(work):
-    """State.N of every subtree: the strict upper triangle of N row by row; needs place, move."""
+    """State.N of every subtree: its strict upper triangle row by row; needs body_velocities."""
     for i in range(len(work.bodies)):
         state = work.states[i]
         v = load6(state.v)

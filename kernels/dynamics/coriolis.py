@@ -8,8 +8,6 @@ follow in tiles (pairs.py). With the factor of eq. 10, F3 has no linear part
 (`spatial.coriolis_factor`).
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import (
     composite_factors,
@@ -18,7 +16,7 @@ from torqued.kernels.dynamics.composite import (
     skew_times,
 )
 from torqued.kernels.dynamics.crba import add_rotor_inertias
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.pairs import (
     ZERO_TILE,
     add_tiles,
@@ -57,7 +55,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def fill_forces(work):
-    """F2, F1 and F3 of every column, in this order, in F; needs place, move, composite_factors."""
+    """F = F2, F1, F3 of every column, in this order; needs body_velocities, composite_factors."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -122,7 +120,7 @@ def fill_coriolis_tiles(work, M, Mdot, C):
 
 @kernel
 def fill_coriolis(work, M, Mdot, C):
-    """M, Ṁ and C; needs place, move and composite_factors."""
+    """M, Ṁ and C; needs body_velocities and composite_factors."""
     fill_forces(work)
     if len(work.columns) < LANES:
         fill_small_coriolis(work, M, Mdot, C)
@@ -135,8 +133,8 @@ def fill_coriolis(work, M, Mdot, C):
 def coriolis_matrix(handle, q, v, M, Mdot, C):
     """M, Ṁ and the Christoffel-consistent C."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     composite_factors(work)
     fill_coriolis(work, M, Mdot, C)
 
@@ -160,8 +158,8 @@ def add_skew(work, C):
 def coriolis_matrix_direct(handle, q, v, M, Mdot, C):
     """M, Ṁ and the admissible C of B = (v×*) I, [EW21] eq. 9."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     composite_factors(work)
     fill_coriolis(work, M, Mdot, C)
     composite_skew(work)
@@ -175,8 +173,8 @@ def mass_matrix_rate(handle, q, v, Mdot):
     Ṁ_ij = Ṡ_iᵀ I^C S_j + S_iᵀ (İ^C S_j + I^C Ṡ_j)
     """
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     composite_rates(work)
     Mdot[:, :] = 0.0
     for b in range(len(work.bodies)):

@@ -1,10 +1,8 @@
 """Mass matrix by composite inertias: M_ij = S_iᵀ I^C_j S_j ([F16] section 3.3; [EW21] eq. 19)."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.pairs import (
     ZERO_TILE,
     load_rows6,
@@ -25,7 +23,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def fill_momenta(work):
-    """F[0 … 5] = I^C S of every column; needs place and composite_inertias."""
+    """F[0 … 5] = I^C S of every column; needs body_poses and composite_inertias."""
     for b in range(len(work.bodies)):
         body = work.bodies[b]
         inertia = load10(work.states[b].I)
@@ -73,7 +71,7 @@ def fill_mass_tiles(work, M):
 
 @kernel
 def fill_mass_matrix(work, M):
-    """M from composite inertias; needs place and composite_inertias."""
+    """M from composite inertias; needs body_poses and composite_inertias."""
     fill_momenta(work)
     if len(work.columns) < LANES:
         fill_small_mass_matrix(work, M)
@@ -86,6 +84,6 @@ def fill_mass_matrix(work, M):
 def mass_matrix(handle, q, M):
     """M(q), both triangles."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     composite_inertias(work)
     fill_mass_matrix(work, M)

@@ -14,12 +14,10 @@ from torqued.kernels.dynamics.quantities import (
     QUANTITIES,
     TABLE,
     WANTS,
-    Array,
     Quantities,
     bits_of,
     quantities,
 )
-from torqued.kernels.dynamics.quantity_arrays import in_one_memory
 from torqued.kernels.input_checks import choice
 
 #: Combinations that a robot remembers, and frames in one of them: far more than a controller asks
@@ -59,7 +57,6 @@ class EvaluationPlan:
         self.representation = representation
         #: Whether each result is one array, not a dict by frame.
         self.plain = not any(QUANTITIES[word].per_frame for word in want)
-        self._nv = nv
         self._arrays = quantities(self.flags, nv, len(frames))
         self._sized = [
             (k, array.shape, np.zeros if quantity.sparse else np.empty)
@@ -73,8 +70,3 @@ class EvaluationPlan:
         for k, shape, make in self._sized:
             arrays[k] = make(shape)
         return Quantities(*arrays)
-
-    def allocate_in_one(self) -> tuple[Array, Any]:
-        """Zeroed ones in one stretch of memory, of which `quantities_at` finds them."""
-        memory, arrays = in_one_memory(self.flags, self._nv, len(self.frames))
-        return memory, self._arrays._replace(**arrays)

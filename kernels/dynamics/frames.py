@@ -8,10 +8,8 @@ spatial   the twist at the world's origin, world axes
 mixed     angular in the frame's axes; velocity of its origin in world axes
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.dynamics.kinematics import accelerate, place
+from torqued.kernels.dynamics.kinematics import body_accelerations, body_poses
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO6,
@@ -34,7 +32,7 @@ REPRESENTATIONS = {"hybrid": HYBRID, "body": BODY, "spatial": SPATIAL, "mixed": 
 
 @kernel
 def frame_placement(work, frame):
-    """Rotation and position of a frame relative to the origin; needs place."""
+    """Rotation and position of a frame relative to the origin; needs body_poses."""
     if frame.body < 0:
         return load9(frame.R), sub(load3(frame.p), load3(work.origin))
     state = work.states[frame.body]
@@ -69,7 +67,7 @@ def represent_rate(work, representation, R, p, v, a):
 
 @kernel
 def fill_pose(work, frame, pose):
-    """4x4 pose in the world; needs place."""
+    """4x4 pose in the world; needs body_poses."""
     R, p = frame_placement(work, frame)
     p = add(p, load3(work.origin))
     for r in range(3):
@@ -82,7 +80,7 @@ def fill_pose(work, frame, pose):
 
 @kernel
 def fill_jacobian(work, frame, representation, J):
-    """J (6, nv), zero for columns that do not move the frame; needs place."""
+    """J (6, nv), zero for columns that do not move the frame; needs body_poses."""
     J[:, :] = 0.0
     R, p = frame_placement(work, frame)
     b = frame.body
@@ -108,7 +106,7 @@ def body_motion(work, frame):
 def frame_poses(handle, q, frames, poses):
     """poses (k, 4, 4) of k frames."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     for k in range(len(frames)):
         fill_pose(work, frames[k], poses[k])
 
@@ -117,7 +115,7 @@ def frame_poses(handle, q, frames, poses):
 def frame_jacobians(handle, q, frames, representation, J):
     """J (k, 6, nv) of k frames."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     for k in range(len(frames)):
         fill_jacobian(work, frames[k], representation, J[k])
 
@@ -126,8 +124,8 @@ def frame_jacobians(handle, q, frames, representation, J):
 def frame_motions(handle, q, v, a, frames, representation, velocity, acceleration):
     """velocity = J v and acceleration = J a + J̇ v, (k, 6) each; with a = 0 the latter is J̇ v."""
     work = open_work(handle)
-    place(work, q)
-    accelerate(work, v, a, ZERO6)
+    body_poses(work, q)
+    body_accelerations(work, v, a, ZERO6)
     for k in range(len(frames)):
         R, p = frame_placement(work, frames[k])
         twist, rate = body_motion(work, frames[k])

@@ -1,11 +1,9 @@
 """Cosine and sine of all joints' angles: side by side in vector registers, before the sweep over
-the bodies needs them one by one. That takes a third of the time. Coordinates that are no angles
-have theirs too, which nobody reads: to tell them apart would take longer.
+the bodies needs them one by one. That takes a third of the time. Coordinates that are not
+angles have theirs too, which are not read: to leave them out would take longer.
 
-Where each number is that of several states already, the sweep computes them on its way.
+Where each number is that of several states already, the sweep itself computes them.
 """
-
-from __future__ import annotations
 
 from numba.extending import overload
 

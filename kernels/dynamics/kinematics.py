@@ -2,9 +2,8 @@
 
 Everything is expressed in one world-aligned frame whose origin is the anchor body's position:
 composite quantities simply add, and numbers stay small however far the robot has travelled.
+Sweeps are named for what they fill in; velocities and accelerations need body_poses.
 """
-
-from __future__ import annotations
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.dynamics.joint_turns import prepare_turns, turn_of
@@ -76,7 +75,7 @@ def anchor_position(work, q):
 
 
 @kernel
-def place_revolute(work, body, q, R, p):
+def revolute_pose(work, body, q, R, p):
     """Rotation and motion column of a revolute body whose parent has R; stores the column.
 
     The joint's turn meets the body's own rotation first, which waits for no parent. Needs
@@ -90,7 +89,7 @@ def place_revolute(work, body, q, R, p):
 
 
 @kernel
-def place_other(body, q, columns, R, p):
+def other_pose(body, q, columns, R, p):
     """Rotation and position of a body of any other kind; stores its motion columns."""
     R = compose(R, load9(body.R))
     p = joint_position(body, q, R, p)
@@ -111,7 +110,7 @@ def place_other(body, q, columns, R, p):
 
 
 @kernel
-def place(work, q):
+def body_poses(work, q):
     """Rotation, position and motion columns of every body."""
     prepare_turns(work, q)
     origin = anchor_position(work, q)
@@ -124,11 +123,11 @@ def place(work, q):
             parent = work.states[body.parent]
             R, p = load9(parent.R), load3(parent.p)
         p = add(p, rotate(R, load3(body.p)))
-        # Nearly all joints are revolute: their way is kept free of the others' branches.
+        # Nearly all joints are revolute: their path is kept free of the others' branches.
         if body.kind == REVOLUTE:
-            R, _ = place_revolute(work, body, q, R, p)
+            R, _ = revolute_pose(work, body, q, R, p)
         else:
-            R, p = place_other(body, q, work.columns, R, p)
+            R, p = other_pose(body, q, work.columns, R, p)
         state = work.states[i]
         store9(state.R, R)
         store3(state.p, p)
@@ -149,7 +148,7 @@ def parent_acceleration(work, body, world_acceleration):
 
 
 @kernel
-def move(work, v):
+def body_velocities(work, v):
     """Twist of every body and rate of every column: [EW21] eq. 5 and Φ̇ = v × Φ."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
@@ -163,8 +162,8 @@ def move(work, v):
 
 
 @kernel
-def drift(work, v, world_acceleration):
-    """move, and the acceleration of every body when v stays constant; needs place."""
+def bias_accelerations(work, v, world_acceleration):
+    """body_velocities, and the acceleration of every body when v stays constant."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         twist = parent_twist(work, body)
@@ -180,8 +179,8 @@ def drift(work, v, world_acceleration):
 
 
 @kernel
-def accelerate(work, v, a, world_acceleration):
-    """Twist and spatial acceleration of every body ([EW21] eq. 12); needs place."""
+def body_accelerations(work, v, a, world_acceleration):
+    """Twist and spatial acceleration of every body ([EW21] eq. 12)."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         twist = parent_twist(work, body)

@@ -4,8 +4,6 @@ Quaternions are x y z w. A floating joint integrates its body twist by the expon
 a spherical one by that of SO(3); all others add ([M18] section on Lie group integration).
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import entry, kernel

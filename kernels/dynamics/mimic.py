@@ -4,8 +4,6 @@ q_free = multiplier q[index] + offset and v_free = G v, with one number per row 
 projection is a scatter: M = Gᵀ M_free G.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry
 from torqued.kernels.primitives.layout import INDICES, MATRIX, TENSOR, VECTOR
 

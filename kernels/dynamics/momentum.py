@@ -3,11 +3,9 @@
 p = M v,     ṗ = τ + τ_ext + β,     β = Cᵀ v − g        (Ṁ = C + Cᵀ)
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, rest_acceleration
 from torqued.kernels.dynamics.tree import columns_of
 from torqued.kernels.primitives.layout import VECTOR, WORK
@@ -26,7 +24,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def fill_momentum(work, v, p, rate):
-    """p = M v and rate = β; needs move."""
+    """p = M v and rate = β; needs body_velocities."""
     rest = rest_acceleration(work)
     for i in range(len(work.bodies)):
         state = work.states[i]
@@ -52,6 +50,6 @@ def fill_momentum(work, v, p, rate):
 def generalized_momentum(handle, q, v, p, rate):
     """p = M v and rate = Cᵀ v − g."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     fill_momentum(work, v, p, rate)

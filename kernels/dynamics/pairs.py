@@ -13,8 +13,6 @@ may then have entries below the diagonal, which mean nothing: the last tile on t
 over all of them, and has to come last. Robots of less than four columns have no tile.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.lanes import (
     LANES,

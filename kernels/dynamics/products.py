@@ -6,11 +6,9 @@ C(q, v) w is a Newton-Euler sweep with the bilinear factor B of [EW21] eq. 10:
     p_i = I_i Σ S_j w_j,                            (Cᵀ w)_j = Ṡ_jᵀ Σ p + S_jᵀ Σ Bᵀ S w
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
 from torqued.kernels.dynamics.tree import columns_of
 from torqued.kernels.primitives.layout import VECTOR, WORK
@@ -32,7 +30,7 @@ from torqued.kernels.primitives.workspace import open_work
 
 @kernel
 def carry(work, w):
-    """Auxiliary.w = Σ S_j w_j over each body's path; needs place."""
+    """Auxiliary.w = Σ S_j w_j over each body's path; needs body_poses."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         twist = ZERO6
@@ -52,7 +50,7 @@ def mass_product(handle, q, w, out):
 @kernel
 def fill_mass_product(work, q, w, out):
     """The same for kernels."""
-    place(work, q)
+    body_poses(work, q)
     carry(work, w)
     for i in range(len(work.bodies)):
         state = work.states[i]
@@ -72,8 +70,8 @@ def coriolis_product(handle, q, v, w, out):
 @kernel
 def fill_coriolis_product(work, q, v, w, out):
     """The same for kernels."""
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     carry(work, w)
     for i in range(len(work.bodies)):
         body = work.bodies[i]
@@ -102,8 +100,8 @@ def coriolis_transposed_product(handle, q, v, w, out):
 @kernel
 def fill_coriolis_transposed_product(work, q, v, w, out):
     """The same for kernels."""
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     carry(work, w)
     for i in range(len(work.bodies)):
         state = work.states[i]

@@ -22,11 +22,9 @@ from torqued.kernels.dynamics.mimic import (
 from torqued.kernels.dynamics.quantities import (
     NAMES,
     TABLE,
-    Array,
     Quantities,
     Quantity,
     filled_by,
-    shapes,
 )
 from torqued.kernels.primitives.workspace import pointer
 
@@ -93,15 +91,3 @@ quantities_at = written_out(opening())
 
 #: (index, multiplier, want, free, out): quantities of the free tree as the robot's, by projection.
 project_quantities = written_out(projecting())
-
-
-def in_one_memory(want: int, nv: int, frames: int) -> tuple[Array, dict[str, Array]]:
-    """Zeroed memory of which `quantities_at` finds the arrays, and those of them that come."""
-    come = shapes(want, nv, frames)
-    memory = np.zeros(sum(int(np.prod(shape)) for shape in come.values()))
-    arrays, start = {}, 0
-    for name, shape in come.items():
-        size = int(np.prod(shape))
-        arrays[name] = memory[start : start + size].reshape(shape)
-        start += size
-    return memory, arrays

@@ -1,18 +1,16 @@
 """Recursive Newton-Euler: τ = M a + C v + g − Σ Jᵀ f_ext ([F16] section 3.2; [EW21] eq. 12-13)."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.joint_turns import prepare_turns
 from torqued.kernels.dynamics.kinematics import (
-    accelerate,
     anchor_position,
-    drift,
-    place,
-    place_other,
-    place_revolute,
+    bias_accelerations,
+    body_accelerations,
+    body_poses,
+    other_pose,
+    revolute_pose,
 )
 from torqued.kernels.dynamics.tree import column_at, columns_of
 from torqued.kernels.primitives.layout import FRAMES, MATRIX, REVOLUTE, VECTOR, WORK
@@ -96,14 +94,14 @@ def collect_forces(work, tau):
 
 @kernel
 def newton_euler_sweep(work, v, a, world_acceleration):
-    """Twist, acceleration and force of every body; needs place."""
-    accelerate(work, v, a, world_acceleration)
+    """Twist, acceleration and force of every body; needs body_poses."""
+    body_accelerations(work, v, a, world_acceleration)
     body_forces(work)
 
 
 @kernel
 def body_forces(work):
-    """The force that each body's motion takes; needs accelerate or drift."""
+    """The force that each body's motion takes; needs body_ or bias_accelerations."""
     for i in range(len(work.bodies)):
         state = work.states[i]
         force = newton_euler(work.bodies[i], state, load6(state.v), load6(state.a))
@@ -112,8 +110,8 @@ def body_forces(work):
 
 @kernel
 def outward_sweep(work, q, v, a, world_acceleration):
-    """place, accelerate and body_forces for one body after the other: what they hand on stays in
-    registers, a tenth less time than three sweeps."""
+    """body_poses, body_accelerations and body_forces for one body after the other: what they share
+    stays in registers, a tenth less time than three sweeps."""
     prepare_turns(work, q)
     origin = anchor_position(work, q)
     store3(work.origin, origin)
@@ -129,12 +127,12 @@ def outward_sweep(work, q, v, a, world_acceleration):
         p = add(p, rotate(R, load3(body.p)))
         if body.kind == REVOLUTE:  # the others' loops are kept out of its way
             c = column_at(body, 0)
-            R, S = place_revolute(work, body, q, R, p)
+            R, S = revolute_pose(work, body, q, R, p)
             twist = add_scaled6(twist, S, v[c])
             acceleration = add_scaled6(acceleration, S, a[c])
             acceleration = add_scaled6(acceleration, cross_motion(twist, S), v[c])
         else:
-            R, p = place_other(body, q, work.columns, R, p)
+            R, p = other_pose(body, q, work.columns, R, p)
             for c in columns_of(body):
                 S = load6(work.columns[c].S)
                 twist = add_scaled6(twist, S, v[c])
@@ -208,8 +206,8 @@ def inverse_dynamics_forced(handle, q, v, a, frames, wrenches, tau):
 def bias(handle, q, v, tau):
     """C(q, v) v + g(q)."""
     work = open_work(handle)
-    place(work, q)
-    drift(work, v, rest_acceleration(work))
+    body_poses(work, q)
+    bias_accelerations(work, v, rest_acceleration(work))
     body_forces(work)
     collect_forces(work, tau)
 
@@ -218,14 +216,14 @@ def bias(handle, q, v, tau):
 def gravity(handle, q, g):
     """g(q), from composite inertias: g_c = −S_cᵀ I^C [0; gravity]."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     composite_inertias(work)
     fill_gravity(work, g)
 
 
 @kernel
 def fill_gravity(work, g):
-    """g from composite inertias; needs place and composite_inertias."""
+    """g from composite inertias; needs body_poses and composite_inertias."""
     rest = rest_acceleration(work)
     for i in range(len(work.bodies)):
         body = work.bodies[i]

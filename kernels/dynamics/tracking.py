@@ -8,11 +8,9 @@ where W = Σ S w and A = Σ (S a + Ṡ w) − gravity are sums over a body's pat
 of [EW21] eq. 10, so that Ṁ − 2C is skew. All of it is linear in the bodies' inertial parameters.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.composite import world_inertia
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces, rest_acceleration
 from torqued.kernels.primitives.layout import MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -41,7 +39,7 @@ PARAMETERS = 10
 
 @kernel
 def carry_reference(work, w, a):
-    """Auxiliary.w = W and State.a = A of every body; needs move."""
+    """Auxiliary.w = W and State.a = A of every body; needs body_velocities."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         W, A = ZERO6, rest_acceleration(work)
@@ -89,7 +87,7 @@ def tracking_force(inertia, v, W, A):
 
 @kernel
 def carry_error(work, s):
-    """Auxiliary.s = Σ S s of every body; returns sᵀ M s. Needs place."""
+    """Auxiliary.s = Σ S s of every body; returns sᵀ M s. Needs body_poses."""
     total = 0.0
     for i in range(len(work.bodies)):
         body = work.bodies[i]
@@ -169,8 +167,8 @@ def parameter_gradient(work, i, R, p, gradient):
 def tracking_torque(handle, q, v, w, a, out):
     """out = M a + C(q, v) w + g."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     carry_reference(work, w, a)
     tracking_forces(work)
     collect_forces(work, out)
@@ -181,8 +179,8 @@ def tracking_torque(handle, q, v, w, a, out):
 def regressor(handle, q, v, w, a, Y):
     """Y (nv, 10 bodies) with M a + C(q, v) w + g = Y π, rotor inertias left out."""
     work = open_work(handle)
-    place(work, q)
-    move(work, v)
+    body_poses(work, q)
+    body_velocities(work, v)
     carry_reference(work, w, a)
     Y[:, :] = 0.0
     for i in range(len(work.bodies)):

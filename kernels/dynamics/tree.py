@@ -1,12 +1,10 @@
 """Walking over the tree: the motion columns of a body, and sums over subtrees in one inward sweep.
 
-In such a sweep each body adds its own numbers to those that its children have handed on, and hands
-on the sum. What is handed on lies with the parent. The first child that comes overwrites what is
-there, so that nothing has to be cleared before; on the way inward that is the last child. Bodies
+In such a sweep each body adds its own numbers to those that its children have passed on, and passes
+on the sum. What is passed on lies with the parent. The first child that comes overwrites what is
+there, so that nothing has to be cleared before; inward that is the last child. Bodies
 and columns are in depth-first order: a last child's subtree ends where its parent's does.
 """
-
-from __future__ import annotations
 
 import numpy as np
 

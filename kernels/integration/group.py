@@ -15,8 +15,6 @@ Quotients lose their digits to cancellation as θ goes to zero; there they are s
 where the quotient is as good. Every coefficient has a relative error below 4e-15 for θ up to 6.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import exact_kernel, kernel

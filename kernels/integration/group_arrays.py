@@ -1,7 +1,5 @@
 """group.py for arrays, and for whole configurations: 3 numbers are a rotation's, 6 a motion's."""
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.integration.group import (
     dexp_inverse_motion,

@@ -24,10 +24,11 @@ from numpy.typing import NDArray
 
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.dynamics.articulated import OK
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.manifold import fill_difference, integrate
 from torqued.kernels.dynamics.mimic import expand, expand_position, project_rows
 from torqued.kernels.inverse_kinematics.tasks import TASKS, fill_errors, fill_rows, task_error
+from torqued.kernels.primitives.arrays import array, zeros
 from torqued.kernels.primitives.dense import cholesky_above, cholesky_solve
 from torqued.kernels.primitives.layout import INDICES, INTEGER, MATRIX, WORK
 from torqued.kernels.primitives.workspace import open_work
@@ -39,8 +40,8 @@ Indices = NDArray[np.int64]
 REACHED, NEAREST, STOPPED = 0, 1, 2
 
 #: λ = DAMPING · (squared error), divided by EASE after a step that came nearer, multiplied by
-#: HARDEN after one that did not; never below LEAST.
-DAMPING, EASE, HARDEN, LEAST, MOST = 1.0, 4.0, 8.0, 1e-12, 1e8
+#: HARDEN after one that did not; never below MIN_DAMPING.
+DAMPING, EASE, HARDEN, MIN_DAMPING, MAX_EASE = 1.0, 4.0, 8.0, 1e-12, 1e8
 
 #: C of the rows of earlier levels, and how much their errors count when steps are judged.
 FIRM, PENALTY = 1e-9, 1e4
@@ -61,88 +62,53 @@ ROUNDS = 4
 class Problem(NamedTuple):
     """The robot's coordinates, and the posture that is asked for."""
 
-    lower: Array  # (n,) limits of the coordinate that each velocity moves; infinite for none
-    upper: Array
-    coordinate: Indices  # (n,) where that is in q; -1: in none, as for quaternions
-    posture: Array  # (free q,) of the free tree
-    posture_weight: Array  # (n,) 0: not asked for
-    posture_level: Indices  # (1,) its priority; -1: none
-    level_rows: Indices  # (levels + 1,) where the rows of each level begin
-    q_index: Indices  # mimic joints: model.Mimics
-    q_multiplier: Array
-    offset: Array
-    v_index: Indices
-    v_multiplier: Array
-    leaders: Indices  # (n,) velocities of the free tree that are the robot's
-    leaders_q: Indices
+    lower: Array = array(float, "n")  # limits of its coordinate; infinite for none
+    upper: Array = array(float, "n")
+    coordinate: Indices = array(int, "n")  # where that is in q; -1: in none, as for quaternions
+    posture: Array = array(float, "nq_free")  # of the free tree
+    posture_weight: Array = array(float, "n")  # 0: not asked for
+    posture_level: Indices = array(int, 1)  # its priority; -1: none
+    level_rows: Indices = array(int, "ends")  # where the rows of each level begin
+    q_index: Indices = array(int, "nq_free")  # mimic joints: model.Mimics
+    q_multiplier: Array = array(float, "nq_free")
+    offset: Array = array(float, "nq_free")
+    v_index: Indices = array(int, "n_free")
+    v_multiplier: Array = array(float, "n_free")
+    leaders: Indices = array(int, "n")  # velocities of the free tree that are the robot's
+    leaders_q: Indices = array(int, "nq")
 
 
 class Search(NamedTuple):
     """Where a search is, with its scratch; m rows, n velocities."""
 
-    q: Array  # (nq,) where it is
-    best: Array  # (nq,) the best of all starts
-    least: Array  # (1,) its cost
-    trial: Array  # (nq,)
-    q_free: Array  # of the free tree
-    trial_free: Array
-    e: Array  # (m,) errors at q
-    e_trial: Array  # (m,)
-    held: Array  # (m,) errors of earlier levels, which stay
-    J_free: Array  # (m, free n)
-    J: Array  # (m, n)
-    S: Array  # (m, m)
-    y: Array  # (m,)
-    P: Array  # (n,)
-    missing: Array  # (n,) difference to the posture
-    missing_free: Array
-    start: Array  # (n,) δ_0
-    step: Array  # (n,) δ
-    step_free: Array
+    q: Array = array(float, "nq")  # where it is
+    best: Array = array(float, "nq")  # the best of all starts
+    least: Array = array(float, 1)  # its cost
+    trial: Array = array(float, "nq")
+    q_free: Array = array(float, "nq_free")  # of the free tree
+    trial_free: Array = array(float, "nq_free")
+    e: Array = array(float, "rows")  # errors at q
+    e_trial: Array = array(float, "rows")
+    held: Array = array(float, "rows")  # errors of earlier levels, which stay
+    J_free: Array = array(float, "rows", "n_free")
+    J: Array = array(float, "rows", "n")
+    S: Array = array(float, "rows", "rows")
+    y: Array = array(float, "rows")
+    P: Array = array(float, "n")
+    missing: Array = array(float, "n")  # difference to the posture
+    missing_free: Array = array(float, "n_free")
+    start: Array = array(float, "n")  # δ_0
+    step: Array = array(float, "n")  # δ
+    step_free: Array = array(float, "n_free")
 
 
 def problem_and_search(
     n: int, nq: int, n_free: int, nq_free: int, rows: int, levels: int
 ) -> tuple[Problem, Search]:
-    """Empty ones; those who ask fill the problem."""
-    problem = Problem(
-        lower=np.zeros(n),
-        upper=np.zeros(n),
-        coordinate=np.zeros(n, np.int64),
-        posture=np.zeros(nq_free),
-        posture_weight=np.zeros(n),
-        posture_level=np.zeros(1, np.int64),
-        level_rows=np.zeros(levels + 1, np.int64),
-        q_index=np.zeros(nq_free, np.int64),
-        q_multiplier=np.zeros(nq_free),
-        offset=np.zeros(nq_free),
-        v_index=np.zeros(n_free, np.int64),
-        v_multiplier=np.zeros(n_free),
-        leaders=np.zeros(n, np.int64),
-        leaders_q=np.zeros(nq, np.int64),
-    )
-    search = Search(
-        q=np.zeros(nq),
-        best=np.zeros(nq),
-        least=np.zeros(1),
-        trial=np.zeros(nq),
-        q_free=np.zeros(nq_free),
-        trial_free=np.zeros(nq_free),
-        e=np.zeros(rows),
-        e_trial=np.zeros(rows),
-        held=np.zeros(rows),
-        J_free=np.zeros((rows, n_free)),
-        J=np.zeros((rows, n)),
-        S=np.zeros((rows, rows)),
-        y=np.zeros(rows),
-        P=np.zeros(n),
-        missing=np.zeros(n),
-        missing_free=np.zeros(n_free),
-        start=np.zeros(n),
-        step=np.zeros(n),
-        step_free=np.zeros(n_free),
-    )
-    return problem, search
+    """Empty ones; the caller fills the problem."""
+    sizes = {"n": n, "nq": nq, "n_free": n_free, "nq_free": nq_free, "rows": rows}
+    sizes["ends"] = levels + 1
+    return zeros(Problem, **sizes), zeros(Search, **sizes)
 
 
 _EMPTY = problem_and_search(1, 1, 1, 1, 1, 1)
@@ -157,10 +123,10 @@ def copy(x, out):
 
 
 @kernel
-def place_at(work, problem, q, q_free):
+def poses_at(work, problem, q, q_free):
     """Put the robot where its coordinates say."""
     expand_position(problem.q_index, problem.q_multiplier, problem.offset, q, q_free)
-    place(work, q_free)
+    body_poses(work, q_free)
 
 
 @kernel
@@ -189,7 +155,7 @@ def cost_of(problem, search, level, e):
 @kernel
 def evaluate_at(work, tasks, problem, search, level, q, q_free, e):
     """Errors and cost at q; the robot is placed there."""
-    place_at(work, problem, q, q_free)
+    poses_at(work, problem, q, q_free)
     fill_errors(work, tasks, e)
     if problem.posture_level[0] == level:
         fill_missing(work, problem, q_free, search)
@@ -323,7 +289,7 @@ def solve_level(handle, tasks, problem, level, iterations, tolerance, search):
             else:
                 for r in range(search.J.shape[0]):
                     copy(search.J_free[r], search.J[r])
-        largest = limited_step(problem, search, level, max(ease * cost, LEAST))
+        largest = limited_step(problem, search, level, max(ease * cost, MIN_DAMPING))
         if not largest > STILL:
             return NEAREST, done, cost
         take_step(handle, problem, search)
@@ -335,7 +301,7 @@ def solve_level(handle, tasks, problem, level, iterations, tolerance, search):
             if by_posture:
                 fill_missing(work, problem, search.q_free, search)
             ease *= HARDEN
-            if ease > MOST:
+            if ease > MAX_EASE:
                 return NEAREST, done, cost
             continue
         ease = max(ease / EASE, 1e-6)
@@ -379,7 +345,7 @@ def reach_targets(handle, tasks, problem, starts, iterations, tolerance, search,
 @routine
 def hold_and_solve(handle, tasks, problem, level, iterations, tolerance, search):
     """One level, with the errors that earlier ones have now. Returns steps taken."""
-    place_at(open_work(handle), problem, search.q, search.q_free)
+    poses_at(open_work(handle), problem, search.q, search.q_free)
     fill_errors(open_work(handle), tasks, search.held)
     _, done, _ = solve_level(handle, tasks, problem, level, iterations, tolerance, search)
     return done
@@ -402,7 +368,7 @@ def refine_targets(handle, tasks, problem, iterations, tolerance, search, counts
 def target_errors(handle, tasks, problem, search, errors):
     """errors (tasks, 6) at search.best, [turn; distance] of each, and what its posture misses."""
     work = open_work(handle)
-    place_at(work, problem, search.best, search.q_free)
+    poses_at(work, problem, search.best, search.q_free)
     if problem.posture_level[0] >= 0:
         fill_missing(work, problem, search.q_free, search)
     for t in range(len(tasks)):

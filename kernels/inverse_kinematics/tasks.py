@@ -8,8 +8,6 @@ left out, all others come in units of weight times metres.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import typeof
 
@@ -19,7 +17,7 @@ from torqued.kernels.dynamics.centroidal import relative_com
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.manifold import shift_inverse
-from torqued.kernels.primitives.layout import FRAME
+from torqued.kernels.primitives.layout import FRAME, empty_records
 from torqued.kernels.primitives.spatial import (
     ZERO3,
     add,
@@ -52,17 +50,12 @@ TASK = np.dtype(
 )
 
 
-def task_records(count: int) -> Any:
-    """Empty records for `count` tasks."""
-    return np.zeros(count, TASK).view(np.recarray)
-
-
-TASKS = typeof(task_records(1))
+TASKS = typeof(empty_records(TASK, 1))
 
 
 @kernel
 def task_error(work, task):
-    """Rotation and translation by which a task is off; needs place."""
+    """Rotation and translation by which a task is off; needs body_poses."""
     target = sub(load3(task.p), load3(work.origin))
     if task.kind == COM_TASK:
         return ZERO3, sub(relative_com(work), target)
@@ -89,7 +82,7 @@ def put_weighted(task, turn, shift, e):
 
 @kernel
 def fill_errors(work, tasks, e):
-    """e of all tasks; needs place."""
+    """e of all tasks; needs body_poses."""
     for t in range(len(tasks)):
         turn, shift = task_error(work, tasks[t])
         put_weighted(tasks[t], turn, shift, e)
@@ -131,7 +124,7 @@ def fill_frame_rows(work, task, J):
 
 @kernel
 def fill_rows(work, tasks, J):
-    """J (m, columns) of all tasks; needs place."""
+    """J (m, columns) of all tasks; needs body_poses."""
     J[:, :] = 0.0
     for t in range(len(tasks)):
         if tasks[t].kind == COM_TASK:

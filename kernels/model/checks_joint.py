@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from torqued.kernels.model.checks_mass import LARGEST, in_range
+from torqued.kernels.model.checks_mass import MAX_NUMBER, in_range
 from torqued.kernels.model.checks_tree import cycles
 from torqued.kernels.model.description import (
     COMPOUND,
@@ -30,7 +30,7 @@ def check_placement(joint: Joint, findings: Findings) -> None:
     where = f"joint {joint.name!r}"
     R, p = joint.placement.rotation, joint.placement.position
     if p.shape != (3,) or not in_range(p):
-        findings.fault(where, f"position {p.tolist()} is not 3 finite numbers below {LARGEST:g}")
+        findings.fault(where, f"position {p.tolist()} is not 3 finite numbers below {MAX_NUMBER:g}")
     # The comparison is written so that NaN fails it.
     elif R.shape != (3, 3) or not np.all(np.abs(R @ R.T - np.eye(3)) < ROUNDING):
         findings.fault(where, f"placement {R.tolist()} is not a rotation matrix")
@@ -47,7 +47,7 @@ def check_joint(joint: Joint, findings: Findings) -> None:
     if joint.type in USES_AXIS:
         _check_axis(joint, findings)
     if not in_range(joint.pitch):
-        findings.fault(where, f"pitch {joint.pitch} is not a finite number below {LARGEST:g}")
+        findings.fault(where, f"pitch {joint.pitch} is not a finite number below {MAX_NUMBER:g}")
     elif joint.type == "helical" and joint.pitch == 0.0:
         findings.warn(where, "helical with pitch 0.0, so it only turns")
     for name in ("damping", "friction", "armature"):

@@ -7,19 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 
 from torqued.kernels.model.bodies import Bodies
-from torqued.kernels.model.description import (
-    SINGLE_DOF,
-    Array,
-    Description,
-    Inertia,
-    Joint,
-    Link,
-)
+from torqued.kernels.model.description import SINGLE_DOF, Array, Description, Inertia, Joint, Link
 from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rigid_body import about_axis, about_origin
 
 #: No robot has numbers beyond this, and none of their products overflows.
-LARGEST = 1e30
+MAX_NUMBER = 1e30
 
 #: A radius of gyration (m) that says how large an inertia could be expected for a mass;
 #: without it, the inertia of a point mass would have no size to compare rounding with.
@@ -32,7 +25,7 @@ PRINTED = 1e-6
 
 def in_range(numbers: Array | float) -> bool:
     """Finite, and not beyond what products can bear."""
-    return bool(np.all(np.abs(numbers) <= LARGEST))
+    return bool(np.all(np.abs(numbers) <= MAX_NUMBER))
 
 
 def check_numbers(link: Link, findings: Findings) -> None:
@@ -40,14 +33,14 @@ def check_numbers(link: Link, findings: Findings) -> None:
     where = f"link {link.name!r}"
     mass, com, rotational = link.inertia.mass, link.inertia.com, link.inertia.rotational
     if not in_range(mass) or mass < 0.0:
-        findings.fault(where, f"mass {mass} must be from 0 to {LARGEST:g}")
+        findings.fault(where, f"mass {mass} must be from 0 to {MAX_NUMBER:g}")
     if com.shape != (3,) or not in_range(com):
         findings.fault(
-            where, f"center of mass {com.tolist()} is not 3 finite numbers below {LARGEST:g}"
+            where, f"center of mass {com.tolist()} is not 3 finite numbers below {MAX_NUMBER:g}"
         )
     if rotational.shape != (3, 3) or not in_range(rotational):
         findings.fault(
-            where, f"inertia {rotational.tolist()} is not 3 x 3 finite numbers below {LARGEST:g}"
+            where, f"inertia {rotational.tolist()} is not 3 x 3 finite numbers below {MAX_NUMBER:g}"
         )
 
 

@@ -12,15 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from torqued.kernels.input_checks import choice, whole_number
-from torqued.kernels.model.description import (
-    Array,
-    Description,
-    Inertia,
-    Joint,
-    Limits,
-    Link,
-    Pose,
-)
+from torqued.kernels.model.description import Array, Description, Inertia, Joint, Limits, Link, Pose
 from torqued.kernels.model.rotations import rotation_from_quaternion
 
 LIMITS = Limits(lower=-math.pi, upper=math.pi, velocity=10.0, effort=100.0)

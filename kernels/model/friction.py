@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.input_checks import known_name, nonnegative, shown
+from torqued.kernels.input_checks import known_keys, known_name, nonnegative, shown
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.model import Model
 
@@ -28,10 +28,7 @@ def with_friction(model: Model, given: Any) -> Model:
     if not isinstance(given, Mapping):
         wanted = f"a map with {', '.join(KEYS)}"
         raise InputError(f"friction: {shown(given)}, expected {wanted}", "friction", None, wanted)
-    for key in given:
-        if key not in KEYS:
-            listed = ", ".join(KEYS)
-            raise InputError(f"friction: {key!r} is unknown, allowed: {listed}", "friction")
+    known_keys("friction", given, KEYS)
     changed = {
         KEYS[key]: _by_joint(model, key, value, getattr(model.dofs, KEYS[key]))
         for key, value in given.items()

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.input_checks import known_name, nonnegative, numbers, shown
+from torqued.kernels.input_checks import known_keys, known_name, nonnegative, numbers, shown
 from torqued.kernels.model.checks_mass import PRINTED
 from torqued.kernels.model.description import Array, Inertia, Pose
 from torqued.kernels.model.model import Model
@@ -87,10 +87,7 @@ def load_of(model: Model, given: Any, field: str = "") -> Load:
     if not isinstance(given, Mapping):
         wanted = f"a map with {', '.join(KEYS)}"
         raise InputError(f"{field}: {shown(given)}, expected {wanted}", field, None, wanted)
-    for key in given:
-        if key not in KEYS:
-            listed = ", ".join(KEYS)
-            raise InputError(f"{field}: {key!r} is unknown, allowed: {listed}", field, shown(key))
+    known_keys(field, given, KEYS)
     for key in ("frame", "mass"):
         if given.get(key) is None:
             raise InputError(f"{name}{key} is missing", f"{name}{key}", None, "present")

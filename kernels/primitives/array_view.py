@@ -1,7 +1,7 @@
 """Arrays behind an address, each of which compiled code opens where it names it.
 
 A tuple of seventy arrays is five hundred numbers: each kernel that takes one has them as arguments,
-and whoever calls it hands them over one by one, which is what compiling then takes its time for. A
+and its caller passes them one by one, which is what compiling then takes its time for. A
 view is the address alone. `view.out` loads where that array is and how long; loads that come twice
 are one in machine code, since these words never change while there is a view of them.
 """
@@ -15,13 +15,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import (
-    infer_getattr,
-    intrinsic,
-    lower_getattr_generic,
-    models,
-    register_model,
-)
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
 #: What an attribute is for compiled code, and how it is made of the words at the address.
 Field = tuple[Any, Callable[[Any, Any, Any], Any]]
@@ -60,7 +54,7 @@ def _open_field(context: Any, builder: Any, view: Any, head: Any, name: str) -> 
 def view_opener(name: str, words: str, fields: Mapping[str, Field]) -> Any:
     """A function for kernels: from an address to a view with these fields.
 
-    `words` tells all that machine code knows of the words there. It is part of the type's name,
+    `words` states all that machine code knows of the words there. It is part of the type's name,
     and so of what compiled code is filed under: a kernel that takes a view need not import the
     module that declares it.
     """

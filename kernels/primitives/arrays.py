@@ -76,6 +76,12 @@ def array(dtype: Any, *dims: int | str | None, optional: bool = False) -> Any:
     return Declared(np.dtype(dtype), dims, optional)
 
 
+def zeros(declaration: type[ArraysT], **sizes: int) -> ArraysT:
+    """Arrays of a declaration, for compiled code that takes them as a tuple."""
+    lines: Mapping[str, Declared] = declaration._field_defaults  # type: ignore[attr-defined]
+    return declaration(*(np.zeros(x.shape(sizes), x.dtype) for x in lines.values()))
+
+
 class Memory(Generic[ArraysT, SizesT]):
     """Arrays of a declaration, and the address that leads compiled code to them.
 
@@ -108,7 +114,7 @@ class Layout(Generic[ArraysT, SizesT]):
         at_once: bool = False,
         apart: int = 0,
     ) -> None:
-        """`element` tells what compiled code takes the elements of an array for.
+        """`element` states what compiled code takes the elements of an array for.
 
         `at_once`: compiled code has all arrays in a tuple from the beginning, in registers as far
         as there are some. Else it has a view that opens each where it is named: what takes a tenth
@@ -168,7 +174,7 @@ class Layout(Generic[ArraysT, SizesT]):
 
     def lead_to(self, sizes: SizesT, arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
         """The words at whose address compiled code finds arrays that exist already; all others are
-        empty. Whoever calls promises their types, row by row, and keeps them and the words."""
+        empty. The caller promises their types, row by row, and keeps them and the words."""
         head = [*sizes, *(0,) * (self._count - len(sizes))]
         for name, value in arrays.items():
             if value.size:

@@ -1,7 +1,7 @@
 """Words of memory that other threads or processes write and read at the same time.
 
 Addresses are whole numbers, as everywhere in compiled code. Loads acquire, stores release: what was
-written before a store is seen by whoever has loaded what was stored. `fence` orders everything
+written before a store is seen by threads that loaded what was stored. `fence` orders everything
 before it against everything after it, a store before a load included, which neither of the two
 does.
 """

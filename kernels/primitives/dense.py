@@ -1,7 +1,5 @@
 """Small dense linear algebra in place: Cholesky, minimum-norm solve, LU."""
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import entry, kernel

@@ -1,7 +1,5 @@
 """Eigenvalues of small symmetric matrices, by Jacobi's rotations: no scratch, nothing diverges."""
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import entry, routine

@@ -12,7 +12,7 @@ position sweep nothing depends on the kind of a joint any more.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import typeof, types
@@ -63,13 +63,13 @@ BODY = np.dtype(
 )
 
 #: Scratch per body. Motions and forces are at the common origin in world axes; each line names
-#: who writes the field.
+#: what writes the field.
 STATE = np.dtype(
     [
-        ("R", "f8", (9,)),  # rotation body → world; place
-        ("p", "f8", (3,)),  # position relative to the origin; place
-        ("v", "f8", (6,)),  # twist; move, drift
-        ("a", "f8", (6,)),  # spatial acceleration; drift, accelerate, carry_reference, solve
+        ("R", "f8", (9,)),  # rotation body → world; body_poses
+        ("p", "f8", (3,)),  # position relative to the origin; body_poses
+        ("v", "f8", (6,)),  # twist; body_velocities, bias_accelerations
+        ("a", "f8", (6,)),  # spatial acceleration; kinematics, carry_reference, solve
         ("f", "f8", (6,)),  # force, then that on the whole subtree; rnea, tracking, products, solve
         ("I", "f8", (10,)),  # composite inertia (m, h, Ī) about the origin; composite.py
         ("B", "f8", (12,)),  # composite Coriolis factor; composite_factors
@@ -94,8 +94,8 @@ AUXILIARY = np.dtype(
 #: Scratch per motion column.
 COLUMN = np.dtype(
     [
-        ("S", "f8", (6,)),  # motion column at the origin; place
-        ("Sdot", "f8", (6,)),  # its rate; move
+        ("S", "f8", (6,)),  # motion column at the origin; body_poses
+        ("Sdot", "f8", (6,)),  # its rate; body_velocities
         ("U", "f8", (6,)),  # IA S; articulated
         ("D", "f8"),  # 1 / (Sᵀ IA S + armature); articulated
         ("x", "f8"),  # one number per column; solve
@@ -133,7 +133,7 @@ class Work(NamedTuple):
     body_of: Indices = array(int, "columns")  # the body that a column moves
     ends: Indices = array(int, "columns")  # one past the last column that moves with a column
     # Scratch: belongs to one workspace.
-    origin: Floats = array(float, 3)  # world position of the frame's origin; place
+    origin: Floats = array(float, 3)  # world position of the frame's origin; body_poses
     states: Records = array(STATE, "bodies")
     auxiliary: Records = array(AUXILIARY, "bodies")
     columns: Records = array(COLUMN, "columns")
@@ -148,6 +148,13 @@ WORK = types.int64  # a workspace's handle
 VECTOR = types.Array(types.float64, 1, "C")
 MATRIX = types.Array(types.float64, 2, "C")
 TENSOR = types.Array(types.float64, 3, "C")
-FRAMES = typeof(np.zeros(1, FRAME).view(np.recarray))
+
+
+def empty_records(kind: np.dtype[Any], count: int) -> Any:
+    """Zeroed ones, whose fields are attributes."""
+    return np.zeros(count, kind).view(np.recarray)
+
+
+FRAMES = typeof(empty_records(FRAME, 1))
 INDICES = types.Array(types.int64, 1, "C")
 INTEGER = types.int64

@@ -5,8 +5,6 @@ numbers row by row, symmetric matrices six (xx, xy, xz, yy, yz, zz), 6-D vectors
 [angular; linear], all in one world-aligned frame (docs/NOTATION.md).
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import exact_kernel, kernel
 
 ZERO3 = (0.0, 0.0, 0.0)
@@ -217,8 +215,7 @@ def inertia_times(inertia, x):
     w = angular(x)
     u = linear(x)
     return join(
-        add(symmetric_times(rotational, w), cross(h, u)),
-        sub(scale(u, inertia[0]), cross(h, w)),
+        add(symmetric_times(rotational, w), cross(h, u)), sub(scale(u, inertia[0]), cross(h, w))
     )
 
 

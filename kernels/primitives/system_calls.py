@@ -36,7 +36,7 @@ TIMER_ABSTIME = 1
 SECOND = 1_000_000_000
 #: For `sleep_on`.
 FOREVER = 0
-#: -1 on a machine whose number is not known: there nobody may sleep on a word.
+#: -1 on a machine whose number is not known: there no thread may sleep on a word.
 FUTEX_CALL = SYSTEM_CALLS.get(os.uname().machine, -1)
 
 
@@ -66,7 +66,7 @@ def sleep_until(deadline, clock):
 
 @kernel
 def give_way():
-    """Let another thread have the processor that is waiting for it: it may be who is watched for.
+    """Let another thread have the processor: it may be the one that this thread waits for.
 
     A thread that spins on a machine with few cores else keeps off the one that would end it.
     """
@@ -75,13 +75,13 @@ def give_way():
 
 @kernel
 def wake_sleeper(address):
-    """Wake who sleeps on the word at an address, in whatever process; how many were woken.
+    """Wake a thread of any process that sleeps on the word at an address; how many were woken.
 
-    One at the most: a client may have thousands of threads sleep there, and to wake them all would
+    At most one: a client may have thousands of threads sleep there, and to wake them all would
     take the loop milliseconds.
     """
-    nobody = pointer(np.uint64(0))
-    return _syscall(FUTEX_CALL, pointer(address), FUTEX_WAKE, 1, nobody, nobody, 0)
+    none = pointer(np.uint64(0))
+    return _syscall(FUTEX_CALL, pointer(address), FUTEX_WAKE, 1, none, none, 0)
 
 
 @kernel
@@ -93,5 +93,5 @@ def sleep_on(address, expected, nanoseconds, clock):
     clock[0] = nanoseconds // SECOND
     clock[1] = nanoseconds % SECOND
     limited = np.uint64(clock.ctypes.data) if nanoseconds != FOREVER else np.uint64(0)
-    limit, nobody = pointer(limited), pointer(np.uint64(0))
-    _syscall(FUTEX_CALL, pointer(address), FUTEX_WAIT, np.int64(expected), limit, nobody, 0)
+    limit, none = pointer(limited), pointer(np.uint64(0))
+    _syscall(FUTEX_CALL, pointer(address), FUTEX_WAIT, np.int64(expected), limit, none, 0)

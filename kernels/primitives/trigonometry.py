@@ -5,8 +5,6 @@ The angle is reduced to [−π/4, π/4] with π/2 in three parts (k times the fi
 the last place. Angles beyond 10^5 rad, infinities and NaN go to the library.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba.extending import overload
@@ -16,7 +14,7 @@ from torqued.kernels.primitives.wide import WIDE, WIDTH, in_quadrant, lane, with
 
 TWO_OVER_PI = 0.6366197723675814
 HALF_PI = (1.5707963267341256, 6.07710050359346e-11, 2.912732056093356e-20)
-LARGEST = 1e5
+MAX_ANGLE = 1e5
 ROUNDING = 6755399441055744.0  # 1.5 * 2^52: adding it rounds to a whole number
 
 #: (sin r / r − 1) / r² and (cos r − 1 + r²/2) / r⁴ in powers of r².
@@ -67,7 +65,7 @@ def _by_quadrant(turns, c, s):
 
 @exact_kernel
 def by_reduction(x):
-    """(cos x, sin x) for |x| < LARGEST. Without reordering: the reduction lives on its order."""
+    """(cos x, sin x) for |x| < MAX_ANGLE. Without reordering: the reduction lives on its order."""
     turns = x * TWO_OVER_PI + ROUNDING
     k = turns - ROUNDING
     r = ((x - k * HALF_PI[0]) - k * HALF_PI[1]) - k * HALF_PI[2]
@@ -87,7 +85,7 @@ def _each_lane(x):
     c, s = x, x
     for k in range(WIDTH):
         angle = lane(x, k)
-        if abs(angle) < LARGEST:
+        if abs(angle) < MAX_ANGLE:
             cosine, sine = by_reduction(angle)
         else:
             cosine, sine = math.cos(angle), math.sin(angle)
@@ -103,6 +101,6 @@ def _by_library(x):
 @exact_kernel
 def cos_sin(x):
     """(cos x, sin x)."""
-    if not abs(x) < LARGEST:
+    if not abs(x) < MAX_ANGLE:
         return by_library(x)
     return by_reduction(x)

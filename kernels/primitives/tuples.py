@@ -4,8 +4,6 @@ Each count is written out. A loop over a tuple compiles to a jump table per elem
 the articulated-body sweep three times slower.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 
 

@@ -56,7 +56,7 @@ class Workspace:
 class LoopWorkspace:
     """A workspace that only the thread of a loop ever gets.
 
-    It is no `Workspace`, so that no robot computes in it. The thread that is to compute in it
+    It is not a `Workspace`, so that no robot computes in it. The thread that is to compute in it
     takes its handle with `claim` and owns it until it ends: no other can have it before.
     """
 

@@ -76,12 +76,7 @@ class Centroidal(Frames):
 
     @finite
     def zero_moment_point(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        normal: Any = (0.0, 0.0, 1.0),
-        point: Any = (0.0, 0.0, 0.0),
+        self, q: Any, v: Any, a: Any, normal: Any = (0.0, 0.0, 1.0), point: Any = (0.0, 0.0, 0.0)
     ) -> Array:
         """Where on a plane (through `point`, with `normal`) the ground's force would have no moment
         along the plane, (3,) in the world.

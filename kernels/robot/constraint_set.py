@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.constraints.loops import LOOP, loop_records
+from torqued.kernels.constraints.loops import LOOP
 from torqued.kernels.constraints.types import LOOP_KINDS, ROWS, Loop, Rows
-from torqued.kernels.contacts.rows import CONTACT, contact_records
+from torqued.kernels.contacts.rows import CONTACT
 from torqued.kernels.contacts.types import KINDS, Contact
 from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence, shown
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.robot.contact_inputs import (
     ROTATION_TOLERANCE,
     contact_fields,
@@ -57,8 +58,8 @@ def constraint_set(
 ) -> ConstraintSet:
     """A set, checked; q and v are the robot's own, for what users' functions make of them."""
     given = tuple(sequence(name, constraints, "contacts, loops or rows"))
-    contacts = contact_records(sum(isinstance(item, Contact) for item in given))
-    loops = loop_records(sum(isinstance(item, Loop) for item in given))
+    contacts = empty_records(CONTACT, sum(isinstance(item, Contact) for item in given))
+    loops = empty_records(LOOP, sum(isinstance(item, Loop) for item in given))
     contact_rows, loop_rows = contacts.view(CONTACT, np.ndarray), loops.view(LOOP, np.ndarray)
     own, rows, row, c, k = [], [], 0, 0, 0
     for place, item in enumerate(given):

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.contacts.rows import CONTACT, contact_records
+from torqued.kernels.contacts.rows import CONTACT
 from torqued.kernels.contacts.types import KINDS, Contact
 from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence, shown
 from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.robot.frame_table import FrameTable, Place
 
 #: How far RᵀR of a target may be from the identity.
@@ -25,7 +26,7 @@ MAX_KNOWN = 256
 def checked_contacts(frames: FrameTable, contacts: Any) -> tuple[Sequence[Contact], Any]:
     """The contacts, and a record of `CONTACT` for each."""
     given = sequence("contacts", contacts, "contacts")
-    records = contact_records(len(given))
+    records = empty_records(CONTACT, len(given))
     fields = records.view(CONTACT, np.ndarray)  # whole rows: attributes are slow to set
     row = 0
     for k, contact in enumerate(given):

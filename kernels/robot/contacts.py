@@ -10,7 +10,7 @@ import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.constraints.loops import loop_records
+from torqued.kernels.constraints.loops import LOOP
 from torqued.kernels.constraints.types import Loop, LoopForce
 from torqued.kernels.contacts.rows import CONTACT
 from torqued.kernels.contacts.solvers import (
@@ -31,6 +31,7 @@ from torqued.kernels.dynamics.articulated import OK, SINGULAR
 from torqued.kernels.dynamics.frames import HYBRID
 from torqued.kernels.input_checks import choice, nonnegative, number, numbers, whole_number
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.primitives.workspace import Workspace, unbranched
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.constraint_set import (
@@ -219,7 +220,7 @@ class Contacts(Frames):
         """M, bias, G, G v and γ of contacts alone, in the robot's own coordinates."""
         none: tuple[Any, ...] = ()
         rows = int(records.kind.sum())
-        held = ConstraintSet(none, records, loop_records(0), none, none, rows)
+        held = ConstraintSet(none, records, empty_records(LOOP, 0), none, none, rows)
         return self._constraint_space(q, v, held, dense)[0]
 
     def _constraint_space(
@@ -273,7 +274,7 @@ class Contacts(Frames):
         return own
 
     def _factor_handle(self) -> int:
-        """The workspace whose tree tells the sparsity of M; mimic joints couple branches."""
+        """The workspace whose tree has the sparsity of M; mimic joints couple branches."""
         if not self.checked_tree.follows:
             return self.checked_tree.handle
         return self._unbranched.handle

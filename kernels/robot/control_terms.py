@@ -56,7 +56,7 @@ class ControlTerms(RobotCore):
     def regressor(self, q: Any, v: Any, a: Any, v_ref: Any = None) -> Array:
         """Y (nv, 10 bodies) with M a + C(q, v) v_ref + g = Y π, π = `inertial_parameters`.
 
-        v_ref is v where it is not given. Rotor inertias are no part of π.
+        v_ref is v where it is not given. Rotor inertias are not part of π.
         """
         tree = self.checked_tree
         Y = np.empty((tree.nv_free, PARAMETERS * len(tree.model.bodies)))

@@ -52,12 +52,7 @@ class Dynamics(RobotCore):
 
     @finite
     def coriolis_matrix(
-        self,
-        q: Any,
-        v: Any = None,
-        factorization: str = "christoffel",
-        *,
-        out: Array | None = None,
+        self, q: Any, v: Any = None, factorization: str = "christoffel", *, out: Array | None = None
     ) -> Array:
         """C(q, v), shape (nv, nv), with Ṁ = C + Cᵀ.
 

@@ -50,7 +50,7 @@ class FrameTable:
     def records(
         self, names: Sequence[str], point: Any = None, field: str = "frame"
     ) -> NDArray[np.void]:
-        """Of frames by name, moved by `point` (3,) in their own axes; `field` is told in errors."""
+        """Of frames by name, moved by `point` (3,) in their own axes; errors name `field`."""
         if not names:
             return self._none
         single = names[0] if point is None and len(names) == 1 else None
@@ -69,7 +69,7 @@ class FrameTable:
         return records
 
     def place(self, field: str, name: Any, point: Any = None) -> Place:
-        """A frame, moved to a point (3,) on it; `field` is told in errors."""
+        """A frame, moved to a point (3,) on it; errors name `field`."""
         own = self._frames[self._index[known_name(field, "frame", name, self._index)]]
         if point is None:
             return Place(own.body, own.rotation, own.position)

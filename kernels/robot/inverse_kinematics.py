@@ -12,12 +12,7 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence, shown, whole_number
-from torqued.kernels.inverse_kinematics.solver import (
-    Indices,
-    Problem,
-    Search,
-    problem_and_search,
-)
+from torqued.kernels.inverse_kinematics.solver import Indices, Problem, Search, problem_and_search
 from torqued.kernels.inverse_kinematics.targets import (
     KINDS,
     NEAREST,
@@ -26,8 +21,9 @@ from torqued.kernels.inverse_kinematics.targets import (
     InverseKinematics,
     Target,
 )
-from torqued.kernels.inverse_kinematics.tasks import COM_TASK, FRAME_TASK, TASK, task_records
+from torqued.kernels.inverse_kinematics.tasks import COM_TASK, FRAME_TASK, TASK
 from torqued.kernels.model.description import Array
+from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.configurations import OPEN_RANGE
 from torqued.kernels.robot.contact_inputs import rotation_and_position
@@ -173,7 +169,7 @@ class InverseKinematicsSolver:
         levels = sorted({target.priority for target in given})
         moving = [(k, t) for k, t in enumerate(given) if t.kind != "posture"]
         moving.sort(key=lambda item: item[1].priority)
-        tasks = task_records(len(moving))
+        tasks = empty_records(TASK, len(moving))
         fields, rows = tasks.view(TASK, np.ndarray), 0
         level_rows = np.zeros(len(levels) + 1, np.int64)
         for place, (k, target) in enumerate(moving):

@@ -47,12 +47,7 @@ class Loading(RobotCore):
     freely, first in q and v. `options` are those of `ModelOptions`."""
 
     @classmethod
-    def named(
-        cls,
-        name: str,
-        base: str | None = None,
-        **options: Unpack[ModelOptions],
-    ) -> Self:
+    def named(cls, name: str, base: str | None = None, **options: Unpack[ModelOptions]) -> Self:
         """The robot that a name stands for: a file of example-robot-data (`panda`), a family with
         its size (`chain20`), which brings its own base, or the path of a URDF file.
 
@@ -67,62 +62,27 @@ class Loading(RobotCore):
         else:
             description = read_file(find_urdf(name))
             base = usual_base(name) if base is None else base
-        return cls(
-            model_of(
-                description,
-                base,
-                **options,
-            )
-        )
+        return cls(model_of(description, base, **options))
 
     @classmethod
     def from_urdf(
-        cls,
-        path: str | os.PathLike[str],
-        base: str = "fixed",
-        **options: Unpack[ModelOptions],
+        cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot in a URDF file."""
-        return cls(
-            model_of(
-                read_file(path),
-                base,
-                **options,
-            )
-        )
+        return cls(model_of(read_file(path), base, **options))
 
     @classmethod
     def from_screws(
-        cls,
-        path: str | os.PathLike[str],
-        base: str = "fixed",
-        **options: Unpack[ModelOptions],
+        cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
         source = checked_path(path)
-        return cls(
-            model_of(
-                read_screws(read_text(source), source),
-                base,
-                **options,
-            )
-        )
+        return cls(model_of(read_screws(read_text(source), source), base, **options))
 
     @classmethod
-    def from_xml(
-        cls,
-        text: str,
-        base: str = "fixed",
-        **options: Unpack[ModelOptions],
-    ) -> Self:
+    def from_xml(cls, text: str, base: str = "fixed", **options: Unpack[ModelOptions]) -> Self:
         """The robot in a URDF text."""
-        return cls(
-            model_of(
-                read_whole(text),
-                base,
-                **options,
-            )
-        )
+        return cls(model_of(read_whole(text), base, **options))
 
     @classmethod
     def family(
@@ -136,9 +96,7 @@ class Loading(RobotCore):
         """A robot of [EW21]'s families: chain, tree (fixed base), biped, quadruped (floating)."""
         return cls(
             model_of(
-                family(kind, dofs, seed),
-                family_base(kind) if base is None else base,
-                **options,
+                family(kind, dofs, seed), family_base(kind) if base is None else base, **options
             )
         )
 
@@ -163,19 +121,10 @@ class Loading(RobotCore):
 
     @classmethod
     def from_description(
-        cls,
-        description: Description,
-        base: str = "fixed",
-        **options: Unpack[ModelOptions],
+        cls, description: Description, base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot of a description."""
-        return cls(
-            model_of(
-                description,
-                base,
-                **options,
-            )
-        )
+        return cls(model_of(description, base, **options))
 
 
 def model_of(
@@ -189,7 +138,7 @@ def model_of(
     accept_unphysical: bool = False,
 ) -> Model:
     """The model of a description; its faults in one `ModelError`, what does no harm in one
-    `ModelWarning`, told to the caller of the caller."""
+    `ModelWarning` at the caller of the caller."""
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")

@@ -1,6 +1,4 @@
-"""What functions of Pinocchio are called here, for those who know them."""
-
-from __future__ import annotations
+"""Names here of functions of Pinocchio."""
 
 PINOCCHIO_NAMES = {
     "aba": "forward_dynamics",

@@ -52,14 +52,7 @@ from torqued.kernels.robot.screws import Screws
 
 
 class Robot(
-    Loading,
-    Configurations,
-    Centroidal,
-    Constraints,
-    Derivatives,
-    ControlTerms,
-    Geometry,
-    Poses,
+    Loading, Configurations, Centroidal, Constraints, Derivatives, ControlTerms, Geometry, Poses
 ):
     """A loaded robot. SI units, radians; conventions in docs/NOTATION.md.
 
@@ -75,7 +68,7 @@ class Robot(
         return Screws(self.tree, self.frame_table)
 
     def copy(self) -> Self:
-        """The same robot with a workspace of its own, for another thread."""
+        """The same robot with its own workspace, for another thread."""
         return type(self)(self.model)
 
     def batch(

@@ -119,12 +119,7 @@ class Screws:
 
     @finite_arithmetic
     def newton_euler(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        representation: str = "body",
-        f_ext: Wrenches | None = None,
+        self, q: Any, v: Any, a: Any, representation: str = "body", f_ext: Wrenches | None = None
     ) -> JointWrenches:
         """Inverse dynamics in a representation, with what goes through every joint.
 
@@ -140,12 +135,11 @@ class Screws:
         twists, accelerations, wrenches = np.empty((3, bodies.count, 6))
         tau = np.empty(tree.nv_free)
         COMPILED.newton_euler(
-            *(tree.handle, free, v, a, kind, applied),
-            *(twists, accelerations, wrenches, tau),
+            *(tree.handle, free, v, a, kind, applied), *(twists, accelerations, wrenches, tau)
         )
         found: tuple[dict[str, Array], dict[str, Array]] = ({}, {})
         for name, i, pose in self._links(bodies):
-            # Bodies have axes of their own, turned to the joint's.
+            # Bodies have their own axes, turned to the joint's.
             own = bodies.poses[i]
             spatial = convert(representation, "spatial", own, twists[i])[0]
             found[0][name] = convert("spatial", representation, pose, spatial)[0]

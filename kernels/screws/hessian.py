@@ -14,11 +14,9 @@ For joints with quasi-velocities, k is a direction of v: H @ v is J̇ in any cas
 has the lower case only, as it takes the axes of j before k; the upper one follows from eq. 24.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.frames import BODY, HYBRID, MIXED, SPATIAL, frame_placement, represent
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.layout import FRAMES, INTEGER, MATRIX, TENSOR, VECTOR, WORK
 from torqued.kernels.primitives.spatial import rotate_back
 from torqued.kernels.primitives.tuples import load6
@@ -132,7 +130,7 @@ def fill_halves(work, frame, representation, J, H, lower):
 def frame_hessian(handle, q, frames, representation, J, H):
     """J (6, nv) and H (6, nv, nv) of one frame; zero for columns that do not move it."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     frame = frames[0]
     whole = False
     if frame.body >= 0:

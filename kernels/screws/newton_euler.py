@@ -13,11 +13,9 @@ because accelerations of hybrid and mixed already are those of a point. The prod
 the common frame instead (dynamics/rnea.py), which is spatial with an origin near the robot.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.dynamics.frames import BODY, MIXED, SPATIAL, represent
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import rest_acceleration
 from torqued.kernels.primitives.layout import INTEGER, MATRIX, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
@@ -164,7 +162,7 @@ def newton_euler(handle, q, v, a, representation, applied, twists, accelerations
     """Per body, (N, 6): twists, accelerations with −gravity in them, and the wrench that comes
     through its joint, all in the representation; tau (nv,). `applied` (N, 6) acts from outside."""
     work = open_work(handle)
-    place(work, q)
+    body_poses(work, q)
     rest = rest_acceleration(work)
     origin = load3(work.origin)
     for i in range(len(work.bodies)):

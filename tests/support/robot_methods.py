@@ -230,7 +230,10 @@ def sweeps_of_one_walk() -> dict[str, int]:
         counts[name] = 0
         return run
 
-    sweeps = ("place", "move", "drift", "accelerate", "composite_inertias", "composite_factors")
+    sweeps = (
+        *("body_poses", "body_velocities", "bias_accelerations", "body_accelerations"),
+        *("composite_inertias", "composite_factors"),
+    )
     modules = [module for name, module in sys.modules.items() if name.startswith("torqued.kernels")]
     for name in sweeps:
         (original,) = {vars(m)[name] for m in modules if name in vars(m)}

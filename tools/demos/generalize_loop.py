@@ -10,10 +10,10 @@ from typing import Any
 import mujoco
 import numpy as np
 
+from torqued.common.rotation import quaternion
 from torqued.common.status import status_names
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.wholebody.controller import quaternion
 from torqued.kernels.model.description import Array
 from torqued.tools.demos.plant import Plant
 

@@ -25,27 +25,7 @@ from numba import carray
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    copy,
-    expand_state,
-    expand_v,
-    fixed_base,
-    inner,
-    joint_references,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    project,
-    put_power,
-    row,
-    times,
-)
+from torqued.kernels.control import law
 from torqued.kernels.control.laws import passivity
 from torqued.kernels.control.laws.feed_forward import fit
 from torqued.kernels.control.laws.passivity import sliding_references
@@ -60,7 +40,7 @@ from torqued.kernels.control.laws.pseudo_inertia import (
 from torqued.kernels.control.poses import poses_of
 from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.frames import frame_placement
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
 from torqued.kernels.dynamics.tracking import (
     PARAMETERS,
@@ -132,12 +112,12 @@ def carrier(robot: Robot, name: str) -> Carrier:
     return known[name]
 
 
-def few(robot: Robot) -> tuple[Array, Array]:
+def few(robot: Robot) -> tuple[law.Array, law.Array]:
     poses = poses_of(robot)
     return poses.q[:64], poses.M[:64]
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """Those of `passivity`, and `adaptation` Γ: number or (10,), zero or positive.
 
     A number is a rate, 1/s, at which a missing mass is learned. Ten are Γ itself, of m, m c and the
@@ -166,7 +146,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     return {**taken, "adaptation": rates}
 
 
-def bounds(fields: Fields, carries: Carrier) -> tuple[Array, Array]:
+def bounds(fields: law.Fields, carries: Carrier) -> tuple[law.Array, law.Array]:
     """Smallest and largest parameters of a load; `load_lower` and `load_upper` (10,)."""
     m, r = carries.heaviest, carries.reach
     upper = m * np.array([1.0] + 3 * [r] + 6 * [2.0 * r**2])
@@ -181,7 +161,7 @@ def bounds(fields: Fields, carries: Carrier) -> tuple[Array, Array]:
     return lower, upper
 
 
-def checked_frame(robot: Robot, fields: Fields) -> str:
+def checked_frame(robot: Robot, fields: law.Fields) -> str:
     """The frame that carries the load."""
     name = fields.get("frame")
     if not isinstance(name, str):
@@ -191,21 +171,21 @@ def checked_frame(robot: Robot, fields: Fields) -> str:
     return name
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "adaptive")
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
+    law.fixed_base(robot, "adaptive")
     name = checked_frame(robot, fields)
     carries = carrier(robot, name)
     lower, upper = bounds(fields, carries)
     memory = np.zeros(WORDS)
     memory[LOWER:UPPER], memory[UPPER:GRADIENT] = lower, upper
     memory[REACH], memory[HEAVIEST] = carries.reach, max(carries.heaviest, float(upper[0]))
-    outputs = {**power_outputs(robot), "load": (PARAMETERS,)}
+    outputs = {**law.power_outputs(robot), "load": (PARAMETERS,)}
     packed = gains(robot, fields.get("gains", {}), fields)
     frames = robot.frame_table.records([name])
-    return Prepared(packed, joint_references(robot), outputs, memory, PARAMETERS, frames)
+    return law.Prepared(packed, law.joint_references(robot), outputs, memory, PARAMETERS, frames)
 
 
-LAW = Law(
+LAW = law.Law(
     "adaptive_torque",
     prepare,
     gains,
@@ -216,22 +196,22 @@ LAW = Law(
 )
 
 
-@law
+@law.law
 def adaptive_torque(handle, address):
     """Returns status bits."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     n = sizes.nv
-    s, tau, r = port(sizes, data), data.out[:n], data.gains[2 * n * n]
-    v_r, a_r, braking = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
+    s, tau, r = law.port(sizes, data), data.out[:n], data.gains[2 * n * n]
+    v_r, a_r, braking = data.rows[0], data.rows[1], data.rows[2]
     load, gradient = data.memory[:PARAMETERS], data.memory[GRADIENT:MATRICES]
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
-    expand_state(sizes, data)
+    law.expand_state(sizes, data)
     large = sliding_references(work, sizes, data, s, v_r, a_r)
-    expand_v(data, v_r, data.w_free)
-    expand_v(data, a_r, data.a_free)
-    expand_v(data, s, data.s_free)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    law.expand_v(data, v_r, data.w_free)
+    law.expand_v(data, a_r, data.a_free)
+    law.expand_v(data, s, data.s_free)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     carry_reference(work, data.w_free, data.a_free)
     motion = carry_error(work, data.s_free)
     R, p = frame_placement(work, frame)
@@ -248,13 +228,13 @@ def adaptive_torque(handle, address):
     for k in range(sizes.nv_free):
         data.a_free[k] -= r * data.s_free[k]
     add_armature(work, data.a_free, data.tau_free)
-    project(data, data.tau_free, tau)
-    times(data.gains, n * n, s, braking)
+    law.project(data, data.tau_free, tau)
+    law.times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
-    dissipation = inner(s, braking) + r * motion
-    put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
-    copy(load, data.out[2 * n + 3 :])
+    dissipation = law.inner(s, braking) + r * motion
+    law.put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
+    law.copy(load, data.out[2 * n + 3 :])
     return fit(work, data, v_r, tau, a_r, braking)
 
 

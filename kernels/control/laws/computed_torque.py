@@ -16,34 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from torqued.kernels.control import joint_gains
-from torqued.kernels.control.gains import known, matrix
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    a_ref,
-    copy,
-    expand_state,
-    fixed_base,
-    inner,
-    joint_error,
-    joint_references,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    project_square,
-    put_power,
-    q_ref,
-    row,
-    square,
-    times,
-    v_ref,
-    velocity,
-)
+from torqued.kernels.control import joint_gains, law
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward, scale_into
 from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses
@@ -51,6 +25,7 @@ from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
+from torqued.kernels.input_checks import known_keys
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 
 if TYPE_CHECKING:
@@ -60,10 +35,10 @@ if TYPE_CHECKING:
 DEFAULT_RATIO = 1.0
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """`stiffness` (1/s²) and `damping` (1/s): number, (nv,) or (nv, nv), positive; `error_limit`
     rad, number or (nv,): errors pull as much as this one and no more."""
-    known(given, ("stiffness", "damping", "error_limit"))
+    known_keys("gains", given, ("stiffness", "damping", "error_limit"))
     n = robot.nv
     stiffness = matrix(given, "stiffness", joint_gains.FREQUENCY**2, n)
     damping = matrix(given, "damping", 2 * DEFAULT_RATIO * np.sqrt(np.diag(stiffness)), n)
@@ -76,19 +51,15 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     }
 
 
-def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+def linearization(
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses
+) -> tuple[law.Array, law.Array]:
     return poses.M @ gains["stiffness"], poses.M @ gains["damping"]
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "computed_torque")
-    packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), power_outputs(robot))
-
-
-LAW = Law(
+LAW = law.joint_law(
     "computed_torque",
-    prepare,
+    "computed_torque",
     gains,
     linearization=linearization,
     scaling={"stiffness": 2, "damping": 1},
@@ -96,33 +67,33 @@ LAW = Law(
 )
 
 
-@law
+@law.law
 def computed_torque(handle, address):
     """Returns status bits."""
-    work, _, sizes, data = open_control(handle, address)
+    work, _, sizes, data = law.open_control(handle, address)
     n = sizes.nv
-    e, rate, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    spring, braking, force = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
-    v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
-    tau, y = data.out[:n], port(sizes, data)
-    expand_state(sizes, data)
-    joint_error(work, sizes, data, q_ref(sizes, data), e)
+    e, rate, a = data.rows[0], data.rows[1], data.rows[2]
+    spring, braking, force = data.rows[3], data.rows[4], data.rows[5]
+    v, wanted, given = law.velocity(sizes, data), law.v_ref(sizes, data), law.a_ref(sizes, data)
+    tau, y = data.out[:n], law.port(sizes, data)
+    law.expand_state(sizes, data)
+    law.joint_error(work, sizes, data, law.q_ref(sizes, data), e)
     for k in range(n):
         rate[k] = v[k] - wanted[k]
     energy = bounded_spring(data.gains, 0, data.gains[2 * n * n :], e, spring)
-    times(data.gains, n * n, rate, braking)
+    law.times(data.gains, n * n, rate, braking)
     for k in range(n):
         a[k] = given[k] - spring[k] - braking[k]
     feed_forward(work, data, v, a, tau)
     composite_inertias(work)
-    M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, n)
+    M_free, M = law.square(data, 0, sizes.nv_free), law.square(data, 1, n)
     fill_mass_matrix(work, M_free)
-    project_square(data, M_free, M)
+    law.project_square(data, M_free, M)
     for i in range(n):
-        force[i] = inner(M[i], a)
+        force[i] = law.inner(M[i], a)
     status = scale_into(data.effort, force, tau)
-    copy(rate, y)
+    law.copy(rate, y)
     if cholesky(M) == OK:
         cholesky_solve(M, y)
-    put_power(sizes, data, 0.5 * inner(rate, rate) + energy, inner(rate, braking), 0.0)
+    law.put_power(sizes, data, 0.5 * law.inner(rate, rate) + energy, law.inner(rate, braking), 0.0)
     return status

@@ -33,52 +33,22 @@ import numpy as np
 
 from torqued.common.status import SOLVER
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control import joint_gains
+from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.elastic_stability import elastic_radii
-from torqued.kernels.control.gains import known, positive
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    a_ref,
-    copy,
-    expand_state,
-    expand_v,
-    fixed_base,
-    joint_error,
-    joint_references,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    project,
-    project_square,
-    put_power,
-    q_ref,
-    row,
-    square,
-    v_ref,
-    velocity,
-)
+from torqued.kernels.control.gains import positive
 from torqued.kernels.control.laws.feed_forward import scale_into
 from torqued.kernels.control.laws.pd import error_limit
 from torqued.kernels.control.poses import Poses, poses_of
 from torqued.kernels.control.saturation import potential, saturated, slope
 from torqued.kernels.control.session_arrays import first_reference
-from torqued.kernels.control.springs import (
-    Springs,
-    deflection_rate,
-    spring_torque,
-    springs_of,
-)
+from torqued.kernels.control.springs import Springs, deflection_rate, spring_torque, springs_of
 from torqued.kernels.derivatives.rates import fill_rates
 from torqued.kernels.derivatives.space import derivative_space, open_space
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
+from torqued.kernels.input_checks import known_keys
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 
 if TYPE_CHECKING:
@@ -99,7 +69,7 @@ GAINS = (
 )
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """How errors go away, each a number or (nv,), positive:
 
     frequency              rad/s, ω, and
@@ -109,11 +79,11 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     error_limit            rad: errors pull as much as this one and no more
     acceleration_limit     rad/s²: and what is left of y, as much as this
     """
-    known(given, GAINS)
+    known_keys("gains", given, GAINS)
     n = robot.nv
     springs = springs_of(robot, fields.get("springs"))
 
-    def of(name: str, default: Array | float) -> Array:
+    def of(name: str, default: law.Array | float) -> law.Array:
         return np.broadcast_to(positive(given, name, default, (), (n,)), (n,)).copy()
 
     frequency, ratio = of("frequency", FREQUENCY), of("damping_ratio", RATIO)
@@ -131,7 +101,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     }
 
 
-def acceleration_limit(robot: Robot, springs: Springs, fast: Array) -> Array:
+def acceleration_limit(robot: Robot, springs: Springs, fast: law.Array) -> law.Array:
     """(nv,) y for which B K⁻¹ M ω'² y is a share of the effort, M where a joint is heaviest."""
     heaviest = np.diagonal(poses_of(robot).M, axis1=1, axis2=2).max(axis=0)
     effort = np.where(robot.limits.effort > 0.0, robot.limits.effort, np.inf)
@@ -140,7 +110,7 @@ def acceleration_limit(robot: Robot, springs: Springs, fast: Array) -> Array:
         return joint_gains.bounded(EFFORT_SHARE * effort * per_torque)
 
 
-def spring_frequency(robot: Robot, springs: Springs) -> Array:
+def spring_frequency(robot: Robot, springs: Springs) -> law.Array:
     """(nv,) rad/s, of motor and link against each other, the link with its typical inertia."""
     K = springs.stiffness
     with np.errstate(over="ignore"):  # of springs as stiff as steel
@@ -149,21 +119,21 @@ def spring_frequency(robot: Robot, springs: Springs) -> Array:
 
 
 def radii(
-    robot: Robot, gains: Gains, fields: Fields, poses: Poses, period: float, delay: float
-) -> Array:
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses, period: float, delay: float
+) -> law.Array:
     springs = springs_of(robot, fields.get("springs"))
     return elastic_radii(poses.M, springs, gains, period, delay)
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "elastic")
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
+    law.fixed_base(robot, "elastic")
     packed = gains(robot, fields.get("gains", {}), fields)
     zero = np.zeros(robot.nv)
-    space = derivative_space(robot.work.arrays)  # scratch of its own: sessions share no memory
-    return Prepared(
+    space = derivative_space(robot.work.arrays)  # its own scratch: sessions share no memory
+    return law.Prepared(
         packed,
-        joint_references(robot) | {"jerk_ref": zero, "snap_ref": zero.copy()},
-        power_outputs(robot),
+        law.joint_references(robot) | {"jerk_ref": zero, "snap_ref": zero.copy()},
+        law.power_outputs(robot),
         memory=np.zeros(robot.nv + 1),  # z̈, and 1 once time has passed
         remembered=robot.nv + 1,
         law_memory=space.address,
@@ -172,7 +142,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     )
 
 
-LAW = Law(
+LAW = law.Law(
     "elastic_torque",
     prepare,
     gains,
@@ -188,30 +158,30 @@ LAW = Law(
 
 @kernel
 def factor_mass(work, sizes, data):
-    """L of M = L Lᵀ, and a status; needs place."""
-    M_free, M = square(sizes, data, 0, sizes.nv_free), square(sizes, data, 1, sizes.nv)
+    """L of M = L Lᵀ, and a status; needs body_poses."""
+    M_free, M = law.square(data, 0, sizes.nv_free), law.square(data, 1, sizes.nv)
     composite_inertias(work)
     fill_mass_matrix(work, M_free)
-    project_square(data, M_free, M)
+    law.project_square(data, M_free, M)
     return M, cholesky(M)
 
 
 @kernel
 def link_motion(work, space, sizes, data, L, z2, bias, a, jerk):
-    """q̈ and q⃛ of the links, and n; z2 is z̈. Needs place and expand_state."""
+    """q̈ and q⃛ of the links, and n; z2 is z̈. Needs body_poses and expand_state."""
     first, second = data.square[2, 0], data.square[2, 1]
     data.a_free[:] = data.w_free[:] = data.s_free[:] = 0.0
     v, still = data.v_free, data.w_free
     fill_rates(work, space, v, data.a_free, still, data.s_free, data.tau_free, first, second)
-    project(data, data.tau_free, bias)
+    law.project(data, data.tau_free, bias)
     for k in range(sizes.nv):
         a[k] = spring_torque(sizes, data, k) - bias[k]
         if len(data.bias) > 0:  # a torque on links that integral action has found
             a[k] += data.bias[k]
     cholesky_solve(L, a)
-    expand_v(data, a, data.a_free)
+    law.expand_v(data, a, data.a_free)
     fill_rates(work, space, v, data.a_free, still, data.s_free, data.tau_free, first, second)
-    project(data, first, jerk)
+    law.project(data, first, jerk)
     for k in range(sizes.nv):
         rate = data.stiffness[k] * deflection_rate(sizes, data, k) + data.spring_damping[k] * z2[k]
         jerk[k] = rate - jerk[k]
@@ -222,7 +192,7 @@ def link_motion(work, space, sizes, data, L, z2, bias, a, jerk):
 def wanted_snap(sizes, data, e, a, jerk, y, rate, snap):
     """s, y and ẏ; e, a and jerk as link_motion and joint_error have them."""
     n, at = sizes.nv, first_reference(sizes) + sizes.nq
-    v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
+    v, wanted, given = law.velocity(sizes, data), law.v_ref(sizes, data), law.a_ref(sizes, data)
     jerk_ref, snap_ref = data.state[at + 2 * n : at + 3 * n], data.state[at + 3 * n : at + 4 * n]
     omega, zeta = data.gains[:n], data.gains[n : 2 * n]
     omega2, zeta2 = data.gains[2 * n : 3 * n], data.gains[3 * n : 4 * n]
@@ -267,19 +237,19 @@ def deflect(control, sizes, data, second, z2):
             z2[k] = second[k]
 
 
-@law
+@law.law
 def elastic_torque(handle, address):
     """Returns status bits."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     space = open_space(np.int64(control[0].law_memory))
     n = sizes.nv
-    e, a, jerk = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    snap, y, rate = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
-    bias, force = row(sizes, data, 6), row(sizes, data, 7)
+    e, a, jerk = data.rows[0], data.rows[1], data.rows[2]
+    snap, y, rate = data.rows[3], data.rows[4], data.rows[5]
+    bias, force = data.rows[6], data.rows[7]
     tau, z2, second = data.out[:n], data.memory[:n], data.square[2, 1]
-    expand_state(sizes, data)
-    joint_error(work, sizes, data, q_ref(sizes, data), e)
-    place(work, data.q_free)
+    law.expand_state(sizes, data)
+    law.joint_error(work, sizes, data, law.q_ref(sizes, data), e)
+    body_poses(work, data.q_free)
     L, status = factor_mass(work, sizes, data)
     if status != OK:
         return SOLVER
@@ -288,11 +258,11 @@ def elastic_torque(handle, address):
         for k in range(n):
             z2[k] = (data.last[k] - spring_torque(sizes, data, k)) / data.motor_inertia[k] - a[k]
     wanted_snap(sizes, data, e, a, jerk, y, rate, snap)
-    expand_v(data, jerk, data.w_free)
-    expand_v(data, snap, data.s_free)
+    law.expand_v(data, jerk, data.w_free)
+    law.expand_v(data, snap, data.s_free)
     first, v = data.square[2, 0], data.v_free
     fill_rates(work, space, v, data.a_free, data.w_free, data.s_free, data.tau_free, first, second)
-    project(data, second, force)
+    law.project(data, second, force)
     deflect(control[0], sizes, data, force, z2)
     for k in range(n):
         tau[k] = spring_torque(sizes, data, k) + data.motor_inertia[k] * (a[k] + force[k])
@@ -303,9 +273,9 @@ def elastic_torque(handle, address):
         omega2, zeta2 = data.gains[2 * n + k], data.gains[3 * n + k]
         storage += 0.5 * rate[k] ** 2 + omega2**2 * potential(y[k], data.gains[5 * n + k])
         dissipation += 2.0 * zeta2 * omega2 * rate[k] ** 2
-    put_power(sizes, data, storage, dissipation, 0.0)
-    copy(rate, port(sizes, data))
-    cholesky_solve(L, port(sizes, data))
+    law.put_power(sizes, data, storage, dissipation, 0.0)
+    law.copy(rate, law.port(sizes, data))
+    cholesky_solve(L, law.port(sizes, data))
     for k in range(n):
         data.out[n + 3 + k] *= data.stiffness[k] / data.motor_inertia[k]
     return status

@@ -4,12 +4,10 @@ Where they are too weak, all but C w + g is scaled down as a whole: torques that
 joint turn the acceleration into another direction, and an arm that is cut for long spins up.
 """
 
-from __future__ import annotations
-
 from torqued.common.status import CLAMPED
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import expand_v, project
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
 from torqued.kernels.dynamics.tracking import carry_reference, rotors_motion, tracking_forces
 
@@ -27,8 +25,8 @@ def feed_forward(work, data, w, a, tau):
     """
     expand_v(data, w, data.w_free)
     expand_v(data, a, data.a_free)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     carry_reference(work, data.w_free, data.a_free)
     motion = tracking_forces(work) + rotors_motion(work, data.v_free, data.w_free)
     collect_forces(work, data.tau_free)

@@ -14,8 +14,6 @@ slower than r, which is how all else is damped, in proportion to M:
 Damping may depend on the configuration as it likes: it takes energy as long as it is positive.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel, routine

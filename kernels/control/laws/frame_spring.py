@@ -6,8 +6,6 @@ towards twice the one it has there and never exceeds that: with r = √(E/E₀) 
 that, and ψ = E₀ + 2 E₀ (2 (r − 1) − log r).
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

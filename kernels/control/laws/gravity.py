@@ -14,28 +14,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.control.gains import known, matrix
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    copy,
-    expand_state,
-    inner,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    put_power,
-    row,
-    times,
-    velocity,
-)
+from torqued.kernels.control import law
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward
 from torqued.kernels.control.poses import Poses, poses_of
-from torqued.kernels.input_checks import numbers
+from torqued.kernels.input_checks import known_keys, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -58,20 +41,20 @@ def default_rate(robot: Robot) -> float:
     return max(RATE, LATE * _STEEPEST[robot])
 
 
-def gravity_slope(robot: Robot, q: Array) -> Array:
+def gravity_slope(robot: Robot, q: law.Array) -> law.Array:
     """∂g/∂q (nv, nv)."""
     still = np.zeros(robot.nv)
     return np.asarray(robot.inverse_dynamics_derivatives(q, still, still)[0])
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """`damping`: number, (nv,) or (nv, nv), N m s/rad (N s/m), zero or positive; default 0.
 
     `damping_rate` r, 1/s, zero or positive: at which speeds decay, whatever the pose. Where no
     damping is given it is 5, or more where gravity that comes late pushes more. A floating base has
     none: nothing is known of what it stands on.
     """
-    known(given, ("damping", "damping_rate"))
+    known_keys("gains", given, ("damping", "damping_rate"))
     has_own = "damping" in given or robot.model.base == "floating"
     default = 0.0 if has_own or "damping_rate" in given else default_rate(robot)
     rate = numbers("gains.damping_rate", given.get("damping_rate", default), ())
@@ -83,15 +66,19 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     return {"damping": damping, "damping_rate": rate}
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    return Prepared(gains(robot, fields.get("gains", {}), fields), outputs=power_outputs(robot))
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
+    return law.Prepared(
+        gains(robot, fields.get("gains", {}), fields), outputs=law.power_outputs(robot)
+    )
 
 
-def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+def linearization(
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses
+) -> tuple[law.Array, law.Array]:
     return np.zeros_like(poses.M), gains["damping"] + gains["damping_rate"] * poses.M
 
 
-LAW = Law(
+LAW = law.Law(
     "gravity_torque",
     prepare,
     gains,
@@ -100,20 +87,20 @@ LAW = Law(
 )
 
 
-@law
+@law.law
 def gravity_torque(handle, address):
     """Returns status bits."""
-    work, _, sizes, data = open_control(handle, address)
-    tau, v, braking = data.out[: sizes.nv], velocity(sizes, data), row(sizes, data, 0)
-    slowing, still = row(sizes, data, 1), row(sizes, data, 2)
+    work, _, sizes, data = law.open_control(handle, address)
+    tau, v, braking = data.out[: sizes.nv], law.velocity(sizes, data), data.rows[0]
+    slowing, still = data.rows[1], data.rows[2]
     rate = data.gains[sizes.nv * sizes.nv]
-    expand_state(sizes, data)
+    law.expand_state(sizes, data)
     for k in range(sizes.nv):
         slowing[k], still[k] = -rate * v[k], 0.0
     energy = feed_forward(work, data, still, slowing, tau)  # g − r M v, and vᵀ M v
-    times(data.gains, 0, v, braking)
-    copy(v, port(sizes, data))
+    law.times(data.gains, 0, v, braking)
+    law.copy(v, law.port(sizes, data))
     for k in range(sizes.nv):
         tau[k] -= braking[k]
-    put_power(sizes, data, 0.5 * energy, inner(v, braking) + rate * energy, 0.0)
+    law.put_power(sizes, data, 0.5 * energy, law.inner(v, braking) + rate * energy, 0.0)
     return 0

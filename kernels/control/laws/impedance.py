@@ -24,34 +24,10 @@ from numba import carray
 
 from torqued.common.errors import InputError
 from torqued.common.status import SOLVER
-from torqued.kernels.control import joint_gains
+from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.frame_mobility import FrameMobility, frame_mobility
-from torqued.kernels.control.gains import known, matrix
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    expand_state,
-    fixed_base,
-    inner,
-    joint_error,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    put_power,
-    row,
-    times,
-    velocity,
-)
-from torqued.kernels.control.laws.frame_damping import (
-    boost,
-    cut_elastic,
-    fill_damping,
-    speeding,
-)
+from torqued.kernels.control.gains import matrix
+from torqued.kernels.control.laws.frame_damping import boost, cut_elastic, fill_damping, speeding
 from torqued.kernels.control.laws.frame_spring import spring
 from torqued.kernels.control.laws.impedance_linearization import linearized
 from torqued.kernels.control.laws.task_space import (
@@ -72,7 +48,7 @@ from torqued.kernels.control.saturation import bounded_spring
 from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
-from torqued.kernels.input_checks import choice, numbers
+from torqued.kernels.input_checks import choice, known_keys, numbers
 from torqued.kernels.primitives.layout import FRAME
 from torqued.kernels.primitives.workspace import pointer
 
@@ -114,7 +90,7 @@ JOINT_DAMPING = 6.4  # 1/s, of what no spring holds
 UNLIMITED = 1e6
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """Positive matrices: a number, a diagonal or all of it.
 
     `stiffness` (3, 3) N/m and `damping` N s/m in world axes; `rotational_stiffness` N m/rad in the
@@ -125,7 +101,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     inertia. `joint_damping` 1/s is that of motions that the frame does not show. `force_limit` N
     and `moment_limit` N m bound the spring.
     """
-    known(given, GAINS)
+    known_keys("gains", given, GAINS)
     mobility = frame_mobility(robot, checked_frame(robot, fields), fields.get("point"))
     stiffness = min(MAX_STIFFNESS, TRANSLATION_RATE**2 / max(mobility.most[1], 1e-12))
     turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)
@@ -149,7 +125,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     return found
 
 
-def posture_limit(robot: Robot, given: Fields, stiffness: Array) -> Array:
+def posture_limit(robot: Robot, given: law.Fields, stiffness: law.Array) -> law.Array:
     """(nv,) rad: errors of the posture pull as much as these and no more."""
     effort = np.where(robot.limits.effort > 0.0, robot.limits.effort, np.inf)
     with np.errstate(divide="ignore"):  # no spring: no bound
@@ -161,7 +137,9 @@ def posture_limit(robot: Robot, given: Fields, stiffness: Array) -> Array:
     return several(given, "posture_limit", default, robot.nv, True)
 
 
-def several(given: Fields, name: str, default: Any, size: int, positive: bool = False) -> Array:
+def several(
+    given: law.Fields, name: str, default: Any, size: int, positive: bool = False
+) -> law.Array:
     """Numbers that are not negative, or positive: one for all, or one each."""
     field = f"gains.{name}"
     values = numbers(field, given.get(name, default), (), (size,))
@@ -172,7 +150,7 @@ def several(given: Fields, name: str, default: Any, size: int, positive: bool = 
     return np.array(np.broadcast_to(values, (size,)))
 
 
-def checked_frame(robot: Robot, fields: Fields) -> str:
+def checked_frame(robot: Robot, fields: law.Fields) -> str:
     name = fields.get("frame")
     if not isinstance(name, str):
         raise InputError("frame is missing: name the frame to control", "frame", name)
@@ -183,7 +161,7 @@ def checked_frame(robot: Robot, fields: Fields) -> str:
     return name
 
 
-def chosen_axes(fields: Fields, name: str, mobility: FrameMobility) -> str:
+def chosen_axes(fields: law.Fields, name: str, mobility: FrameMobility) -> str:
     """The given axes, if the frame can move in all of them; without any, what it can do.
 
     All six where it can, else its position, else its orientation.
@@ -210,14 +188,14 @@ def chosen_axes(fields: Fields, name: str, mobility: FrameMobility) -> str:
     return axes
 
 
-def controlled_axes(robot: Robot, fields: Fields) -> str:
+def controlled_axes(robot: Robot, fields: law.Fields) -> str:
     """Of the session's frame, as asked for or as it can move."""
     name = checked_frame(robot, fields)
     return chosen_axes(fields, name, frame_mobility(robot, name, fields.get("point")))
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "impedance")
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
+    law.fixed_base(robot, "impedance")
     name, point = checked_frame(robot, fields), fields.get("point")
     frames = robot.frame_table.records([name], point)
     mobility = frame_mobility(robot, name, point)
@@ -237,14 +215,14 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     memory.arrays.scale[:] = np.repeat(1.0 / np.sqrt(mobility.typical), 3)
     speed = robot.limits.velocity
     memory.arrays.speed[:] = np.where(speed > 0.0, speed, np.inf)
-    outputs = {**power_outputs(robot), "error": (6,), "inertia": (6, 6)}
+    outputs = {**law.power_outputs(robot), "error": (6,), "inertia": (6, 6)}
     motions = (
         Motion(
             FRAME_MOTION, "position", "orientation", "velocity", "acceleration", frames[0].item()
         ),
         Motion(JOINTS, "posture"),
     )
-    return Prepared(
+    return law.Prepared(
         packed,
         references,
         outputs,
@@ -257,7 +235,9 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     )
 
 
-def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+def linearization(
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses
+) -> tuple[law.Array, law.Array]:
     return linearized(robot, gains, fields, poses, *AXES[controlled_axes(robot, fields)])
 
 
@@ -271,7 +251,7 @@ SCALING = {
     "joint_damping": 1,
 }
 
-LAW = Law(
+LAW = law.Law(
     "impedance_torque",
     prepare,
     gains,
@@ -282,23 +262,23 @@ LAW = Law(
 )
 
 
-@law
+@law.law
 def impedance_torque(handle, address):
     """Returns status bits."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     task = open_task(np.int64(control[0].law_memory))
     n, m, start = sizes.nv, len(task.g), first_reference(sizes)
     first, rest = int(data.memory[0]), 36 + 2 * n * n  # gains after the matrices
-    tau, v, s = data.out[:n], velocity(sizes, data), port(sizes, data)
+    tau, v, s = data.out[:n], law.velocity(sizes, data), law.port(sizes, data)
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
     reference = data.state[start : start + 19]
     error, report = data.out[2 * n + 3 : 2 * n + 9], data.out[2 * n + 9 : 2 * n + 45]
-    e, Ke, w = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    elastic, exerted, ahead = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
-    braking, null = row(sizes, data, 6), row(sizes, data, 7)
+    e, Ke, w = data.rows[0], data.rows[1], data.rows[2]
+    elastic, exerted, ahead = data.rows[3], data.rows[4], data.rows[5]
+    braking, null = data.rows[6], data.rows[7]
     pull, momentum, a, b = task.force, task.y[4], task.x[6], task.x[7]
-    expand_state(sizes, data)
-    joint_error(work, sizes, data, data.state[start + 19 : start + 19 + sizes.nq], e)
+    law.expand_state(sizes, data)
+    law.joint_error(work, sizes, data, data.state[start + 19 : start + 19 + sizes.nq], e)
     status = fill_task(work, sizes, data, task, frame, first, tau)
     rotation, translation = spring(work, frame, reference, data.gains, rest + 3, pull, error)
     wanted = reference[7 + first : 7 + first + m]
@@ -316,7 +296,7 @@ def impedance_torque(handle, address):
     # D s, of the frame and of all joints, then that of the posture: N D_n Nᵀ s
     multiply(task.D, s, braking)
     null_velocity(task, s, null, a, b)
-    times(data.gains, 36 + n * n, null, momentum)
+    law.times(data.gains, 36 + n * n, null, momentum)
     pass_null(task, momentum, null, a, b)
     multiply(task.M, s, momentum)
     for k in range(n):
@@ -324,14 +304,14 @@ def impedance_torque(handle, address):
         tau[k] += ahead[k] - exerted[k] - braking[k]
     decouple(task, s, tau)
     # What the potentials gain beside what the elastic torque takes from the motion.
-    brought = inner(Ke, v) - inner(s, exerted) - inner(s, task.missing)
+    brought = law.inner(Ke, v) - law.inner(s, exerted) - law.inner(s, task.missing)
     for r in range(m):
-        brought += pull[first + r] * (inner(task.J[r], v) - wanted[r])
-    storage = 0.5 * inner(s, momentum) + posture
+        brought += pull[first + r] * (law.inner(task.J[r], v) - wanted[r])
+    storage = 0.5 * law.inner(s, momentum) + posture
     storage += (rotation if first == 0 else 0.0) + (translation if first + m == 6 else 0.0)
     report[:] = 0.0
     for r in range(m):
         for c in range(m):
             report[6 * (first + r) + first + c] = task.inertia[r, c]
-    put_power(sizes, data, storage, inner(s, braking), brought)
+    law.put_power(sizes, data, storage, law.inner(s, braking), brought)
     return 0 if status == OK else SOLVER

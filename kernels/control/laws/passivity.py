@@ -14,35 +14,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control import joint_gains
-from torqued.kernels.control.gains import known, matrix
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    a_ref,
-    expand_state,
-    fixed_base,
-    inner,
-    joint_error,
-    joint_references,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    put_power,
-    q_ref,
-    row,
-    times,
-    v_ref,
-    velocity,
-)
+from torqued.kernels.control import joint_gains, law
+from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.laws.pd import error_limit, whole_damping
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import saturated, slope
+from torqued.kernels.input_checks import known_keys
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -52,7 +30,7 @@ DEFAULT_BANDWIDTH = 20.0
 DEFAULT_RATE = 20.0
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """Rates at which errors decay:
 
     bandwidth       Λ, 1/s: number, (nv,) or (nv, nv), positive
@@ -60,7 +38,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     damping         N m s/rad: number, (nv,) or (nv, nv), positive; given alone, r is zero
     error_limit     rad, number or (nv,): errors draw as fast as this one and no faster
     """
-    known(given, ("bandwidth", "damping", "damping_rate", "error_limit"))
+    known_keys("gains", given, ("bandwidth", "damping", "damping_rate", "error_limit"))
     n = robot.nv
     bandwidth = matrix(given, "bandwidth", DEFAULT_BANDWIDTH, n)
     damping, rate = whole_damping(
@@ -74,7 +52,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
     }
 
 
-def default_limit(robot: Robot, bandwidth: Array) -> Array:
+def default_limit(robot: Robot, bandwidth: law.Array) -> law.Array:
     """(nv,) rad that Λ makes the largest speeds of."""
     speeds = np.minimum(joint_gains.speed_bound(robot), joint_gains.UNBOUNDED)
     limit = speeds / np.diag(bandwidth)
@@ -83,7 +61,9 @@ def default_limit(robot: Robot, bandwidth: Array) -> Array:
     return np.where(np.isinf(joint_gains.speed_bound(robot)), np.inf, limit)
 
 
-def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+def linearization(
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses
+) -> tuple[law.Array, law.Array]:
     D = gains["damping"] + gains["damping_rate"] * poses.M
     return D @ gains["bandwidth"], D + poses.M @ gains["bandwidth"]
 
@@ -92,15 +72,9 @@ SCALING = {"bandwidth": 1, "damping": 1, "damping_rate": 1}
 REPLACES = {"damping": ("damping_rate",), "bandwidth": ("error_limit",)}
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "passivity")
-    packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, joint_references(robot), power_outputs(robot))
-
-
-LAW = Law(
+LAW = law.joint_law(
+    "passivity",
     "passivity_torque",
-    prepare,
     gains,
     linearization=linearization,
     scaling=SCALING,
@@ -115,16 +89,16 @@ def sliding_references(work, sizes, data, s, v_r, a_r):
     Returns whether some error is so large that it is bounded.
     """
     n = sizes.nv
-    v, wanted, given = velocity(sizes, data), v_ref(sizes, data), a_ref(sizes, data)
+    v, wanted, given = law.velocity(sizes, data), law.v_ref(sizes, data), law.a_ref(sizes, data)
     limits = data.gains[2 * n * n + 1 :]
-    joint_error(work, sizes, data, q_ref(sizes, data), a_r)
+    law.joint_error(work, sizes, data, law.q_ref(sizes, data), a_r)
     large = False
     for k in range(n):
         large = large or abs(a_r[k]) > 0.5 * limits[k]
         s[k] = slope(a_r[k], limits[k]) * (v[k] - wanted[k])  # dσ/dt
         a_r[k] = saturated(a_r[k], limits[k])
-    times(data.gains, 0, a_r, v_r)
-    times(data.gains, 0, s, a_r)
+    law.times(data.gains, 0, a_r, v_r)
+    law.times(data.gains, 0, s, a_r)
     for k in range(n):
         v_r[k] = wanted[k] - v_r[k]
         s[k] = v[k] - v_r[k]
@@ -132,20 +106,20 @@ def sliding_references(work, sizes, data, s, v_r, a_r):
     return large
 
 
-@law
+@law.law
 def passivity_torque(handle, address):
     """Returns status bits."""
-    work, _, sizes, data = open_control(handle, address)
+    work, _, sizes, data = law.open_control(handle, address)
     n = sizes.nv
-    s, tau, r = port(sizes, data), data.out[:n], data.gains[2 * n * n]
-    v_r, a_r, braking = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    expand_state(sizes, data)
+    s, tau, r = law.port(sizes, data), data.out[:n], data.gains[2 * n * n]
+    v_r, a_r, braking = data.rows[0], data.rows[1], data.rows[2]
+    law.expand_state(sizes, data)
     sliding_references(work, sizes, data, s, v_r, a_r)
     for k in range(n):
         a_r[k] -= r * s[k]  # the damping r M(q) is an acceleration like the others
     motion = feed_forward(work, data, v_r, a_r, tau)
-    times(data.gains, n * n, s, braking)
+    law.times(data.gains, n * n, s, braking)
     for k in range(n):
         tau[k] -= braking[k]
-    put_power(sizes, data, 0.5 * motion, inner(s, braking) + r * motion, 0.0)
+    law.put_power(sizes, data, 0.5 * motion, law.inner(s, braking) + r * motion, 0.0)
     return fit(work, data, v_r, tau, a_r, braking)

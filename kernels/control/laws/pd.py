@@ -17,36 +17,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control import joint_gains
-from torqued.kernels.control.gains import known, matrix, not_both, not_negative, positive
-from torqued.kernels.control.law import (
-    Array,
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    copy,
-    expand_state,
-    expand_v,
-    fixed_base,
-    inner,
-    joint_error,
-    joint_references,
-    law,
-    open_control,
-    port,
-    power_outputs,
-    put_power,
-    q_ref,
-    row,
-    times,
-    v_ref,
-    velocity,
-)
+from torqued.kernels.control import joint_gains, law
+from torqued.kernels.control.gains import matrix, not_both, not_negative, positive
 from torqued.kernels.control.laws.feed_forward import feed_forward, fit
 from torqued.kernels.control.poses import Poses
 from torqued.kernels.control.saturation import bounded_spring, fill_approach
 from torqued.kernels.dynamics.tracking import carry_error
+from torqued.kernels.input_checks import known_keys
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -56,7 +33,7 @@ TAKEN = ("stiffness", "damping", "damping_rate", "error_limit", "approach_speed"
 BEHAVIOUR = ("frequency", "damping_ratio")
 
 
-def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """How joints behave: `frequency` (rad/s, number or (nv,)) of a joint with its typical inertia,
     and `damping_ratio`. What follows from them can be given in their place:
 
@@ -69,7 +46,7 @@ def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
                     the stiffness Λ D(q). By default of joints whose spring is too weak: a constant
                     one has to suit the pose in which they are lightest
     """
-    known(given, (*TAKEN, *BEHAVIOUR))
+    known_keys("gains", given, (*TAKEN, *BEHAVIOUR))
     for name, others in REPLACES.items():
         if name in BEHAVIOUR:
             not_both(given, name, others)
@@ -108,32 +85,36 @@ REPLACES = {
 }
 
 
-def whole_damping(given: Fields, n: int, default: Array, rate: float) -> tuple[Array, Array]:
+def whole_damping(
+    given: law.Fields, n: int, default: law.Array, rate: float
+) -> tuple[law.Array, law.Array]:
     """`damping` and `damping_rate`: together they have to be positive."""
     r = not_negative(given, "damping_rate", rate, ())
     return matrix(given, "damping", default, n, definite=not r > 0.0), r
 
 
-def error_limit(given: Fields, default: Array, n: int) -> Array:
+def error_limit(given: law.Fields, default: law.Array, n: int) -> law.Array:
     """(n,) bounds of errors, rad; as finite numbers, which gains on their way to others need."""
     limit = positive(given, "error_limit", joint_gains.bounded(default), (), (n,))
     return np.broadcast_to(joint_gains.bounded(limit), (n,)).copy()
 
 
-def approach_speed(robot: Robot, given: Fields) -> Array:
+def approach_speed(robot: Robot, given: law.Fields) -> law.Array:
     """(nv,) rad/s; zero where there is no velocity limit, and errors are not bounded."""
     default = joint_gains.speed_bound(robot, joint_gains.APPROACH_SHARE)
     default = np.where(np.isfinite(default), default, 0.0)
     return each(given, "approach_speed", default)
 
 
-def each(given: Fields, name: str, default: Array) -> Array:
+def each(given: law.Fields, name: str, default: law.Array) -> law.Array:
     """(nv,) numbers of joints that are not negative."""
     values = not_negative(given, name, default, (), default.shape)
     return np.broadcast_to(values, default.shape).copy()
 
 
-def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> tuple[Array, Array]:
+def linearization(
+    robot: Robot, gains: law.Gains, fields: law.Fields, poses: Poses
+) -> tuple[law.Array, law.Array]:
     K = np.broadcast_to(gains["stiffness"], poses.M.shape)
     D = gains["damping"] + gains["damping_rate"] * poses.M
     if np.count_nonzero(gains["stiffness"] - np.diag(np.diag(gains["stiffness"]))):
@@ -145,39 +126,35 @@ def linearization(robot: Robot, gains: Gains, fields: Fields, poses: Poses) -> t
 SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1, "bandwidth": 1}
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
-    fixed_base(robot, "pd")
-    references = joint_references(robot)
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
+    law.fixed_base(robot, "pd")
+    references = law.joint_references(robot)
     del references["a_ref"]
     packed = gains(robot, fields.get("gains", {}), fields)
-    return Prepared(packed, references, power_outputs(robot))
+    return law.Prepared(packed, references, law.power_outputs(robot))
 
 
-LAW = Law(
-    "pd_torque",
-    prepare,
-    gains,
-    linearization=linearization,
-    scaling=SCALING,
-    replaces=REPLACES,
+LAW = law.Law(
+    "pd_torque", prepare, gains, linearization=linearization, scaling=SCALING, replaces=REPLACES
 )
 
 
-@law
+@law.law
 def pd_torque(handle, address):
     """Returns status bits."""
-    work, _, sizes, data = open_control(handle, address)
+    work, _, sizes, data = law.open_control(handle, address)
     n = sizes.nv
-    e, w, a = row(sizes, data, 0), row(sizes, data, 1), row(sizes, data, 2)
-    spring, braking, lost = row(sizes, data, 3), row(sizes, data, 4), row(sizes, data, 5)
-    tau, s, v, wanted = data.out[:n], port(sizes, data), velocity(sizes, data), v_ref(sizes, data)
+    e, w, a = data.rows[0], data.rows[1], data.rows[2]
+    spring, braking, lost = data.rows[3], data.rows[4], data.rows[5]
+    tau, s, v = data.out[:n], law.port(sizes, data), law.velocity(sizes, data)
+    wanted = law.v_ref(sizes, data)
     r, bounds = data.gains[2 * n * n], data.gains[2 * n * n + 1 :]
     limits, speeds, rates = bounds[:n], bounds[n : 2 * n], bounds[2 * n :]
-    expand_state(sizes, data)
-    joint_error(work, sizes, data, q_ref(sizes, data), e)
+    law.expand_state(sizes, data)
+    law.joint_error(work, sizes, data, law.q_ref(sizes, data), e)
     fill_approach(data.gains, limits, speeds, rates, e, w, a)
     energy = bounded_spring(data.gains, 0, limits, e, spring)
-    taken = inner(w, spring)
+    taken = law.inner(w, spring)
     for k in range(n):
         s[k] = v[k] + w[k]
         braking[k] = s[k] - wanted[k]
@@ -186,22 +163,22 @@ def pd_torque(handle, address):
     motion = feed_forward(work, data, w, a, tau)  # g − M dw/dt − C w − r M (s − v_ref)
     # dV/dt = −sᵀ D(q) (s − v_ref) − wᵀ K σ − v_refᵀ K σ: what is neither sᵀ D s nor wᵀ K σ is the
     # moving reference's work.
-    driven = r * product(work, data, motion, wanted, braking) - inner(wanted, spring)
-    copy(braking, e)
-    times(data.gains, n * n, e, braking)
-    times(data.gains, n * n, s, lost)
+    driven = r * product(work, data, motion, wanted, braking) - law.inner(wanted, spring)
+    law.copy(braking, e)
+    law.times(data.gains, n * n, e, braking)
+    law.times(data.gains, n * n, s, lost)
     for k in range(n):
         tau[k] -= spring[k] + braking[k]
-    dissipation = inner(s, lost) + r * motion
-    driven += inner(s, lost) - inner(s, braking)
-    put_power(sizes, data, 0.5 * motion + energy, dissipation + taken, driven)
+    dissipation = law.inner(s, lost) + r * motion
+    driven += law.inner(s, lost) - law.inner(s, braking)
+    law.put_power(sizes, data, 0.5 * motion + energy, dissipation + taken, driven)
     return fit(work, data, w, tau, lost, braking)
 
 
 @kernel
 def product(work, data, motion, wanted, rate):
     """sᵀ M w from sᵀ M s, w and s − w, without M s."""
-    expand_v(data, wanted, data.w_free)
-    expand_v(data, rate, data.s_free)
+    law.expand_v(data, wanted, data.w_free)
+    law.expand_v(data, rate, data.s_free)
     reference, error = carry_error(work, data.w_free), carry_error(work, data.s_free)
     return 0.5 * (motion + reference - error)

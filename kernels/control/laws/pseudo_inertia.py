@@ -8,8 +8,6 @@ A distribution of positive masses has P ⪰ 0, and every such P is that of one (
 `reach`, which makes all entries of P masses.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

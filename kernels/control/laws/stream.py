@@ -9,16 +9,7 @@ import numpy as np
 from numba import carray
 
 from torqued.common.errors import InputError
-from torqued.kernels.control.law import (
-    Fields,
-    Gains,
-    Law,
-    Prepared,
-    expand_state,
-    law,
-    open_control,
-    velocity,
-)
+from torqued.kernels.control import law
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import shapes
@@ -36,19 +27,19 @@ if TYPE_CHECKING:
 MAX_FRAMES = 256
 
 
-def no_gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+def no_gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     if given:
         raise InputError("gains: stream sessions have no gains", "gains")
     return {}
 
 
-def prepare(robot: Robot, fields: Fields) -> Prepared:
+def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     names = texts(fields, "frames", ())
     want = checked_want(texts(fields, "want", ("M", "C", "g")), names)
     at_most("frames", len(names), MAX_FRAMES)
     representation = text(fields, "representation", "hybrid")
     free = shapes(want, robot.nv_free, len(names)) if robot.model.mimics.present else {}
-    return Prepared(
+    return law.Prepared(
         no_gains(robot, fields.get("gains", {}), fields),
         outputs=shapes(want, robot.nv, len(names)),
         memory=np.zeros(sum(math.prod(shape) for shape in free.values())),
@@ -58,7 +49,7 @@ def prepare(robot: Robot, fields: Fields) -> Prepared:
     )
 
 
-LAW = Law(
+LAW = law.Law(
     "stream_quantities",
     prepare,
     no_gains,
@@ -67,19 +58,19 @@ LAW = Law(
 )
 
 
-@law
+@law.law
 def stream_quantities(handle, address):
     """Returns status bits."""
-    work, control, sizes, data = open_control(handle, address)
+    work, control, sizes, data = law.open_control(handle, address)
     k, want = control[0].frame_count, control[0].want
     frames = carray(pointer(control[0].frames), k, FRAME)
     out = quantities_at(data.out.ctypes.data, want, sizes.nv, k)
     if len(data.memory) == 0:
-        q, v = data.state[: sizes.nq], velocity(sizes, data)
+        q, v = data.state[: sizes.nq], law.velocity(sizes, data)
         fill_quantities(work, q, v, want, frames, control[0].representation, out)
         return 0
     free = quantities_at(data.memory.ctypes.data, want, sizes.nv_free, k)
-    expand_state(sizes, data)
+    law.expand_state(sizes, data)
     fill_quantities(work, data.q_free, data.v_free, want, frames, control[0].representation, free)
     project_quantities(data.v_index, data.v_multiplier, want, free, out)
     return 0

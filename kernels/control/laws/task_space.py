@@ -20,7 +20,7 @@ from torqued.kernels.control.law import inner, project, project_square, square
 from torqued.kernels.dynamics.composite import composite_factors
 from torqued.kernels.dynamics.coriolis import fill_coriolis
 from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import fill_gravity
 from torqued.kernels.primitives.arrays import Floats, Layout, array
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
@@ -91,10 +91,10 @@ def fill_task(work, sizes, data, task, frame, first, gravity):
     `gravity` (nv,) becomes g. Returns a status.
     """
     n, free, m = sizes.nv, sizes.nv_free, len(task.g)
-    M_free, Mdot_free = square(sizes, data, 0, free), square(sizes, data, 1, free)
-    C_free = square(sizes, data, 2, free)
-    place(work, data.q_free)
-    move(work, data.v_free)
+    M_free, Mdot_free = square(data, 0, free), square(data, 1, free)
+    C_free = square(data, 2, free)
+    body_poses(work, data.q_free)
+    body_velocities(work, data.v_free)
     composite_factors(work)
     fill_coriolis(work, M_free, Mdot_free, C_free)
     project_square(data, M_free, task.M)

@@ -68,16 +68,30 @@ def make_balance(robot: Robot, fields: Fields) -> Balance:
     )
 
 
-def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields], Prepared]:
-    """What moves is held until it is given; contacts are all active by default."""
+def named(control: Any) -> Gains:
+    """The gains of a whole-body controller by name."""
+    return {name: control.gains[part].copy() for name, part in control.gain_names.items()}
+
+
+#: The last controller that was judged, by robot: a search for stable gains asks for it many times.
+_JUDGED: WeakKeyDictionary[Robot, tuple[str, Any]] = WeakKeyDictionary()
+
+#: Rates of tasks, contacts and postures.
+SCALING = {"*.stiffness": 2, "*.damping": 1, "joint_damping": 1}
+
+
+def session_law(
+    entry: str, make: Callable[[Robot, Fields], Any], answer: Callable[..., tuple[Array, Array]]
+) -> Law:
+    """The law of a controller from `make`; `answer` is what it is at rest."""
 
     def prepare(robot: Robot, fields: Fields) -> Prepared:
+        """What moves is held until it is given; contacts are all active by default."""
         control = make(robot, fields)
         hold = control.hold(robot.neutral())
-        references = {name: np.asarray(hold[name]) for name in control.references}
         return Prepared(
             named(control),
-            references,
+            {name: np.asarray(hold[name]) for name in control.references},
             control.outputs,
             iterations=control.iterations,
             iteration_time=control.iteration_time,
@@ -86,80 +100,34 @@ def preparing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields],
             motions=control.motions,
         )
 
-    return prepare
-
-
-def named(control: Any) -> Gains:
-    """The gains of a whole-body controller by name."""
-    return {name: control.gains[part].copy() for name, part in control.gain_names.items()}
-
-
-def packing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields, Fields], Gains]:
-    """Gains of a session that is made again with others: all checks are made again."""
-
     def gains(robot: Robot, given: Fields, fields: Fields) -> Gains:
+        """Of a session that is made again with others: all checks are made again."""
         return named(make(robot, {**fields, "gains": given}))
 
-    return gains
-
-
-#: The last controller that was judged, by robot: a search for stable gains asks for it many times.
-_JUDGED: WeakKeyDictionary[Robot, tuple[str, Any]] = WeakKeyDictionary()
-
-
-def judged(make: Callable[[Robot, Fields], Any], robot: Robot, fields: Fields) -> Any:
-    """A controller with the options of a session, whatever its gains."""
-    options = {name: fields.get(name) for name in OPTIONS if name in fields}
-    key = repr((make.__name__, options))
-    if _JUDGED.get(robot, ("", None))[0] != key:
-        _JUDGED[robot] = (key, make(robot, options))
-    return _JUDGED[robot][1]
-
-
-def standing(make: Callable[[Robot, Fields], Any]) -> Callable[[Robot, Fields], Poses]:
-    """Where a law is judged: on all contacts, at all poses where there are none."""
+    def judged(robot: Robot, fields: Fields) -> Any:
+        """A controller with the options of a session, whatever its gains."""
+        options = {name: fields.get(name) for name in OPTIONS if name in fields}
+        key = repr((entry, options))
+        if _JUDGED.get(robot, ("", None))[0] != key:
+            _JUDGED[robot] = (key, make(robot, options))
+        return _JUDGED[robot][1]
 
     def poses(robot: Robot, fields: Fields) -> Poses:
-        return stances(judged(make, robot, fields), list_of_maps(fields, "contacts"))
-
-    return poses
-
-
-def answering(
-    make: Callable[[Robot, Fields], Any], answer: Callable[..., tuple[Array, Array]]
-) -> Callable[[Robot, Gains, Fields, Poses], tuple[Array, Array]]:
-    """What a law is at rest."""
+        """Where a law is judged: on all contacts, at all poses where there are none."""
+        return stances(judged(robot, fields), list_of_maps(fields, "contacts"))
 
     def linearization(
         robot: Robot, gains: Gains, fields: Fields, poses: Poses
     ) -> tuple[Array, Array]:
-        of_law = partial(answer, judged(make, robot, fields), gains)
+        of_law = partial(answer, judged(robot, fields), gains)
         return linearized(of_law, list_of_maps(fields, "tasks"), poses)
 
-    return linearization
+    described: Any = {"linearization": linearization, "stances": poses, "scaling": SCALING}
+    return Law(entry, prepare, gains, OPTIONS, **described)
 
 
-#: Rates of tasks, contacts and postures.
-SCALING = {"*.stiffness": 2, "*.damping": 1, "joint_damping": 1}
-
-WHOLE_BODY = Law(
-    "whole_body_session",
-    preparing(make_whole_body),
-    packing(make_whole_body),
-    options=OPTIONS,
-    linearization=answering(make_whole_body, whole_body_answer),
-    stances=standing(make_whole_body),
-    scaling=SCALING,
-)
-BALANCE = Law(
-    "balance_session",
-    preparing(make_balance),
-    packing(make_balance),
-    options=OPTIONS,
-    linearization=answering(make_balance, balance_answer),
-    stances=standing(make_balance),
-    scaling=SCALING,
-)
+WHOLE_BODY = session_law("whole_body_session", make_whole_body, whole_body_answer)
+BALANCE = session_law("balance_session", make_balance, balance_answer)
 
 
 @kernel

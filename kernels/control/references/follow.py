@@ -7,8 +7,6 @@
 Until something is commanded, what was there with the first state is held.
 """
 
-from __future__ import annotations
-
 import math
 
 from numba import types
@@ -33,13 +31,8 @@ from torqued.kernels.control.references.joints import (
     plan_joints,
 )
 from torqued.kernels.control.references.motions import JOINTS
-from torqued.kernels.control.session_arrays import (
-    arrays_of,
-    control_at,
-    first_reference,
-    sizes_of,
-)
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.control.session_arrays import arrays_of, control_at, first_reference, sizes_of
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work
 
@@ -52,7 +45,7 @@ def latch(work, control, sizes, data):
     """Hold what the present state is."""
     if len(data.motions) > 0:
         expand_state(sizes, data)
-        place(work, data.q_free)
+        body_poses(work, data.q_free)
     for k in range(len(data.motions)):
         motion = data.motions[k]
         motion.planned = 0

@@ -6,8 +6,6 @@ counted in units of the largest angular and linear speeds, so that one limit hol
 they arrive together.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import LIMITED_REFERENCE
@@ -79,7 +77,7 @@ def quaternion_of(R):
 
 @kernel
 def present_pose(work, motion):
-    """Quaternion and position of what moves; needs place."""
+    """Quaternion and position of what moves; needs body_poses."""
     if motion.kind == COM:
         composite_inertias(work)
         return (0.0, 0.0, 0.0, 1.0), add(relative_com(work), load3(work.origin))
@@ -89,7 +87,7 @@ def present_pose(work, motion):
 
 @kernel
 def latch_frame(work, motion, data):
-    """Hold the present pose, from rest; needs place."""
+    """Hold the present pose, from rest; needs body_poses."""
     turn, p = present_pose(work, motion)
     m, k = data.motion, motion.memory
     for i in range(3):

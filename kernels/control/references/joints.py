@@ -1,7 +1,5 @@
 """The references of joints, tick by tick. Joints with one coordinate each; others are copied."""
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import LIMITED_REFERENCE

@@ -10,8 +10,6 @@ stage is linear, so that the reference comes to rest without overshoot:
                  √(2 a (|e| − a/2k²))      beyond, with e's sign
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel

@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 #: What moves: joints, a frame, or the center of mass.
 JOINTS, FRAME_MOTION, COM = 0, 1, 2
 
-#: All but `frame` and the last four are places among the references, -1 for none.
+#: All but `frame` and the last four are indices among the references, -1 for none.
 MOTION = np.dtype(
     [
         ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
@@ -111,10 +111,10 @@ def fill_motions(
     records: Any, motions: Sequence[Motion], references: Mapping[str, Array], nq: int, nv: int
 ) -> None:
     """Records for compiled code."""
-    places = {}
+    starts = {}
     at = 0
     for name, value in references.items():
-        places[name] = at
+        starts[name] = at
         at += math.prod(value.shape)
     memory = 0
     for record, motion in zip(records, motions, strict=True):
@@ -123,6 +123,6 @@ def fill_motions(
             record.frame = motion.frame
         for part in PARTS:
             name = getattr(motion, part)
-            record[part] = -1 if name is None else places[name]
+            record[part] = -1 if name is None else starts[name]
         record.memory = memory
         memory += joint_words(nq, nv) if motion.kind == JOINTS else FRAME_WORDS

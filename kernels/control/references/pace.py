@@ -13,14 +13,12 @@ Poses whose weight takes more than `load` of an effort are not moved into at all
 stands before them, and waits until it is sent elsewhere. Out of such poses it goes slowly.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import expand_q, expand_v, project
 from torqued.kernels.control.references.limiter import BRAKING
-from torqued.kernels.dynamics.kinematics import place
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import (
     add_armature,
     collect_forces,
@@ -41,7 +39,7 @@ WAYS = (1.0, 0.25, 0.0625, 0.015625)
 
 @kernel
 def torque_at(work, data, v, a, tau):
-    """Inverse dynamics; needs place."""
+    """Inverse dynamics; needs body_poses."""
     expand_v(data, v, data.w_free)
     expand_v(data, a, data.a_free)
     newton_euler_sweep(work, data.w_free, data.a_free, rest_acceleration(work))
@@ -58,7 +56,7 @@ def share_at(work, sizes, data, q, going):
     """
     v, a, g, tau = data.rows[4], data.rows[5], data.rows[6], data.rows[7]
     expand_q(data, q, data.q_other)
-    place(work, data.q_other)
+    body_poses(work, data.q_other)
     v[:] = a[:] = 0.0
     torque_at(work, data, v, a, g)
     share, load = 1.0, 0.0

@@ -5,8 +5,6 @@ subject to M a + bias − Σ J_pᵀ f_p  in  [−effort, effort]     (zero for t
            J_c a + rate_c = 0,  f_p in its friction pyramid,  a within limits of joints
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control.wholebody.contacts import activate, fill_contact
 from torqued.kernels.control.wholebody.tasks import (
@@ -21,7 +19,7 @@ from torqued.kernels.control.wholebody.tasks import (
 )
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
-from torqued.kernels.dynamics.kinematics import drift, place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.manifold import load_quaternion, logarithm, quaternion_product
 from torqued.kernels.dynamics.mimic import (
     expand,
@@ -55,8 +53,8 @@ def expand_state(sizes, program, state):
 def walk(work, sizes, program, state):
     """M and bias of the free tree, and all that tasks and contacts need of it."""
     expand_state(sizes, program, state)
-    place(work, program.q_free)
-    drift(work, program.v_free, rest_acceleration(work))
+    body_poses(work, program.q_free)
+    bias_accelerations(work, program.v_free, rest_acceleration(work))
     composite_inertias(work)
     fill_mass_matrix(work, program.M_free)
     body_forces(work)

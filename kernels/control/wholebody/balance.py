@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.rotation import quaternion
 from torqued.kernels.control.posture_inertia import posture_inertia
 from torqued.kernels.control.references.motions import COM, FRAME_MOTION, JOINTS, Motion
 from torqued.kernels.control.wholebody import balance_law  # noqa: F401  (registers its entry)
 from torqued.kernels.control.wholebody.contacts import EDGES
-from torqued.kernels.control.wholebody.controller import ContactController, quaternion
+from torqued.kernels.control.wholebody.controller import ContactController
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.held_inertia import Feet, base_inertia, limb_inertia
 from torqued.kernels.control.wholebody.layout import Array
-from torqued.kernels.control.wholebody.parsing import (
-    parse_contacts,
-    parse_tasks,
-    task_references,
-)
+from torqued.kernels.control.wholebody.parsing import parse_contacts, parse_tasks, task_references
 from torqued.kernels.control.wholebody.task_motions import task_motions
 from torqued.kernels.input_checks import choice, numbers
 

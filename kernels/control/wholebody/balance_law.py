@@ -12,8 +12,6 @@ pulls at its frame through the joints between it and the base, τ = Jᵀ W, and 
 the place of the posture's springs in its leg while the foot is in the air.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import SOLVER
@@ -46,7 +44,7 @@ from torqued.kernels.control.wholebody.tasks import (
 )
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import HYBRID, body_motion, frame_placement, represent
-from torqued.kernels.dynamics.kinematics import move, place
+from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.spatial import (
     ZERO3,
@@ -327,8 +325,8 @@ def pass_on(sizes, program, state, posture, gains):
 def prepare(work, sizes, program, state, first, gains):
     """One walk over the tree: Jacobians, center of mass, wanted wrench. Returns the latter two."""
     expand_state(sizes, program, state)
-    place(work, program.q_free)
-    move(work, program.v_free)
+    body_poses(work, program.q_free)
+    body_velocities(work, program.v_free)
     composite_inertias(work)
     last = first + sizes.references
     active = state[last - 2 * sizes.contacts : last - sizes.contacts]

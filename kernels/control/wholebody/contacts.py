@@ -5,8 +5,6 @@ are held at −damping · velocity, and three forces per point along its axes: t
 normal. Of the cone |f_t| ≤ μ f_n the pyramid inside is kept: ±f_1, ±f_2 ≤ μ/√2 f_n.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.dynamics.frames import body_motion, frame_placement
 from torqued.kernels.dynamics.rnea import rest_acceleration
@@ -46,7 +44,7 @@ def activate(program, active, most):
 
 @routine
 def fill_contact(work, program, k, first_point, damping):
-    """Rows of accelerations and of points, in J_free and rate; needs place and drift."""
+    """Rows of accelerations and of points, in J_free and rate; needs bias_accelerations."""
     contact = program.contact[k]
     J, rate = program.J_free, program.rate
     R, p = frame_placement(work, contact.frame)

@@ -188,19 +188,3 @@ class ContactController:
         COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
         pose: Array = poses[0]
         return pose
-
-
-def quaternion(R: Array) -> Array:
-    """x y z w of a rotation matrix."""
-    (a, b, c), (d, e, f), (g, h, i) = R
-    # Each row is the quaternion times four of its parts; the largest loses no digits.
-    rows = np.array(
-        [
-            [1 + a - e - i, b + d, c + g, h - f],
-            [b + d, 1 - a + e - i, f + h, c - g],
-            [c + g, f + h, 1 - a - e + i, d - b],
-            [h - f, c - g, d - b, 1 + a + e + i],
-        ]
-    )
-    best: Array = rows[np.argmax(np.diag(rows))]
-    return best / np.linalg.norm(best)

@@ -3,7 +3,7 @@
     minimise ½ xᵀ H x + fᵀ x   over x = [a; forces of active contacts along their axes]
     subject to lower ≤ [x_a; A x] ≤ upper, bounds of accelerations first
 
-For people who want to look at it, for other solvers, and for tests: it is built from natural
+For inspection, for other solvers, and for tests: it is built from natural
 quantities and knows nothing of the form in which the law solves it.
 """
 

@@ -1,7 +1,5 @@
 """The whole-body quadratic program of a tick: state in, torques out."""
 
-from __future__ import annotations
-
 import math
 
 from torqued.common.status import CLAMPED, SOLVER

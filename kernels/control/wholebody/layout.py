@@ -1,4 +1,4 @@
-"""Memory of a whole-body controller: what it was told at the start, and scratch for each tick.
+"""Memory of a whole-body controller: its settings, and scratch for each tick.
 
 Compiled code opens it into a `Program` of arrays (arrays.py). Nothing is allocated afterwards.
 """

@@ -6,8 +6,6 @@ not depend on the period of the loop, and there is no state for which they contr
 a position's yields to a speed's, and both to an acceleration's.
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel
 
 

@@ -12,14 +12,7 @@ from torqued.common.errors import InputError
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.layout import CONTACT_RECORD, TASK, Array
 from torqued.kernels.control.wholebody.tasks import KINDS, ROWS
-from torqued.kernels.input_checks import (
-    at_most,
-    choice,
-    known_name,
-    nonnegative,
-    numbers,
-    shown,
-)
+from torqued.kernels.input_checks import at_most, choice, known_name, nonnegative, numbers, shown
 from torqued.kernels.model.assemble import axis_frame
 
 if TYPE_CHECKING:

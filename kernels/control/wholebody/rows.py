@@ -9,8 +9,6 @@ H does not couple accelerations and forces, which a solver of dense matrices can
 Rows get unit length: the solver takes shorter ones than 1e-5 for zero, whatever their units.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel, routine

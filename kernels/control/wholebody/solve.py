@@ -6,8 +6,6 @@ gap of a bound that the multipliers prove (weak duality: for any λ, −½ ‖A�
 its multipliers name the constraints that contradict each other.
 """
 
-from __future__ import annotations
-
 import math
 
 from torqued.kernels.compilation.jit import kernel, routine

@@ -13,8 +13,6 @@ Twists and momenta are [angular; linear] in world axes. What is wanted is
     acceleration + damping · (velocity error) + stiffness · (position error)
 """
 
-from __future__ import annotations
-
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.contacts.rows import rotation_vector
 from torqued.kernels.dynamics.centroidal import (
@@ -82,7 +80,7 @@ def put(task, row, x, values):
 
 @kernel
 def fill_rows(work, task, first, last, J):
-    """Rows `first` … `last` of the frame's hybrid Jacobian; needs place."""
+    """Rows `first` … `last` of the frame's hybrid Jacobian; needs body_poses."""
     R, p = frame_placement(work, task.frame)
     for r in range(task.row, task.row + task.rows):
         J[r, :] = 0.0
@@ -98,7 +96,7 @@ def fill_rows(work, task, first, last, J):
 
 @kernel
 def frame_state(work, task):
-    """Rotation, world position, twist and J̇ v of a task's frame; needs place and drift."""
+    """Rotation, world position, twist and J̇ v of a task's frame; needs bias_accelerations."""
     R, p = frame_placement(work, task.frame)
     twist, acceleration = body_motion(work, task.frame)
     if task.frame.body >= 0:
@@ -151,8 +149,8 @@ def fill_frame_task(work, task, state, stiffness, damping, error, J, rate):
 def whole_momentum(work, v, momentum):
     """Mass, center of mass, momentum and its rate while v stays constant; fills A_G (6, nv_free).
 
-    Momentum is about the center of mass, which is relative to the origin; needs place,
-    composite_inertias, drift, collect_forces.
+    Momentum is about the center of mass, which is relative to the origin; needs body_poses,
+    composite_inertias, bias_accelerations, collect_forces.
     """
     mass, moment = mass_and_moment(work)
     c = scale(moment, 1.0 / mass if mass > 0.0 else 0.0)

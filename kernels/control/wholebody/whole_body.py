@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.common.rotation import quaternion
 from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.wholebody import law  # noqa: F401  (registers its entries)
 from torqued.kernels.control.wholebody.contacts import EDGES
-from torqued.kernels.control.wholebody.controller import ContactController, quaternion
+from torqued.kernels.control.wholebody.controller import ContactController
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
 from torqued.kernels.control.wholebody.layout import Array
 from torqued.kernels.control.wholebody.parsing import (

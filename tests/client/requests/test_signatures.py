@@ -16,7 +16,6 @@ OTHERS = {
 LACKING = {
     "out": "results of a daemon come in memory of their own, those of several arrays have no out",
     "point": "the wire has frames; points of them can be had by a frame of the model",
-    "f_ext": "wrenches of batches are those of inverse and forward dynamics",
     "v_ref": "the regressor of a law's reference is for laws, which are in the daemon",
     "limits": "a daemon keeps to the limits",
     "report": "a function cannot be sent",

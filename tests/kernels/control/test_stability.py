@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from support.robots import load_real, without_effort_limits
+from torqued.common.rotation import quaternion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import joint_gains
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.poses import Poses, coupled_groups, poses_of, random_poses
 from torqued.kernels.control.stability import check_gains, scaled, spectral_radii, step_matrix
-from torqued.kernels.control.wholebody.controller import quaternion
 from torqued.kernels.model.catalog import find_urdf
 
 PERIOD = 1e-3

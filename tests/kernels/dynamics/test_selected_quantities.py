@@ -15,8 +15,7 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.charts.transformations import TRANSFORMATIONS
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
-from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS, bits_of
-from torqued.kernels.dynamics.quantity_arrays import in_one_memory
+from torqued.kernels.dynamics.quantities import NAMES, TABLE, WANTS
 
 PER_FRAME = tuple(quantity.name for quantity in TABLE if quantity.per_frame)
 
@@ -133,17 +132,7 @@ class TestTable:
         assert quantity.chart in TRANSFORMATIONS
         assert set(quantity.brought_by) <= set(NAMES)
 
-    @pytest.mark.parametrize("want", [("g",), ("C",), ("M", "pose"), NAMES])
-    def test_arrays_in_one_memory_lie_one_after_the_other_in_the_order_of_the_table(self, want):
-        memory, arrays = in_one_memory(bits_of(want), 5, 2)
-        assert list(arrays) == [name for name in NAMES if name in arrays]
-        at = memory.ctypes.data
-        for name, array in arrays.items():
-            assert array.ctypes.data == at, name
-            at += array.nbytes
-        assert at == memory.ctypes.data + memory.nbytes
-
-    def test_compiled_code_finds_them_there(self):
+    def test_compiled_code_lays_out_what_dynamics_gives(self):
         """A stream's arrays, laid out by compiled code, are those of `dynamics`."""
         for robot in (
             random_case(7, 6, "fixed").robot,

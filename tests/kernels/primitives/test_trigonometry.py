@@ -14,7 +14,7 @@ from support.compiled_kernels import from_python
 from support.textbook import X, Z, body, chain
 from torqued.kernels import Robot
 from torqued.kernels.primitives import trigonometry
-from torqued.kernels.primitives.trigonometry import LARGEST
+from torqued.kernels.primitives.trigonometry import MAX_ANGLE
 
 cos_sin = from_python(trigonometry.cos_sin)
 
@@ -23,12 +23,12 @@ cos_sin = from_python(trigonometry.cos_sin)
 ULP = 2.0**-53
 
 
-@given(angle=st.floats(-1.1 * LARGEST, 1.1 * LARGEST))
+@given(angle=st.floats(-1.1 * MAX_ANGLE, 1.1 * MAX_ANGLE))
 @example(angle=0.0)
 @example(angle=-0.0)
 @example(angle=5e-324)
-@example(angle=LARGEST)
-@example(angle=-math.nextafter(LARGEST, 0.0))
+@example(angle=MAX_ANGLE)
+@example(angle=-math.nextafter(MAX_ANGLE, 0.0))
 def test_sine_and_cosine_are_the_librarys_within_two_units_in_the_last_place(angle):
     c, s = cos_sin(angle)
     assert abs(c - math.cos(angle)) <= 2.0 * ULP

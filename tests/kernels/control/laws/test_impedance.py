@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from support.robots import without_effort_limits
+from torqued.common.rotation import quaternion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.control.wholebody.controller import quaternion
 from torqued.kernels.model.catalog import find_urdf
 
 PANDA = without_effort_limits(Robot.from_urdf(find_urdf("panda")))

@@ -1,0 +1,42 @@
+"""What all methods of a robot in a chart begin with: native configurations, checked numbers, A."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from torqued.kernels.charts.chart import Chart
+from torqued.kernels.charts.transformations import Motion
+from torqued.kernels.input_checks import numbers
+from torqued.kernels.model.description import Array
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
+
+
+class ChartedCore:
+    """`robot` in the coordinates of `chart`."""
+
+    robot: Robot
+    chart: Chart
+
+    def _motion(self, q: Any, v: Any) -> Motion:
+        """The native q and the chart's v, checked."""
+        return Motion(self.chart, self.chart.to_native(q), self._velocity("v", v))
+
+    def _at(self, q: Any) -> tuple[Array, Array]:
+        """The native q and A there."""
+        native = self.chart.to_native(q)
+        return native, self.chart.A(native)
+
+    def _velocity(self, name: str, values: Any) -> Array:
+        """A velocity, acceleration or torque of the chart, checked; no v is rest."""
+        if values is None and name == "v":
+            return np.zeros(self.chart.nv)
+        return numbers(name, values, (self.chart.nv,))
+
+    def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array:
+        """ā = A⁺ ν̇ + (A⁺)˙ ν at native q, ν, ν̇."""
+        inverse, rate = self.chart.A_inverse(q), self.chart.A_inverse_rate(q, velocity)
+        return inverse @ a + rate @ velocity
