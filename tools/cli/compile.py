@@ -31,11 +31,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from torqued.kernels.compilation.cache_folder import KEPT_DAYS, cache_root, prune
+    from torqued.tools.cli.console import make_console
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     summary = compile_with_progress(console)
     console.print(
         f"{summary.kernels} kernels ready in {summary.seconds:.1f} s, "
@@ -64,39 +63,29 @@ def compile_with_progress(
     A terminal shows a bar that disappears at the end; a log gets an occasional line. Ctrl-C ends
     the process at once, with the exit code from `leave`.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.compilation.jit import is_cached
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401  (likewise)
+    from torqued.tools.cli.console import Bar
 
     warn_if_not_cached()
-    progress = Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    bar = progress.add_task("", total=None)
+    bar = Bar(console, "", None)
     last_line = time.monotonic()
 
     def report(name: str, done: int, total: int) -> None:
         nonlocal last_line
         doing = f"{'loading' if is_cached(name) else 'compiling'} {name}" if name else "done"
-        progress.update(bar, description=doing, completed=done, total=total)
+        bar.reach(done, description=doing, total=total)
         if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
             last_line = time.monotonic()
             console.print(f"kernels: {done} of {total} ready; {doing}")
 
     def end(number: int) -> int:
-        progress.stop()
+        bar.stop()
         return leave(number)
 
-    with exit_on_signals(end), progress:
+    with exit_on_signals(end), bar:
         return (prepare or compile_all)(report)
 
 
