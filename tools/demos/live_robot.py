@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from torqued.kernels.model.description import Array
+from torqued.kernels import Robot
+from torqued.kernels.model.description import Array, Description
 from torqued.tools.demos.live_wire import bus, newest, put
 from torqued.tools.demos.models import described
 
@@ -26,14 +27,34 @@ OLDEST_TORQUE = 6
 MAX_WAIT = 300.0
 
 
+class OwnPlant:
+    """The robot where MuJoCo is not installed: `q`, `v`, `time` and `step` as in `plant.Plant`.
+
+    It proves less, because robot and controller then share their equations; the demo says so.
+    """
+
+    def __init__(self, description: Description, base: str = "fixed") -> None:
+        self.robot = Robot.from_description(description, base)
+        self.reset(self.robot.neutral(), np.zeros(self.robot.nv))
+
+    def reset(self, q: Any, v: Any, time: float = 0.0) -> None:
+        self.q: Array = np.array(q, float)
+        self.v: Array = np.array(v, float)
+        self.time = time
+
+    def step(self, tau: Array, seconds: float = 1e-3) -> None:
+        """Hold a torque (nv,) for a time."""
+        moved = self.robot.simulate(self.q, self.v, tau, seconds, dt=seconds)
+        self.q, self.v = moved.q[-1], moved.v[-1]
+        self.time += seconds
+
+
 def make_plant(urdf: str, kind: str) -> Any:
     """MuJoCo's robot, or the one of torqued's own equations."""
     if kind == "mujoco":
         from torqued.tools.demos.plant import Plant
 
         return Plant(described(urdf))
-    from torqued.tools.demos.native_plant import OwnPlant
-
     return OwnPlant(described(urdf))
 
 

@@ -32,6 +32,9 @@ LAW_ALONE: Mapping[str, Any] = {
     "delay": 0.0,
 }
 
+#: Share of a run at its beginning, while an offset goes away, that tracking errors leave out.
+SETTLING = 0.4
+
 #: q, v and what else a session takes.
 Measured = tuple[Array, Array, Mapping[str, Any]]
 #: By column name, a row per step.
@@ -121,6 +124,17 @@ def run_together(
             loop.receive()
         progress()
     return [loop.log() for loop in loops]
+
+
+def tracking(log: Log, limits: Array) -> dict[str, Any]:
+    """Of a log with `error` (steps, nv): errors after settling, and torques relative to limits."""
+    settled = log["error"][log["time"] >= SETTLING * log["time"][-1]]
+    return {
+        "rms_error": float(np.sqrt(np.mean(settled**2))),
+        "max_error": float(np.abs(settled).max()),
+        "torque_share": float((np.abs(log["tau"]) / limits).max()),
+        "statuses": int(np.bitwise_or.reduce(log["status"])),
+    }
 
 
 def energy_balance(log: Log) -> tuple[float, float]:

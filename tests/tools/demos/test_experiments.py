@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from torqued.tools.demos import push, results, tracking, wall
+from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import LAW_ALONE, Loop, run_together
 from torqued.tools.demos.models import described
 from torqued.tools.demos.plant import Plant, Wall
-from torqued.tools.demos.stage import served
 
 pytestmark = pytest.mark.slow
 
