@@ -7,8 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torqued.common.errors import TorquedError
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect
-from torqued.tools.cli.tables import table
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
 
 if TYPE_CHECKING:
     from torqued.client import Client

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-from torqued.tools.cli.interruption import exit_on_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,8 @@ Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
 LOG_INTERVAL = 10.0
+#: Signals that end the process at once while kernels compile.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,3 +107,35 @@ def warn_if_not_cached() -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+@contextmanager
+def exit_on_signals(leave: Callable[[int], int]) -> Iterator[None]:
+    """On a signal the process exits without waiting for the main thread.
+
+    Python runs a signal's handler between two instructions of the main thread, but LLVM compiles
+    for seconds. The signal's number goes to a file descriptor at once (`signal.set_wakeup_fd`),
+    and another thread reads it there and exits with the code `leave(number)`. Only signals with a
+    handler when the block begins count, as SIGINT in every Python program.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def watch() -> None:
+        while number := os.read(reader, 1):
+            if number[0] in ENDING:
+                os._exit(leave(number[0]))
+
+    watcher = threading.Thread(target=watch, name="signals", daemon=True)
+    watcher.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)

@@ -1,10 +1,11 @@
-"""Options that commands share, and the daemon and its client that they mean."""
+"""Options that commands share, the daemon and client that they mean, and JSON and text tables."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -173,3 +174,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and (value != value or abs(value) == float("inf")):
         return None
     return value
+
+
+def table(rows: Sequence[Sequence[str]], words: int = 0, indent: str = "") -> list[str]:
+    """Lines with right-aligned columns, except for the first `words`."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        indent
+        + "  ".join(
+            cell.ljust(width) if k < words else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

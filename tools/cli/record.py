@@ -131,6 +131,6 @@ def save_last(args: argparse.Namespace, name: str) -> int:
         )
     args.out.mkdir(parents=True, exist_ok=True)
     path = new_path(args.out, f"{name}-saved")
-    saved = save(Path(flights[0]["file"]), args.save_last, path)
-    print(f"{saved.messages} messages of the last {saved.seconds:.1f} s: {path}")
+    messages, seconds = save(Path(flights[0]["file"]), args.save_last, path)
+    print(f"{messages} messages of the last {seconds:.1f} s: {path}")
     return 0

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
 from torqued.tools.cli.ping import progress
-from torqued.tools.cli.tables import table
 
 HELP = "print a daemon's counters and the percentiles of its loop"
 EXAMPLE = "  torqued stats --robot panda\n  torqued stats --json"

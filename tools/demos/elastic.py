@@ -22,7 +22,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.springs import Springs
 from torqued.kernels.model.description import Array, Description
 from torqued.tools.cli.console import Bar
-from torqued.tools.demos import lockstep, results
+from torqued.tools.demos import lockstep, pictures, results
 from torqued.tools.demos.daemon import served
 from torqued.tools.demos.elastic_plant import ElasticPlant
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, SETTLING, Log, Loop, run_together
@@ -214,8 +214,6 @@ def row(item: Tracked) -> dict[str, str]:
 
 
 def draw(logs: dict[str, Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
     figure = pictures.new_figure(9.0, 7.0)
     laws, disturbed = figure.subplots(2, 1, sharex=True)
     for axes, cases in ((laws, (EXACT, ON_MOTORS, ON_LINKS)), (disturbed, DISTURBANCES)):

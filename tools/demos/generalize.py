@@ -22,6 +22,7 @@ from torqued.tools.demos.daemon import ProcessError
 from torqued.tools.demos.generalize_cases import QUICK, Budget, robot_runs
 from torqued.tools.demos.generalize_claims import judge_all
 from torqued.tools.demos.generalize_loop import quiet
+from torqued.tools.demos.generalize_picture import draw
 from torqued.tools.demos.generalize_robots import Row, chosen, chosen_laws
 
 #: Each simulates one robot at a time.
@@ -67,7 +68,5 @@ def run(args: argparse.Namespace) -> int:
         "found": {name: f"{check.claim}: {check.found}" for name, check in checks.items()},
         "runs": runs,
     }
-    from torqued.tools.demos.generalize_picture import draw
-
     picture = draw(runs, checks, args.plot)
     return results.conclude(console, args, found, [picture], list(checks.values()))

@@ -19,6 +19,7 @@ from torqued.kernels.model.description import Array
 from torqued.tools.cli.console import Bar
 from torqued.tools.demos import humanoid_pushes, results
 from torqued.tools.demos.daemon import served
+from torqued.tools.demos.humanoid_pictures import draw_pushes, draw_story
 from torqued.tools.demos.humanoid_robot import SOLE, TRUE_FRICTION, talos
 from torqued.tools.demos.humanoid_story import PHASES, SECONDS, Story, loop
 from torqued.tools.demos.lockstep import PERIOD, Log, run_together
@@ -171,8 +172,6 @@ def run(args: argparse.Namespace) -> int:
         recovered = humanoid_pushes.search(bar.step)
     title = "Largest impulse that is recovered, N s"
     results.print_rows(console, title, humanoid_pushes.rows(recovered))
-    from torqued.tools.demos.humanoid_pictures import draw_pushes, draw_story
-
     pictures = [draw_story(log, story, args.plot), draw_pushes(recovered, args.plot)]
     written = {"phases": list(map(asdict, phases)), "pushes": list(map(asdict, recovered))}
     claims = checks(phases, log, story) + humanoid_pushes.checks(recovered)

@@ -19,6 +19,7 @@ from torqued.kernels.integration.simulation import Acting
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.families import family
 from torqued.tools.demos import results
+from torqued.tools.demos.pictures import COLOURS, new_figure, plain, save
 from torqued.tools.demos.results import Check, at_least, at_most
 
 if TYPE_CHECKING:
@@ -153,8 +154,6 @@ def checks(records: list[Record]) -> list[Check]:
 
 
 def draw(records: list[Record], folder: Path) -> Path:
-    from torqued.tools.demos.pictures import COLOURS, new_figure, plain, save
-
     figure = new_figure(11.0, 3.8)
     convergence, momentum, energy = figure.subplots(1, 3)
     floor = 1e-17

@@ -18,7 +18,7 @@ import numpy as np
 from torqued.client import Client
 from torqued.kernels.model.description import Array
 from torqued.tools.cli.console import Bar
-from torqued.tools.demos import results
+from torqued.tools.demos import pictures, results
 from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, run_together
 from torqued.tools.demos.models import PANDA_READY, panda
@@ -204,8 +204,6 @@ def row(item: Felt) -> dict[str, str]:
 
 
 def draw(pushes: list[Planned], felt: list[Felt], logs: list[Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
     figure = pictures.new_figure(9.0, 7.2)
     arm, wrist, link = figure.subplots(3, 1, sharex=True, height_ratios=(1.2, 1.0, 1.0))
     log, t = logs[0], logs[0]["time"]

@@ -20,7 +20,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.model.description import Array
 from torqued.tools.cli.console import Bar
-from torqued.tools.demos import lockstep, results
+from torqued.tools.demos import lockstep, pictures, results
 from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, SETTLING, Log, Loop, run_together
 from torqued.tools.demos.models import PANDA_READY, panda, with_payload
@@ -172,8 +172,6 @@ def row(item: Tracked) -> dict[str, str]:
 
 
 def draw(logs: dict[tuple[str, float], Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
     figure = pictures.new_figure(9.0, 8.0)
     exact, wrong, mass = figure.subplots(3, 1, sharex=True, height_ratios=(1.3, 1.0, 0.8))
     colours = dict(zip(LAWS, pictures.COLOURS, strict=False))

@@ -21,7 +21,7 @@ from torqued.kernels import Robot
 from torqued.kernels.charts.rotation import quaternion_of
 from torqued.kernels.model.description import Array
 from torqued.tools.cli.console import Bar
-from torqued.tools.demos import results
+from torqued.tools.demos import pictures, results
 from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import (
     LAW_ALONE,
@@ -216,8 +216,6 @@ def rows(found: list[Pressed]) -> list[dict[str, str]]:
 
 
 def draw(found: list[Pressed], logs: dict[tuple[float, int], Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
     figure = pictures.new_figure(9.0, 7.0)
     (where, energy), (force, rattle) = figure.subplots(2, 2)
     for item in found:

@@ -49,6 +49,7 @@ LOOP_MESSAGE = MessageType(
         Field("served", "sfixed64", comment="sessions"),
     ),
 )
+LOOP_COPIED = tuple(field.name for field in LOOP_MESSAGE.fields if field.name != "lateness")
 LOST_MESSAGE = MessageType(
     "torqued.Lost",
     (

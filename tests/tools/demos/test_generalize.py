@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from torqued.kernels import Contact
 from torqued.kernels.control import Controller
 from torqued.tools.demos import generalize, generalize_motions, generalize_stability
 from torqued.tools.demos.daemon import ProcessError
-from torqued.tools.demos.generalize_cases import QUICK
+from torqued.tools.demos.generalize_cases import QUICK, Outcome
 from torqued.tools.demos.generalize_claims import CLAIMS, judge_all
 from torqued.tools.demos.generalize_loop import (
     PERIOD,
@@ -283,18 +284,8 @@ def test_scan_of_stances_agrees_with_standing(delay):
 
 def made_up(**changes):
     """A run in which everything is well."""
-    run = {"robot": "ur5", "kind": "arm", "law": "pd_plus", "condition": "clean", "run": "track"}
-    run |= dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
-    run |= {
-        "fell": False,
-        "status": [],
-        "unstable": 0,
-        "poses": 0,
-        "cut": 0,
-        "refused": "",
-        "ran_away": False,
-    }
-    return run | changes
+    fine = dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
+    return asdict(Outcome("ur5", "arm", "pd_plus", "clean", "track")) | fine | changes
 
 
 BAD = {
@@ -312,16 +303,8 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_each_claim_fails_for_a_run_that_breaks_it_and_names_it(name):
-    fine = made_up(
-        **{
-            **BAD[name],
-            **{
-                key: made_up()[key]
-                for key in BAD[name]
-                if key not in ("run", "kind", "law", "poses")
-            },
-        }
-    )
+    same = {key: BAD[name][key] for key in ("run", "kind", "law", "poses") if key in BAD[name]}
+    fine = made_up(**same)
     assert judge_all([fine])[name].holds
     broken = made_up(robot="kinova", **BAD[name])
     check = judge_all([fine, broken])[name]
