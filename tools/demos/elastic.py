@@ -88,10 +88,6 @@ class Tracked:
     statuses: int  # all status bits that occurred
 
 
-def springs() -> Springs:
-    return Springs(STIFFNESS, MOTOR_INERTIA, np.zeros(len(STIFFNESS)))
-
-
 def with_rotors(description: Description, inertia: Array) -> Description:
     """Rotor inertias for a law that ignores springs."""
     moving = iter(inertia)
@@ -127,7 +123,7 @@ def measure(case: Case, plant: ElasticPlant, random: np.random.Generator) -> loc
 
 
 def loop(client: Client, case: Case, motion: SmoothSines) -> Loop:
-    plant = ElasticPlant(panda(), springs())
+    plant = ElasticPlant(panda(), Springs(STIFFNESS, MOTOR_INERTIA, np.zeros(len(STIFFNESS))))
     plant.reset(motion.center + OFFSET, np.zeros(plant.robot.nv))
     # It starts beside its reference; what the bound of rates would make of that depends on how
     # many ticks of the loop a step takes.
@@ -144,8 +140,7 @@ def perform(
     seconds: float, progress: Any = lambda: None, cases: tuple[Case, ...] = CASES
 ) -> dict[str, Log]:
     """Logs by name, with `error` (steps, nv) of links added."""
-    plain = panda_sines(PANDA_READY)
-    motion = SmoothSines(plain.center, plain.amplitude, plain.frequency)
+    motion = SmoothSines(**vars(panda_sines(PANDA_READY)))
     rigid = with_rotors(panda(), MOTOR_INERTIA)
     with served(panda()) as client, served(rigid) as rigid_client:
         loops = [
@@ -165,24 +160,19 @@ def judge(name: str, log: Log) -> Tracked:
 
 
 def checks(found: dict[str, Tracked]) -> list[results.Check]:
-    exact, motors = found[EXACT.name], found[ON_MOTORS.name]
+    exact = found[EXACT.name]
+    better = found[ON_MOTORS.name].rms_error / exact.rms_error
+    disturbed = {case.name: found[case.name].rms_error for case in DISTURBANCES}
     return [
         results.at_least(
-            "RMS error of passivity with motors' encoders / of elastic",
-            motors.rms_error / exact.rms_error,
-            BEATS_PASSIVITY,
+            "RMS error of passivity with motors' encoders / of elastic", better, BEATS_PASSIVITY
         ),
         results.at_most(
             "account of energy, relative to what flowed", exact.energy_deviation, ENERGY
         ),
         *(
-            results.at_most(
-                f"RMS error, {case.name}",
-                1e3 * found[case.name].rms_error,
-                1e3 * DISTURBED,
-                " mrad",
-            )
-            for case in DISTURBANCES
+            results.at_most(f"RMS error, {name}", 1e3 * error, 1e3 * DISTURBED, " mrad")
+            for name, error in disturbed.items()
         ),
         results.at_most("status bits of elastic", exact.statuses, 0),
     ]

@@ -107,20 +107,11 @@ def judge(log: Log) -> list[Phase]:
         part = (log["time"] >= begin) & (log["time"] < end)
         if not part.any():
             break
-        p50, p99 = np.percentile(1e6 * log["compute"][part], (50, 99)).tolist()
-        found.append(
-            Phase(
-                name,
-                begin,
-                float(error[part].max()),
-                float(turns(log["q"][part]).max()),
-                float(torque[part].max()),
-                float(friction[part].max()),
-                int((failed & part).sum()),
-                p50,
-                p99,
-            )
-        )
+        columns = error, turns(log["q"]), torque, friction
+        numbers: list[Any] = [float(column[part].max()) for column in columns]
+        numbers.append(int((failed & part).sum()))
+        numbers += np.percentile(1e6 * log["compute"][part], (50, 99)).tolist()
+        found.append(Phase(name, begin, *numbers))
     return found
 
 
@@ -191,9 +182,8 @@ def report(console: Console, phases: list[Phase]) -> None:
         }
         for phase in phases
     ]
-    results.print_rows(
-        console,
+    title = (
         "Largest error of the center of mass; torques and friction relative to their limits; ticks "
-        "without a solution; time of a tick",
-        rows,
+        "without a solution; time of a tick"
     )
+    results.print_rows(console, title, rows)

@@ -149,7 +149,7 @@ def perform(
     after = end.servo
     with np.load(logged) as file:
         log = dict(file)
-    error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
+    log["error"] = error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
     limits = Robot.from_description(setup.description).limits.effort
     delay_p50, delay_p99 = np.percentile(log["delay"] * 1e6, (50, 99)).tolist()
     trip_p50, trip_p99 = np.percentile(trips, (50, 99)).tolist()
@@ -178,7 +178,7 @@ def perform(
         statuses=json.loads(counted.read_text()),
         finite=bool(all(np.isfinite(log[name]).all() for name in ("q", "v", "tau"))),
     )
-    return outcome, log | {"error": error}
+    return outcome, log
 
 
 def open_page(place: Demo, setup: Setup, listen: str, console: Console) -> None:

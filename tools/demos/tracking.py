@@ -115,12 +115,10 @@ def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
     wrong = {law: found[law, load] for law, load in found if load == TRUE}
     worst = max(exact.values(), key=lambda item: item.energy_deviation)
     share = wrong["adaptive"].learned / (TRUE - MODELLED)
+    better = exact["pd"].rms_error / exact["passivity"].rms_error
+    adapted = wrong["passivity"].rms_error / wrong["adaptive"].rms_error
     return [
-        results.at_least(
-            "RMS error of pd / of passivity",
-            exact["pd"].rms_error / exact["passivity"].rms_error,
-            BEATS_PD,
-        ),
+        results.at_least("RMS error of pd / of passivity", better, BEATS_PD),
         results.at_most(
             f"account of energy, relative to what flowed, worst law ({worst.law})",
             worst.energy_deviation,
@@ -129,11 +127,7 @@ def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
         results.at_most(
             "wrong load: learned mass off, of what was missing", abs(share - 1), LEARNED
         ),
-        results.at_least(
-            "wrong load: RMS error of passivity / of adaptive",
-            wrong["passivity"].rms_error / wrong["adaptive"].rms_error,
-            GAIN,
-        ),
+        results.at_least("wrong load: RMS error of passivity / of adaptive", adapted, GAIN),
         results.at_most("status bits of all outputs", max(t.statuses for t in found.values()), 0),
     ]
 
@@ -148,11 +142,8 @@ def run(args: argparse.Namespace) -> int:
     with Bar(console, "simulating", round(seconds / PERIOD)) as bar:
         logs = perform(seconds, bar.step)
     found = {case: judge(*case, log) for case, log in logs.items()}
-    results.print_rows(
-        console,
-        "Errors in mrad; energy that flowed, and how far its account is off",
-        [row(item) for item in found.values()],
-    )
+    title = "Errors in mrad; energy that flowed, and how far its account is off"
+    results.print_rows(console, title, [row(item) for item in found.values()])
     written = [asdict(item) for item in found.values()]
     return results.conclude(console, args, written, [draw(logs, args.plot)], checks(found))
 
