@@ -110,7 +110,7 @@ def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
 
 
 def describe(row: Row) -> Description:
-    """Without followers: fingers that mimic each other are held by drives of their own."""
+    """Without followers: fingers that mimic each other are held by separate drives."""
     description = described(row.name)
     leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
     followers = {joint.name for joint in description.joints if joint.mimic}

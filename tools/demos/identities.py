@@ -63,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def identities(robot: Robot, q: Array, v: Array) -> Iterator[Check]:
-    """The checks, each side from kernels of its own."""
+    """The checks, each side from different kernels."""
     C = robot.coriolis_matrix(q, v)
     rest = np.zeros(robot.nv)
     yield Check("Ṁ = C + Cᵀ", robot.mass_matrix_rate(q, v), C + C.T)

@@ -1,8 +1,8 @@
-"""The simulated robot of the live demo: a process with a clock of its own.
+"""The simulated robot of the live demo: a process with its own clock.
 
 It moves on whether a torque comes or not, and holds the last one until then, like a real drive. On
-a computer that gives a process no time for long, the robot's clock stops: for what it is late more
-than `MAX_LAG`, and while its torque is older than `OLDEST_TORQUE`. The report says how long.
+a busy computer the robot's clock stops: for the time that it is late beyond `MAX_LAG`, and while
+its torque is older than `OLDEST_TORQUE`. The report says how long.
 
 Its bus stands for the field bus of a real robot: raw float64, a message per step. A state is
 [time s, q, v], a torque [time of the state that it was computed from, tau]; an empty message ends

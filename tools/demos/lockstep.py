@@ -1,7 +1,7 @@
 """Closed loops in lock step: the robot waits for the torque of its newest state, then moves on.
 
 Time is the simulation's own, so that results do not depend on how busy the computer is. Many loops
-run side by side in one daemon, each with a session, a robot and a record of its own.
+run side by side in one daemon, each with its own session, robot and record.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Loop:
         self._sequence = 0
 
     def send(self) -> None:
-        """Measure, and tell the daemon."""
+        """Measure, and send the state to the daemon."""
         t = self.plant.time
         self.events(self.plant, t)
         q, v = self.plant.q, self.plant.v

@@ -47,7 +47,7 @@ _INDEX = np.dtype([("time", "<u8"), ("offset", "<u8")])
 
 
 class Stream(Protocol):
-    """What it writes to."""
+    """The output of a file."""
 
     def write(self, data: bytes, /) -> int: ...
 
@@ -94,7 +94,7 @@ class McapFile:
     def add_channel(
         self, topic: str, schema: tuple[str, bytes], encoding: str, metadata: dict[str, str]
     ) -> int:
-        """A topic with a schema of its own, by name and content. Its number."""
+        """A topic with its schema, given by name and content; returns its number."""
         number = len(self._channels) + 1
         name, content = schema
         self._schemas.append(Schema(number, content, encoding, name))

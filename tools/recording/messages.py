@@ -60,7 +60,7 @@ LOST_MESSAGE = MessageType(
 
 
 def tick_message(info: SessionInfo) -> MessageType:
-    """The message of a session's ticks. References and outputs are fields of their own names."""
+    """The message of a session's ticks. References and outputs are fields with their names."""
     parts = [
         Field(part.field, shape=part.shape or None, comment=f"{part.unit} {list(part.shape)}")
         for part in info.parts

@@ -53,7 +53,7 @@ class Foxglove:
         self._server.stop()
 
     def is_watched(self) -> bool:
-        """Whether somebody has asked for anything."""
+        """Whether any channel has a subscriber."""
         channels: list[Any] = [self._transforms, self._log]
         channels += [*self._joints.values(), *self._numbers.values()]
         return any(channel.has_sinks() for channel in channels)
