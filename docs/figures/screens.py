@@ -35,7 +35,7 @@ from torqued.kernels import Robot
 from torqued.tools.demos.daemon import NAME, PATIENT, Child, Demo, demo
 from torqued.tools.demos.humanoid_robot import talos
 from torqued.tools.demos.humanoid_story import loop as story_loop
-from torqued.tools.demos.live_pace import PRIORITY
+from torqued.tools.demos.live_setup import PRIORITY
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Loop
 from torqued.tools.demos.models import PANDA_READY, panda
 from torqued.tools.demos.plant import Plant, Push
@@ -186,7 +186,7 @@ def circling(client: Client) -> Loop:
 
 def page_scene(studio: Studio) -> None:
     """A Panda under impedance: dash_live and dash_loop."""
-    studio.place.serve(panda(), "fixed", 1000.0, SETTINGS)
+    studio.place.serve(panda(), "fixed", SETTINGS)
     with moving(studio, circling) as motion:
         page = studio.dash(studio.start("dash", "--listen", "127.0.0.1:0", "--visuals", "panda"))
         motion.reach(motion.time + 12.0)
@@ -200,7 +200,7 @@ def page_scene(studio: Studio) -> None:
 
 def readers_scene(studio: Studio) -> None:
     """The same Panda for those who look otherwise: top, stream, foxglove, Prometheus, plot."""
-    studio.place.serve(panda(), "fixed", 1000.0, SETTINGS)
+    studio.place.serve(panda(), "fixed", SETTINGS)
     recording = studio.place.folder / "recordings"
     with moving(studio, circling) as motion, ExitStack() as stack:
         metrics = studio.start("metrics", "--listen", "127.0.0.1:0")
@@ -300,7 +300,7 @@ def graph(studio: Studio, prometheus: str) -> None:
 
 def humanoid_scene(studio: Studio) -> None:
     """Talos on one foot and a hand at a pillar, live; and its recording."""
-    studio.place.serve(talos(), "floating", 1000.0, SETTINGS)
+    studio.place.serve(talos(), "floating", SETTINGS)
     recording = studio.place.folder / "recordings"
     looks = ["--listen", "127.0.0.1:0", "--visuals", "talos_reduced"]
     with moving(studio, lambda client: story_loop(client)[0]) as motion:

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from torqued.kernels import Robot
+from torqued.tools.cli.options import add_robot, robot_settings
 
 HELP = "run an operation for all states of a file, on all cores or a cluster"
 EXAMPLE = """\
@@ -26,13 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file", type=Path, metavar="FILE", help="file of states: .npy, .npz or .parquet"
     )
-    robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
-    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
-    parser.add_argument(
-        "--base", choices=("fixed", "floating"), help="base of a URDF robot, as for `torqued serve`"
-    )
+    add_robot(parser)
     parser.add_argument(
         "--operation", required=True, help="operation to run (any that `batch` accepts)"
     )
@@ -74,8 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from torqued.common.errors import InputError
-    from torqued.tools.tables.dask_engine import cluster, on_cluster
-    from torqued.tools.tables.engines import in_threads
+    from torqued.server.config import load_config
+    from torqued.tools.cli.console import Bar, make_console
+    from torqued.tools.tables.engines import cluster, in_threads, on_cluster
     from torqued.tools.tables.preparation import planned
     from torqued.tools.tables.writing import check_place, write
 
@@ -84,55 +73,21 @@ def run(args: argparse.Namespace) -> int:
     if args.scheduler and args.engine != "dask":
         raise InputError("--scheduler requires --engine dask")
     check_place(args.out)
-    robot = robot_of(args)
+    robot = load_config(args.config, robot_settings(args)).robot.load()
     plan, model, folder, kept = planned(args, robot)
     console = make_console()
     text = f"{plan.count} states in {plan.chunks} chunks"
     if kept:
         text += f", {kept} of them done already"
     console.print(text)
-    with progress(console, "computing", plan.chunks, kept) as report:
+    with Bar(console, "computing", plan.chunks, kept) as bar:
         if args.engine == "threads":
-            in_threads(plan, robot, folder, args.threads, report)
+            in_threads(plan, robot, folder, args.threads, bar.reach)
         else:
             with cluster(args.scheduler) as client:
-                on_cluster(client, plan, model, folder, report)
-    with progress(console, "writing", plan.chunks, 0) as report:
-        write(args.out, folder, plan, report)
+                on_cluster(client, plan, model, folder, bar.reach)
+    with Bar(console, "writing", plan.chunks) as bar:
+        write(args.out, folder, plan, bar.reach)
     folder.remove()
     console.print(f"wrote {args.out}", markup=False, soft_wrap=True)
     return 0
-
-
-def robot_of(args: argparse.Namespace) -> Robot:
-    from torqued.common.errors import InputError
-    from torqued.server.config import load_config
-
-    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
-    if args.config and (source or args.base):
-        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
-    if not source and not args.config:
-        raise InputError("no robot given: use one of --robot, --urdf and --config")
-    options = {"robot": source | ({"base": args.base} if args.base else {})} if source else {}
-    return load_config(args.config, options).robot.load()
-
-
-def make_console() -> Console:
-    from rich.console import Console
-
-    return Console(highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def progress(
-    console: Console, doing: str, total: int, done: int
-) -> Iterator[Callable[[int], None]]:
-    """Yields `report(chunks)`; a terminal shows a bar."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns: list[Any] = [TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()]
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task("", total=total, completed=done)
-        yield lambda count: bar.update(task, completed=count)

@@ -6,8 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from torqued.tools.cli.connection import add_connection, as_json, connect
-from torqued.tools.cli.tables import table
+from torqued.common.errors import TorquedError
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
 
 if TYPE_CHECKING:
     from torqued.client import Client
@@ -28,7 +28,7 @@ SHOWN = 12
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", help="operation, as named in docs/PROTOCOL.md")
     add_connection(parser)
-    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+    add_json(parser)
     fields = parser.add_argument(
         "fields",
         nargs=argparse.REMAINDER,
@@ -42,20 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from torqued.client import TorquedError
-
     if {"--help", "-h"} & set(args.fields):
         args.explain()
         return 0
-    fields, rest = split_fields(args.fields)
-    # Options of the command may stand among the fields.
-    own = argparse.ArgumentParser(prog="torqued call", add_help=False)
-    add_connection(own)
-    own.add_argument("--json", action="store_true")
-    defaults = vars(own.parse_args(rest))
-    for key, value in defaults.items():
-        if value != own.get_default(key):
-            setattr(args, key, value)
+    fields = fields_of(without_options(args.fields, args))
     if args.operation in ("open", "tune", "payload", "close"):
         raise TorquedError("sessions need a program: see examples/ and docs/PROTOCOL.md")
     with connect(args) as client:
@@ -77,46 +67,38 @@ def put_numbers(client: Client, fields: dict[str, Any]) -> None:
 
 #: Fields with a number per coordinate, and with one per degree of freedom.
 POSITIONS, RATES = ("q",), ("v", "a", "jerk", "snap", "tau", "w", "b")
-OWN = {"--json": 1} | dict.fromkeys(
-    ("--robot", "--endpoint", "--key", "--server-key", "--timeout"), 2
-)
 #: Fields that are lists of words even when there is only one.
 LISTS = ("want", "frames", "actuated")
 #: Fields that are whole numbers.
 WHOLE = ("order", "iterations", "session", "every", "restarts", "seed")
 
 
-def split_fields(words: list[str]) -> tuple[dict[str, Any], list[str]]:
-    """Fields of the request, and the words that are options of the command."""
-    from torqued.client import TorquedError
+def without_options(words: list[str], args: argparse.Namespace) -> list[str]:
+    """The words that are not options of the command; those that are, set in `args`."""
+    own = argparse.ArgumentParser(prog="torqued call", add_help=False, allow_abbrev=False)
+    add_connection(own)
+    add_json(own)
+    return own.parse_known_args(words, args)[1]
 
+
+def fields_of(words: list[str]) -> dict[str, Any]:
+    """Fields of the request, from `--q 1,2` or `--q=1,2`."""
     fields: dict[str, Any] = {}
-    rest: list[str] = []
-    words = [part for word in words for part in _parted(word)]
-    while words:
-        name = words.pop(0)
-        if name in OWN:
-            rest += [name, *words[: OWN[name] - 1]]
-            del words[: OWN[name] - 1]
-            continue
-        if not name.startswith("--") or not words:
+    rest = iter(words)
+    for word in rest:
+        name, given, value = word.partition("=")
+        text = value if given else next(rest, None)
+        if not name.startswith("--") or text is None:
             raise TorquedError(f"{name!r}: expected fields such as --q 0,0.3 or --want M,C")
         field = name.removeprefix("--")
-        fields[field] = parse_value(field, words.pop(0))
-    return fields, rest
-
-
-def _parted(word: str) -> list[str]:
-    """`--q=1,2` as two words."""
-    return word.split("=", 1) if word.startswith("--") and "=" in word else [word]
+        fields[field] = parse_value(field, text)
+    return fields
 
 
 def parse_value(field: str, text: str) -> Any:
     """`0,0.3` as numbers, `M,C` as words, `{"damping": 1}` as JSON, `0.1` as a number,
     `true` and `false` as what they say."""
     if text[:1] in ("[", "{"):
-        from torqued.client import TorquedError
-
         try:
             return json.loads(text)
         except ValueError as error:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-
-from torqued.tools.cli.interruption import exit_on_signals
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,8 @@ Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
 LOG_INTERVAL = 10.0
+#: Signals that end the process at once while kernels compile.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from torqued.kernels.compilation.cache_folder import KEPT_DAYS, cache_root, prune
+    from torqued.tools.cli.console import make_console
 
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     summary = compile_with_progress(console)
     console.print(
         f"{summary.kernels} kernels ready in {summary.seconds:.1f} s, "
@@ -64,39 +66,29 @@ def compile_with_progress(
     A terminal shows a bar that disappears at the end; a log gets an occasional line. Ctrl-C ends
     the process at once, with the exit code from `leave`.
     """
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
     from torqued.kernels.compilation.entries import compile_all
     from torqued.kernels.compilation.jit import is_cached
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401  (likewise)
+    from torqued.tools.cli.console import Bar
 
     warn_if_not_cached()
-    progress = Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-    )
-    bar = progress.add_task("", total=None)
+    bar = Bar(console, "", None)
     last_line = time.monotonic()
 
     def report(name: str, done: int, total: int) -> None:
         nonlocal last_line
         doing = f"{'loading' if is_cached(name) else 'compiling'} {name}" if name else "done"
-        progress.update(bar, description=doing, completed=done, total=total)
+        bar.reach(done, description=doing, total=total)
         if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
             last_line = time.monotonic()
             console.print(f"kernels: {done} of {total} ready; {doing}")
 
     def end(number: int) -> int:
-        progress.stop()
+        bar.stop()
         return leave(number)
 
-    with exit_on_signals(end), progress:
+    with exit_on_signals(end), bar:
         return (prepare or compile_all)(report)
 
 
@@ -115,3 +107,35 @@ def warn_if_not_cached() -> None:
             file=sys.stderr,
             flush=True,
         )
+
+
+@contextmanager
+def exit_on_signals(leave: Callable[[int], int]) -> Iterator[None]:
+    """On a signal the process exits without waiting for the main thread.
+
+    Python runs a signal's handler between two instructions of the main thread, but LLVM compiles
+    for seconds. The signal's number goes to a file descriptor at once (`signal.set_wakeup_fd`),
+    and another thread reads it there and exits with the code `leave(number)`. Only signals with a
+    handler when the block begins count, as SIGINT in every Python program.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # signals are the main thread's
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+
+    def watch() -> None:
+        while number := os.read(reader, 1):
+            if number[0] in ENDING:
+                os._exit(leave(number[0]))
+
+    watcher = threading.Thread(target=watch, name="signals", daemon=True)
+    watcher.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+        watcher.join()
+        os.close(reader)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torqued.tools.cli.observing import add_observing, host_and_port
+from torqued.tools.cli.options import add_listen, add_observing, follow, host_and_port
 
 if TYPE_CHECKING:
     from torqued.tools.viewers.dash import Dash
@@ -26,12 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="shapes for a robot whose file has none: a URDF with the same link names, or a name "
         "from `torqued models`",
     )
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:8080",
-        metavar="HOST:PORT",
-        help="address to serve (default: 127.0.0.1:8080, this machine only)",
-    )
+    add_listen(parser, 8080)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,19 +36,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def show_daemon(args: argparse.Namespace) -> int:
-    from torqued.tools.cli.record import daemon_name
-    from torqued.tools.recording.reader import Reader
     from torqued.tools.recording.robots import observed_robot
-    from torqued.tools.viewers.dash import follow
-    from torqued.tools.viewers.following import Following
 
-    name = daemon_name(args)
-    reader = Reader(name, args.folder)
-    following = Following(reader, args.seconds)
-    dash = open_page(args, name, observed_robot(reader), reader.robot_file(), reader.robot)
+    following = follow(args)
+    reader = following.reader
+    dash = open_page(args, reader.name, observed_robot(reader), reader.robot_file(), reader.robot)
     following.stop_on_signals()
     try:
-        follow(dash, following)
+        dash.follow(following)
     finally:
         dash.close()
     return 0

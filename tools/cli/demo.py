@@ -23,7 +23,7 @@ experiments:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_results(parser, seconds=None, plot=Path("demo_results"), json=None)
+    add_results(parser)
     parser.add_argument(
         "--dash",
         nargs="?",
@@ -39,32 +39,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             add_robot(own)
         else:
             # Options before the experiment's name count too, so these have no defaults.
-            add_results(own, **dict.fromkeys(("seconds", "plot", "json"), argparse.SUPPRESS))
+            add_results(own, default=argparse.SUPPRESS)
         if name == "generalize":
             add_choice(own)
 
 
-def add_results(parser: argparse.ArgumentParser, **defaults: Any) -> None:
+def add_results(parser: argparse.ArgumentParser, **default: Any) -> None:
     parser.add_argument(
         "--seconds",
         type=float,
         metavar="S",
-        default=defaults["seconds"],
         help="simulated time of each run (default: the experiment's own)",
+        **default,
     )
     parser.add_argument(
         "--plot",
         type=Path,
         metavar="DIR",
-        default=defaults["plot"],
         help="output directory for pictures (default: demo_results)",
+        **{"default": Path("demo_results")} | default,
     )
     parser.add_argument(
-        "--json",
-        type=Path,
-        metavar="FILE",
-        default=defaults["json"],
-        help="output file for results as JSON",
+        "--json", type=Path, metavar="FILE", help="output file for results as JSON", **default
     )
 
 

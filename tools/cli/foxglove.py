@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torqued.tools.cli.observing import add_observing, host_and_port
+from torqued.tools.cli.options import add_listen, add_observing, follow, host_and_port
 
 HELP = "show a daemon's robot and sessions live in Foxglove"
 EXAMPLE = "  torqued foxglove --robot panda\n  torqued foxglove --rate 100 --listen 127.0.0.1:8765"
@@ -12,12 +12,7 @@ EXAMPLE = "  torqued foxglove --robot panda\n  torqued foxglove --rate 100 --lis
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_observing(parser)
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:8765",
-        metavar="HOST:PORT",
-        help="address to serve (default: 127.0.0.1:8765, this machine only)",
-    )
+    add_listen(parser, 8765)
     parser.add_argument(
         "--rate", type=float, default=50.0, metavar="HZ", help="update rate (default: 50)"
     )
@@ -27,18 +22,15 @@ def run(args: argparse.Namespace) -> int:
     import foxglove
 
     from torqued.common.errors import InputError
-    from torqued.tools.cli.record import daemon_name
-    from torqued.tools.recording.reader import Reader
     from torqued.tools.recording.robots import observed_robot
-    from torqued.tools.viewers.following import Following
     from torqued.tools.viewers.foxglove import Foxglove
 
     foxglove.set_log_level("ERROR")
     host, port = host_and_port(args.listen)
     if not 0.0 < args.rate <= 1000.0:
         raise InputError(f"--rate is {args.rate}, expected a number of Hz up to 1000")
-    name = daemon_name(args)
-    following = Following(Reader(name, args.folder), args.seconds)
+    following = follow(args)
+    name = following.reader.name
     try:
         view = Foxglove(following.reader, observed_robot(following.reader), host, port)
     except RuntimeError as error:

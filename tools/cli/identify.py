@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torqued.tools.cli.replay import robot_of
+from torqued.tools.cli.options import add_session
+from torqued.tools.cli.replay import add_other_robot, robot_of
 
 if TYPE_CHECKING:
     from torqued.tools.recording.identification import Identified
@@ -18,12 +19,8 @@ EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --ou
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="recording of a motion without contact")
     parser.add_argument("--frame", required=True, help="frame that carries the payload")
-    parser.add_argument(
-        "--session", type=int, metavar="N", help="session number, if the recording has several"
-    )
-    robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="robot to use instead of the recorded one")
-    robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
+    add_session(parser, "required if the recording has several")
+    add_other_robot(parser)
     parser.add_argument(
         "--out",
         type=Path,

@@ -10,6 +10,7 @@ Exit codes: 0 done, 1 ran and found something wrong, 2 could not run, 130 interr
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import os
 import sys
@@ -18,29 +19,6 @@ from collections.abc import Sequence
 from typing import Protocol, TextIO, cast
 
 from torqued.common.errors import TorquedError
-from torqued.tools.cli import (
-    batch,
-    bench,
-    call,
-    compile,
-    convert,
-    dash,
-    demo,
-    foxglove,
-    identify,
-    keys,
-    metrics,
-    models,
-    ping,
-    plot,
-    record,
-    reload,
-    replay,
-    serve,
-    stats,
-    stream,
-    top,
-)
 
 
 class Command(Protocol):
@@ -52,28 +30,14 @@ class Command(Protocol):
     def run(self, args: argparse.Namespace) -> int: ...
 
 
+#: Modules of this folder, in the order of the help.
+NAMES = (
+    *("serve", "ping", "call", "stats", "top", "reload", "keys"),
+    *("record", "replay", "plot", "identify", "dash", "metrics", "stream", "foxglove"),
+    *("demo", "models", "convert", "batch", "compile", "bench"),
+)
 COMMANDS: dict[str, Command] = {
-    "serve": cast(Command, serve),
-    "ping": cast(Command, ping),
-    "call": cast(Command, call),
-    "stats": cast(Command, stats),
-    "top": cast(Command, top),
-    "reload": cast(Command, reload),
-    "keys": cast(Command, keys),
-    "record": cast(Command, record),
-    "replay": cast(Command, replay),
-    "plot": cast(Command, plot),
-    "identify": cast(Command, identify),
-    "dash": cast(Command, dash),
-    "metrics": cast(Command, metrics),
-    "stream": cast(Command, stream),
-    "foxglove": cast(Command, foxglove),
-    "demo": cast(Command, demo),
-    "models": cast(Command, models),
-    "convert": cast(Command, convert),
-    "batch": cast(Command, batch),
-    "compile": cast(Command, compile),
-    "bench": cast(Command, bench),
+    name: cast(Command, importlib.import_module(f"torqued.tools.cli.{name}")) for name in NAMES
 }
 
 #: Import name of an optional dependency → the extras that bring it, the smallest first.

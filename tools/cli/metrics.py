@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torqued.tools.cli.observing import add_observing, host_and_port
+from torqued.tools.cli.options import add_listen, add_observing, daemon_name, follow, host_and_port
 
 HELP = "serve a daemon's counters to Prometheus, over HTTP"
 EXAMPLE = "  torqued metrics --robot panda\n  torqued metrics --listen 0.0.0.0:9464"
@@ -12,12 +12,7 @@ EXAMPLE = "  torqued metrics --robot panda\n  torqued metrics --listen 0.0.0.0:9
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_observing(parser)
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1:9464",
-        metavar="HOST:PORT",
-        help="address to serve (default: 127.0.0.1:9464, this machine only)",
-    )
+    add_listen(parser, 9464)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -26,9 +21,6 @@ def run(args: argparse.Namespace) -> int:
     from torqued.client import Client
     from torqued.client.endpoints import request_endpoint
     from torqued.common.errors import InputError
-    from torqued.tools.cli.record import daemon_name
-    from torqued.tools.recording.reader import Reader
-    from torqued.tools.viewers.following import Following
     from torqued.tools.viewers.metrics import Metrics
 
     host, port = host_and_port(args.listen)
@@ -41,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
             return client.stats().as_dict()
 
     stats()  # fails with a clear message if there is no daemon
-    following = Following(Reader(name, args.folder), args.seconds)
+    following = follow(args)
     metrics = Metrics(name, stats)
     registry = prometheus_client.CollectorRegistry()
     registry.register(metrics)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from torqued.tools.cli.options import table
+
 HELP = "list the robots that can be named"
 EXAMPLE = "  torqued models\n  torqued serve --robot icub"
 
@@ -14,7 +16,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from torqued.kernels.model import catalog
-    from torqued.tools.cli.tables import table
 
     rows = [["name", "or", "base", "joints", "description"]]
     for kind, what in catalog.FAMILIES.items():

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.tools.cli.connection import add_connection, as_json, connect
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect
 
 HELP = "check whether a daemon is ready"
 EXAMPLE = "  torqued ping --robot panda"
@@ -15,7 +15,7 @@ EXAMPLE = "  torqued ping --robot panda"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
-    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

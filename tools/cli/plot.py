@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from torqued.tools.cli.options import add_out_folder, add_session
+
 HELP = "draw a recording"
 EXAMPLE = "  torqued plot panda-20260102-030405.mcap --what tau,error,lateness --out pictures"
 
@@ -21,16 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="arrays by name, `error` (q - q_ref), `lateness`, `compute`, `age`, `status` "
         f"(default: those recorded of {DEFAULT})",
     )
-    parser.add_argument(
-        "--session", type=int, metavar="N", help="session number (default: all sessions)"
-    )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("."),
-        metavar="FOLDER",
-        help="output directory (default: current directory)",
-    )
+    add_session(parser)
+    add_out_folder(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -8,6 +8,8 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torqued.tools.cli.options import add_observing, add_out_folder, daemon_name
+
 if TYPE_CHECKING:
     from torqued.tools.recording.recorder import Recorder
 
@@ -20,14 +22,7 @@ _SIZES = {"kB": 10**3, "MB": 10**6, "GB": 10**9}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--robot",
-        metavar="NAME",
-        help="daemon name (default: $TORQUED_NAME, or the only one running)",
-    )
-    parser.add_argument(
-        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
-    )
+    add_observing(parser)
     parser.add_argument(
         "--sessions",
         nargs="+",
@@ -35,24 +30,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="session numbers or laws (default: all)",
     )
-    parser.add_argument(
-        "--out",
-        type=Path,
-        default=Path("."),
-        metavar="FOLDER",
-        help="output directory (default: current directory)",
-    )
+    add_out_folder(parser)
     parser.add_argument(
         "--rotate",
         type=limit,
         metavar="10min|1GB",
         help="duration or size after which a new file begins",
-    )
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=float("inf"),
-        help="duration in seconds (default: until Ctrl-C)",
     )
     parser.add_argument(
         "--keep",
@@ -131,27 +114,6 @@ def stop_on(recorder: Recorder, args: argparse.Namespace) -> None:
         threading.Thread(target=watch, name="lifeline", daemon=True).start()
 
 
-def daemon_name(args: argparse.Namespace) -> str:
-    """Name of the daemon that the options mean."""
-    import os
-
-    from torqued.client import TorquedError
-    from torqued.client.discovery import describe_running, running
-    from torqued.client.endpoints import default_folder
-
-    name = args.robot or os.environ.get("TORQUED_NAME")
-    if name:
-        return str(name)
-    names = running()
-    if len(names) == 1:
-        return names[0]
-    if not names:
-        raise TorquedError(
-            f"no daemon is running in {default_folder()}; run `torqued serve --robot panda`"
-        )
-    raise TorquedError(f"several {describe_running()}; choose one with --robot")
-
-
 def save_last(args: argparse.Namespace, name: str) -> int:
     """Save the last seconds of the flight recorder to a file."""
     from torqued.client import Client, TorquedError
@@ -169,6 +131,6 @@ def save_last(args: argparse.Namespace, name: str) -> int:
         )
     args.out.mkdir(parents=True, exist_ok=True)
     path = new_path(args.out, f"{name}-saved")
-    saved = save(Path(flights[0]["file"]), args.save_last, path)
-    print(f"{saved.messages} messages of the last {saved.seconds:.1f} s: {path}")
+    messages, seconds = save(Path(flights[0]["file"]), args.save_last, path)
+    print(f"{messages} messages of the last {seconds:.1f} s: {path}")
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torqued.tools.cli.connection import add_connection, as_json, connect
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect
 
 HELP = "reload a daemon's robot files; refused while sessions are open"
 EXAMPLE = "  torqued reload --robot panda"
@@ -12,7 +12,7 @@ EXAMPLE = "  torqued reload --robot panda"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
-    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,6 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from torqued.tools.cli.options import add_session
+
 if TYPE_CHECKING:
     from torqued.kernels import Robot
     from torqued.tools.recording.recording import Recording
@@ -21,9 +23,7 @@ MAX_SHOWN = 10
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="recording to replay")
-    parser.add_argument(
-        "--session", type=int, metavar="N", help="session number (default: all sessions)"
-    )
+    add_session(parser)
     parser.add_argument(
         "--tolerance",
         type=float,
@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="T",
         help="largest accepted |difference| / (1 + |recorded|) (default: 1e-9; 0: every bit)",
     )
-    robot = parser.add_mutually_exclusive_group()
-    robot.add_argument("--robot", metavar="NAME", help="robot to use instead of the recorded one")
-    robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
+    add_other_robot(parser)
     parser.add_argument(
         "--solver",
         action="store_true",
@@ -60,6 +58,12 @@ def run(args: argparse.Namespace) -> int:
     if not recording.sessions:
         print("the recording has no sessions")
     return 0 if same else 1
+
+
+def add_other_robot(parser: argparse.ArgumentParser) -> None:
+    robot = parser.add_mutually_exclusive_group()
+    robot.add_argument("--robot", metavar="NAME", help="robot to use instead of the recorded one")
+    robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
 
 
 def robot_of(args: argparse.Namespace, recording: Recording) -> Robot:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torqued.tools.cli.options import add_robot, robot_settings
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -39,16 +41,7 @@ NO_KEYS = """\
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    robot = parser.add_mutually_exclusive_group(required=False)
-    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
-    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
-    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
-    parser.add_argument(
-        "--base",
-        choices=("fixed", "floating"),
-        help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
-        "leaves no doubt)",
-    )
+    add_robot(parser)
     parser.add_argument("--name", help="name of the daemon's sockets (default: robot name)")
     parser.add_argument(
         "--folder",
@@ -92,8 +85,6 @@ def run(args: argparse.Namespace) -> int:
     # much processor time. The worker inherits it.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-    from rich.console import Console
-
     from torqued.server.config import load_config
     from torqued.server.daemon import Daemon, Stopped
     from torqued.server.logs import set_up_log
@@ -101,13 +92,13 @@ def run(args: argparse.Namespace) -> int:
     from torqued.server.transport.endpoints import Endpoints
     from torqued.server.worker.source import Source
     from torqued.tools.cli.compile import compile_with_progress
+    from torqued.tools.cli.console import make_console
 
     given = options(args)
     config = load_config(args.config, given)
     set_up_log(config.log_level, config.log_format)
     # Plain text must not mix with JSON lines.
-    as_json = config.log_format == "json"
-    console = Console(highlight=False, soft_wrap=True, quiet=as_json)
+    console = make_console(quiet=config.log_format == "json")
     robot = config.robot.load()
     endpoints = Endpoints(config.socket_folder, config.socket_name(robot), config.group)
     daemon = Daemon(
@@ -155,7 +146,6 @@ def run(args: argparse.Namespace) -> int:
 
 def options(args: argparse.Namespace) -> dict[str, Any]:
     """What the command line says, as keys of the configuration."""
-    from torqued.common.errors import InputError
     from torqued.server.config import Config
 
     given: dict[str, Any] = {
@@ -163,14 +153,7 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
         for key in Config.model_fields
         if key != "robot" and getattr(args, key, None) is not None
     }
-    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
-    if args.config and (source or args.base):
-        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
-    if not args.config and not source:
-        raise InputError("no robot given: use one of --robot, --urdf and --config")
-    if source:
-        given["robot"] = source | ({"base": args.base} if args.base else {})
-    return given
+    return given | robot_settings(args)
 
 
 def tcp_transport(config: Config) -> TcpTransport | None:

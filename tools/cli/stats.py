@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.tools.cli.connection import add_connection, as_json, connect
+from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
 from torqued.tools.cli.ping import progress
-from torqued.tools.cli.tables import table
 
 HELP = "print a daemon's counters and the percentiles of its loop"
 EXAMPLE = "  torqued stats --robot panda\n  torqued stats --json"
@@ -19,7 +18,7 @@ COUNTERS = ("states", "bad_states", "outputs", "dropped", "stale", "clamped")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
-    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+    add_json(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from torqued.tools.cli.observing import add_observing
+from torqued.tools.cli.options import add_observing, follow
 
 HELP = "publish every tick as msgpack, for PlotJuggler's ZMQ Subscriber"
 EXAMPLE = (
@@ -32,22 +32,18 @@ def run(args: argparse.Namespace) -> int:
     import zmq
 
     from torqued.common.errors import InputError
-    from torqued.tools.cli.record import daemon_name
-    from torqued.tools.recording.reader import Reader
-    from torqued.tools.viewers.following import Following
     from torqued.tools.viewers.stream import Stream
 
     if not 0.0 < args.rate <= 1e6:
         raise InputError(f"--rate is {args.rate}, expected a positive number of Hz")
-    name = daemon_name(args)
-    following = Following(Reader(name, args.folder), args.seconds)
+    following = follow(args)
     try:
         stream = Stream(following.reader, args.endpoint, args.rate)
     except zmq.ZMQError as error:
         raise InputError(f"--endpoint {args.endpoint}: {error.strerror}") from None
     following.stop_on_signals()
     print(
-        f"ticks of {name}: {stream.endpoint}\n"
+        f"ticks of {following.reader.name}: {stream.endpoint}\n"
         "PlotJuggler: Streaming, ZMQ Subscriber, this address, MessagePack, topics empty",
         flush=True,
     )

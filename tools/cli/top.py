@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from torqued.tools.cli.connection import add_connection, connect
+from torqued.tools.cli.options import add_connection, add_seconds, connect
 from torqued.tools.cli.stats import view
 
 HELP = "watch a daemon's loop and sessions live"
@@ -23,12 +23,7 @@ OTHER_SCREEN, BACK, CLEAR = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l", "\x1
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_connection(parser)
-    parser.add_argument(
-        "--seconds",
-        type=float,
-        default=float("inf"),
-        help="duration in seconds (default: until Ctrl-C)",
-    )
+    add_seconds(parser)
 
 
 def run(args: argparse.Namespace) -> int:

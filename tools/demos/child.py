@@ -1,4 +1,4 @@
-"""A process of a demo: runs a module, and ends when the demo does, however that ends.
+"""A process of a demo: runs a module, and ends with the demo, even if that is killed.
 
 Started by daemon.py; arguments are how much to yield to others, the demo's folder, the module and
 the module's own arguments. Standard input is a pipe from the demo: it closes with it.

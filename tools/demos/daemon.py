@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,11 +20,12 @@ from torqued.common.errors import TorquedError
 from torqued.kernels.model.description import Description
 from torqued.tools.demos.models import write_urdf
 
-#: s, to become ready with a warm cache, and to stop.
+#: s, for a process to become ready with a warm cache, and to stop.
 MAX_START = 120.0
 MAX_STOP = 10.0
 
 NAME = "demo"
+RATE = 1000.0  # Hz, of the daemon's loop
 
 #: Lock step waits for the slower side: no state is stale there.
 PATIENT = "stale_ticks = 100000\nhold = 10.0\n"
@@ -39,7 +40,7 @@ class ProcessError(TorquedError):
 class Child:
     """A module as a separate process, which Ctrl-C in the terminal does not reach.
 
-    It ends with this process at the latest, even where that is killed: child.py sees to it.
+    child.py ends it with this process at the latest, even if this process is killed.
     """
 
     def __init__(self, module: str, arguments: list[str], folder: Path, niceness: int) -> None:
@@ -84,6 +85,18 @@ class Child:
         self.process.stdin.close()
 
 
+def wait_until(is_ready: Callable[[], bool], problem: str, children: list[Child]) -> None:
+    """Wait while the processes run; raises `ProcessError` if one fails or it takes too long."""
+    deadline = time.monotonic() + MAX_START
+    while not is_ready():
+        for child in children:
+            child.require_running()
+        if time.monotonic() > deadline:
+            logs = "\n".join(child.log.read_text().strip() for child in children)
+            raise ProcessError(f"{problem} after {MAX_START:g} s:\n{logs}")
+        time.sleep(0.02)
+
+
 def environment() -> dict[str, str]:
     """The user's environment without settings for the user's own daemons."""
     return {
@@ -107,26 +120,24 @@ class Demo:
             self._stack.callback(child.stop)
         return child
 
-    def serve(self, description: Description, base: str, rate: float, settings: str) -> None:
+    def serve(self, description: Description, base: str, settings: str) -> None:
         """Start the daemon of a robot, and wait until it is ready."""
         write_urdf(description, self.folder / "robot.urdf")
         config = self.folder / "demo.toml"
         robot = f'[robot]\nurdf = "robot.urdf"\nbase = "{base}"\n'
         config.write_text(
-            f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {rate}\n{settings}{robot}'
+            f'name = "{NAME}"\nfolder = "{self.folder}"\nrate = {RATE}\n{settings}{robot}'
         )
         daemon = self.start("torqued.tools.cli.main", "serve", "--config", str(config))
-        deadline = time.monotonic() + MAX_START
         with Client(self.endpoint, timeout=0.5, retries=0) as client:
-            while time.monotonic() < deadline:
-                daemon.require_running()
+
+            def is_ready() -> bool:
                 try:
-                    if client.ping().ready:
-                        return
+                    return client.ping().ready
                 except TimeoutError:
-                    pass
-                time.sleep(0.02)
-        raise ProcessError(f"the daemon was not ready in time:\n{daemon.log.read_text().strip()}")
+                    return False
+
+            wait_until(is_ready, "the daemon is not ready", [daemon])
 
     def client(self) -> Client:
         """A client; the demo closes it."""
@@ -145,6 +156,14 @@ def demo() -> Iterator[Demo]:
         finally:
             with signals.held():  # Ctrl-C again does not leave half of it behind
                 stack.close()
+
+
+@contextmanager
+def served(description: Description, base: str = "fixed") -> Iterator[Client]:
+    """A client of a daemon for this robot, for experiments in lock step."""
+    with demo() as place:
+        place.serve(description, base, PATIENT)
+        yield place.client()
 
 
 class Signals:

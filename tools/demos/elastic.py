@@ -11,31 +11,23 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torqued.client import Client
+from torqued.kernels import Robot
 from torqued.kernels.control.springs import Springs
 from torqued.kernels.model.description import Array, Description
-from torqued.tools.demos import results
+from torqued.tools.cli.console import Bar
+from torqued.tools.demos import lockstep, pictures, results
+from torqued.tools.demos.daemon import served
 from torqued.tools.demos.elastic_plant import ElasticPlant
-from torqued.tools.demos.lockstep import (
-    LAW_ALONE,
-    PERIOD,
-    Log,
-    Loop,
-    Measured,
-    energy_balance,
-    run_together,
-)
+from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, SETTLING, Log, Loop, run_together
 from torqued.tools.demos.models import PANDA_READY, panda
-from torqued.tools.demos.stage import bar, console_of, served
 from torqued.tools.demos.trajectories import SmoothSines, panda_sines
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SECONDS = 6.0
 #: N m/rad of shoulder and elbow, of the wrist; kg m² of rotors behind their gears.
@@ -45,8 +37,6 @@ MOTOR_INERTIA = np.array([0.3] * 4 + [0.05] * 3)
 FREE_RATE = 1e5
 #: rad, of each joint at the start.
 OFFSET = 0.02
-#: The beginning, while the offset goes away, is left out of tracking errors.
-SETTLING = 0.4
 #: rad and rad/s, standard deviations of what is measured.
 NOISE = (1e-5, 1e-3)
 
@@ -98,10 +88,6 @@ class Tracked:
     statuses: int  # all status bits that occurred
 
 
-def springs() -> Springs:
-    return Springs(STIFFNESS, MOTOR_INERTIA, np.zeros(len(STIFFNESS)))
-
-
 def with_rotors(description: Description, inertia: Array) -> Description:
     """Rotor inertias for a law that ignores springs."""
     moving = iter(inertia)
@@ -112,42 +98,32 @@ def with_rotors(description: Description, inertia: Array) -> Description:
     return replace(description, joints=joints)
 
 
-class Reference:
+def reference(case: Case, robot: Robot, motion: SmoothSines, t: float) -> dict[str, Array]:
     """References of a case's law at a time."""
-
-    def __init__(self, case: Case, plant: ElasticPlant, motion: SmoothSines) -> None:
-        self.case, self.plant, self.motion = case, plant, motion
-
-    def __call__(self, t: float) -> dict[str, Array]:
-        wanted = list(self.motion.rates(t))
-        if self.case.encoders == "motors":  # where they hold the weight of links at their reference
-            wanted[0] = wanted[0] + self.plant.robot.gravity(wanted[0]) / STIFFNESS
-        count = 5 if self.case.law == "elastic" else 3
-        return dict(zip(RATES[:count], wanted, strict=False))
+    wanted = list(motion.rates(t))
+    if case.encoders == "motors":  # where they hold the weight of links at their reference
+        wanted[0] = wanted[0] + robot.gravity(wanted[0]) / STIFFNESS
+    count = 5 if case.law == "elastic" else 3
+    return dict(zip(RATES[:count], wanted, strict=False))
 
 
-class Encoders:
+def measure(case: Case, plant: ElasticPlant, random: np.random.Generator) -> lockstep.Measured:
     """The robot's state for a case's law."""
+    place, speed = NOISE if case.noise else (0.0, 0.0)
 
-    def __init__(self, case: Case) -> None:
-        self.case = case
+    def noisy(x: Array, size: float) -> Array:
+        return x + size * random.normal(size=len(x))
 
-    def __call__(self, plant: ElasticPlant, random: np.random.Generator) -> Measured:
-        place, speed = NOISE if self.case.noise else (0.0, 0.0)
-
-        def noisy(x: Array, size: float) -> Array:
-            return x + size * random.normal(size=len(x))
-
-        links = noisy(plant.q, place), noisy(plant.v, speed)
-        motors = noisy(plant.motor_q, place), noisy(plant.motor_v, speed)
-        if self.case.encoders == "motors":
-            return *motors, {}
-        others = {"motor_q": motors[0], "motor_v": motors[1]}
-        return *links, others if self.case.law == "elastic" else {}
+    links = noisy(plant.q, place), noisy(plant.v, speed)
+    motors = noisy(plant.motor_q, place), noisy(plant.motor_v, speed)
+    if case.encoders == "motors":
+        return *motors, {}
+    others = {"motor_q": motors[0], "motor_v": motors[1]}
+    return *links, others if case.law == "elastic" else {}
 
 
 def loop(client: Client, case: Case, motion: SmoothSines) -> Loop:
-    plant = ElasticPlant(panda(), springs())
+    plant = ElasticPlant(panda(), Springs(STIFFNESS, MOTOR_INERTIA, np.zeros(len(STIFFNESS))))
     plant.reset(motion.center + OFFSET, np.zeros(plant.robot.nv))
     # It starts beside its reference; what the bound of rates would make of that depends on how
     # many ticks of the loop a step takes.
@@ -156,16 +132,15 @@ def loop(client: Client, case: Case, motion: SmoothSines) -> Loop:
         stiffness = case.stiffness * STIFFNESS
         options["springs"] = {"stiffness": stiffness, "motor_inertia": MOTOR_INERTIA}
     session = client.session(case.law, **options, **LAW_ALONE)
-    reference = Reference(case, plant, motion)
-    return Loop(plant, session, reference, sense=Encoders(case), delay=case.delay)
+    references = partial(reference, case, plant.robot, motion)
+    return Loop(plant, session, references, sense=partial(measure, case), delay=case.delay)
 
 
 def perform(
     seconds: float, progress: Any = lambda: None, cases: tuple[Case, ...] = CASES
 ) -> dict[str, Log]:
     """Logs by name, with `error` (steps, nv) of links added."""
-    plain = panda_sines(PANDA_READY)
-    motion = SmoothSines(plain.center, plain.amplitude, plain.frequency)
+    motion = SmoothSines(**vars(panda_sines(PANDA_READY)))
     rigid = with_rotors(panda(), MOTOR_INERTIA)
     with served(panda()) as client, served(rigid) as rigid_client:
         loops = [
@@ -179,38 +154,25 @@ def perform(
 
 
 def judge(name: str, log: Log) -> Tracked:
-    settled = log["error"][log["time"] >= SETTLING * log["time"][-1]]
-    off, flowed = energy_balance(log)
-    limits = np.array([87.0] * 4 + [12.0] * 3)
-    return Tracked(
-        name,
-        float(np.sqrt(np.mean(settled**2))),
-        float(np.abs(settled).max()),
-        float((np.abs(log["tau"]) / limits).max()),
-        abs(off) / flowed,
-        int(np.bitwise_or.reduce(log["status"])),
-    )
+    off, flowed = lockstep.energy_balance(log)
+    tracked = lockstep.tracking(log, Robot.from_description(panda()).limits.effort)
+    return Tracked(name, energy_deviation=abs(off) / flowed, **tracked)
 
 
 def checks(found: dict[str, Tracked]) -> list[results.Check]:
-    exact, motors = found[EXACT.name], found[ON_MOTORS.name]
+    exact = found[EXACT.name]
+    better = found[ON_MOTORS.name].rms_error / exact.rms_error
+    disturbed = {case.name: found[case.name].rms_error for case in DISTURBANCES}
     return [
         results.at_least(
-            "RMS error of passivity with motors' encoders / of elastic",
-            motors.rms_error / exact.rms_error,
-            BEATS_PASSIVITY,
+            "RMS error of passivity with motors' encoders / of elastic", better, BEATS_PASSIVITY
         ),
         results.at_most(
             "account of energy, relative to what flowed", exact.energy_deviation, ENERGY
         ),
         *(
-            results.at_most(
-                f"RMS error, {case.name}",
-                1e3 * found[case.name].rms_error,
-                1e3 * DISTURBED,
-                " mrad",
-            )
-            for case in DISTURBANCES
+            results.at_most(f"RMS error, {name}", 1e3 * error, 1e3 * DISTURBED, " mrad")
+            for name, error in disturbed.items()
         ),
         results.at_most("status bits of elastic", exact.statuses, 0),
     ]
@@ -218,19 +180,18 @@ def checks(found: dict[str, Tracked]) -> list[results.Check]:
 
 def run(args: argparse.Namespace) -> int:
     seconds = results.duration(args.seconds, SECONDS, 1.0)
-    console = console_of()
+    console = results.ready_console()
     console.print(
         f"panda with springs of {STIFFNESS[0]:g} and {STIFFNESS[-1]:g} N m/rad, {seconds:g} s; "
         f"default gains; starts {OFFSET:g} rad off; errors are those of links after "
         f"{SETTLING * seconds:.1f} s"
     )
-    with bar(console, "simulating", round(seconds / PERIOD)) as progress:
-        logs = perform(seconds, progress)
+    with Bar(console, "simulating", round(seconds / PERIOD)) as bar:
+        logs = perform(seconds, bar.step)
     found = {name: judge(name, log) for name, log in logs.items()}
     results.print_rows(console, "Errors in mrad", [row(item) for item in found.values()])
-    results.write_json(args.json, [asdict(item) for item in found.values()])
-    console.print(f"picture: {draw(logs, args.plot)}", markup=False)
-    return results.conclude(console, checks(found))
+    written = [asdict(item) for item in found.values()]
+    return results.conclude(console, args, written, [draw(logs, args.plot)], checks(found))
 
 
 def row(item: Tracked) -> dict[str, str]:
@@ -243,18 +204,14 @@ def row(item: Tracked) -> dict[str, str]:
 
 
 def draw(logs: dict[str, Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
-    figure: Figure = pictures.new_figure(9.0, 7.0)
+    figure = pictures.new_figure(9.0, 7.0)
     laws, disturbed = figure.subplots(2, 1, sharex=True)
     for axes, cases in ((laws, (EXACT, ON_MOTORS, ON_LINKS)), (disturbed, DISTURBANCES)):
         for case, colour in zip(cases, pictures.COLOURS, strict=False):
             if case.name in logs:
-                log = logs[case.name]
-                size = 1e3 * np.sqrt(np.mean(log["error"] ** 2, axis=1))
-                axes.semilogy(log["time"], size, color=colour, lw=1.3, label=case.name)
+                pictures.draw_error(axes, logs[case.name], colour, case.name)
         axes.set_ylim(1e-3, 1e3)
-        axes.legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
-    pictures.plain(laws, "RMS error of seven links, springs between them and motors", y="mrad")
-    pictures.plain(disturbed, "elastic, with what it does not know", "s", "mrad")
+    title = "RMS error of seven links, springs between them and motors"
+    pictures.plain(laws, title, "", "mrad", legend=3)
+    pictures.plain(disturbed, "elastic, with what it does not know", "s", "mrad", legend=3)
     return pictures.save(figure, folder, "elastic")

@@ -1,6 +1,6 @@
 """A robot with springs between its motors and its links, simulated by MuJoCo.
 
-Each motor is a body of its own that spins on the ground, with its rotor inertia as the joint's
+Each motor is a separate body that spins on the ground, with its rotor inertia as the joint's
 armature and next to no mass. A tendon of fixed length 0 = θ − q between motor and link is the
 spring. Gravity and the arm's motion do not act on motors: Spong's reduced model, in which of a
 motor's energy only its own spin counts (kernels/control/springs.py).
@@ -17,7 +17,7 @@ from torqued.kernels.control.springs import Springs
 from torqued.kernels.model.description import Array, Description
 from torqued.tools.demos.plant import SUBSTEP, Plant
 
-#: kg and kg m² of a motor's body: MuJoCo wants some, next to nothing beside its rotor inertia.
+#: kg and kg m² of a motor's body, which MuJoCo requires: negligible beside its rotor inertia.
 TINY = 1e-12
 
 
@@ -79,7 +79,7 @@ def add_motor(spec: Any, joint: str, springs: Springs, k: int) -> None:
     body = spec.worldbody.add_body(
         name=f"{joint}_motor", mass=TINY, inertia=[TINY] * 3, explicitinertial=True
     )
-    body.gravcomp = 1.0  # one that slides has a weight, else
+    body.gravcomp = 1.0  # otherwise a sliding motor has a weight
     body.add_joint(
         name=f"{joint}_motor",
         type=link.type,

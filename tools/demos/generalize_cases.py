@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -12,7 +12,6 @@ import numpy as np
 from torqued.common.errors import TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.controller import COMMON
 from torqued.kernels.model.description import Array
 from torqued.tools.demos import generalize_motions as motions
 from torqued.tools.demos import generalize_stability as stability
@@ -45,16 +44,19 @@ from torqued.tools.demos.generalize_robots import (
     with_losses,
 )
 from torqued.tools.demos.generalize_stance import Stance, stance_of, standing_plant
-from torqued.tools.demos.generalize_stances import stances
 from torqued.tools.demos.plant import Plant
 
 #: rad, that joints are off when a rest begins.
 NUDGE = 0.005
-#: s at the end of a rest in which torques are looked at, and at the start of a motion in which
-#: they are not.
+#: s at the end of a rest that chatter is measured in, and at the start of a motion that errors
+#: leave out.
 LISTEN, SETTLING = 0.5, 1.0
 #: A standing robot has fallen when its base is so far down, as a share, or turned by so much, rad.
 FALLEN_HEIGHT, FALLEN_TURN = 0.25, 0.6
+
+
+#: References over time, for the controller of a run.
+Plan = Callable[[Controller], Callable[[float], References]]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ QUICK = Budget(poses=60, hold=0.5, rest=1.0, track=2.0, jump=1.0, stand=1.5)
 
 @dataclass
 class Outcome:
-    """One run. Numbers that a run has no meaning for are NaN."""
+    """One run. Numbers without a meaning for it are NaN."""
 
     robot: str
     kind: str
@@ -96,7 +98,7 @@ class Outcome:
     cut: int = 0
     growth: float = np.nan  # 1/s of the worst pose
     friction_compensated: bool = False
-    refused: str = ""  # the law's own words, where it could not be had
+    refused: str = ""  # why the law did not open
 
 
 class Places:
@@ -121,8 +123,8 @@ class Case:
         viscous, coulomb = losses(condition, self.effort)
         first = plain.nv - len(plain.joint_names) if row.base == "fixed" else 6
         names = list(plain.joint_names)[-(plain.nv - first) :]
-        told = with_losses(described, viscous[first:], coulomb[first:], names)
-        self.robot: Robot = load(told, row.base)
+        known = with_losses(described, viscous[first:], coulomb[first:], names)
+        self.robot: Robot = load(known, row.base)
         self.frame = row.frame or last_frame(described)
         children = {joint.child for joint in described.joints}
         self.root = next(link.name for link in described.links if link.name not in children)
@@ -159,10 +161,8 @@ class Case:
 
     def controller(self, law: str) -> tuple[Controller, bool]:
         """With default gains; whether it compensates the friction that there is."""
-        options = self.options(law)
-        known = bool(self.condition.viscous) and "friction" in COMMON
-        if known:
-            options["friction"] = self.losses
+        known = bool(self.condition.viscous)
+        options = self.options(law) | ({"friction": self.losses} if known else {})
         controller = Controller(self.robot, law, **options)
         controller.stabilize(PERIOD, ROUGH.delay * PERIOD)  # as opening a session does
         return controller, known
@@ -170,95 +170,87 @@ class Case:
     def outcome(self, law: str, run: str) -> Outcome:
         return Outcome(self.row.label, self.row.kind, law, self.condition.name, run)
 
-    def trial(self, law: str) -> tuple[Trial, bool]:
+    def attempt(
+        self,
+        law: str,
+        run: str,
+        q: Array,
+        seconds: float,
+        references: Plan | None = None,
+        settle: Array | None = None,
+        **options: Any,
+    ) -> tuple[Outcome, Log]:
+        """A run from rest at q, and the numbers that every run has."""
         controller, compensated = self.controller(law)
-        return Trial(self.robot, self.plant, controller, self.condition), compensated
-
-    def note(self, outcome: Outcome, log: Log) -> Outcome:
-        """What every run has."""
-        outcome.ran_away = log.ran_away
+        trial = Trial(self.robot, self.plant, controller, self.condition, **options)
+        if references is not None:
+            trial.references = references(controller)
+        log = trial.run(q, seconds, settle)
+        outcome = self.outcome(law, run)
+        outcome.friction_compensated, outcome.ran_away = compensated, log.ran_away
         outcome.speed, outcome.joint = over_speed(self.robot, log.v)
-        outcome.beyond = beyond_limits(self.robot, log.q)
-        outcome.status = log.statuses
-        return outcome
+        outcome.beyond, outcome.status = beyond_limits(self.robot, log.q), log.statuses
+        return outcome, log
+
+    def held_at(self, q: Array) -> Plan:
+        """References that hold the robot at q."""
+
+        def plan(controller: Controller) -> Callable[[float], References]:
+            given = hold(controller, self.robot, self.frame, q)
+            return lambda t: given
+
+        return plan
+
+    def rest(self, law: str, run: str, q: Array, budget: Budget) -> tuple[Outcome, Log]:
+        """Held at q, from a little beside it."""
+        off = NUDGE * np.where(np.arange(self.robot.nv) % 2, 1.0, -1.0)
+        start = self.robot.integrate(q, off, 1.0)
+        return self.attempt(law, run, start, budget.rest, self.held_at(q))
 
 
 def arm_runs(case: Case, law: str, worst: Array, budget: Budget) -> list[Outcome]:
-    """All runs of a law on an arm; `worst` is the pose that it is least stable in."""
-    robot, effort = case.robot, case.effort
-    trial, compensated = case.trial(law)
-    log = rest(case, trial, worst, budget)
-    outcome = case.note(case.outcome(law, "rest"), log)
-    outcome.chatter = chatter(log.tau[-round(LISTEN / PERIOD) :], effort)
-    found = [outcome]
-    if law == "gravity" or case.condition == LATE:
-        return found
+    """All runs of a law on an arm; `worst` is the pose in which it is least stable."""
     q = case.places.ready
-
-    trial, _ = case.trial(law)
-    log = trial.run(q, budget.hold)
-    outcome = case.note(case.outcome(law, "hold"), log)
-    outcome.drift = float(np.abs(log.q - q).max())
-    found.append(outcome)
-
-    trial, _ = case.trial(law)
-    outcome = track(case, trial, law, q, budget)
-    found.append(outcome)
-
-    trial, _ = case.trial(law)
-    goal = hold(trial.controller, robot, case.frame, motions.jumped(robot, q))
-    start = hold(trial.controller, robot, case.frame, q)
-    trial.references = lambda t: start if t < 0.1 else goal
-    log = trial.run(q, budget.jump)
-    found.append(case.note(case.outcome(law, "jump"), log))
-
+    rested, log = case.rest(law, "rest", worst, budget)
+    rested.chatter = chatter(log.tau[-round(LISTEN / PERIOD) :], case.effort)
+    if law == "gravity" or case.condition == LATE:
+        return [rested]
+    held, log = case.attempt(law, "hold", q, budget.hold)
+    held.drift = float(np.abs(log.q - q).max())
+    found = [rested, held, track(case, law, q, budget), jump(case, law, q, budget)]
     if law == "impedance":
-        found += [stretch(case, law, q, budget), singular(case, law, budget)]
-    for outcome in found:
-        outcome.friction_compensated = compensated
+        # Beyond the arm's reach, and held where it is stretched: its Jacobian loses a direction.
+        found.append(stretch(case, law, q, budget))
+        found.append(case.rest(law, "singular", case.places.stretched, budget)[0])
     return found
 
 
-def given(references: References, _: float) -> References:
-    """The same at all times."""
-    return references
-
-
-def rest(case: Case, trial: Trial, q: Array, budget: Budget) -> Log:
-    references = hold(trial.controller, case.robot, case.frame, q)
-    trial.references = partial(given, references)
-    off = NUDGE * np.where(np.arange(case.robot.nv) % 2, 1.0, -1.0)
-    return trial.run(case.robot.integrate(q, off, 1.0), budget.rest)
-
-
-def track(case: Case, trial: Trial, law: str, q: Array, budget: Budget) -> Outcome:
+def track(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
     """Joints swing; a frame's pose is that of the swinging joints."""
-    robot = case.robot
-    swing = case.places.swing
-    names = trial.controller.references
+    robot, swing = case.robot, case.places.swing
 
-    def references(t: float) -> dict[str, Any]:
-        q_ref, v_ref, a_ref = swing(t)
-        if "position" in names and "q_ref" not in names:
-            J = robot.frame_jacobian(q_ref, case.frame)
-            bias = robot.frame_bias(q_ref, v_ref, case.frame)
-            at = hold(trial.controller, robot, case.frame, q_ref)
-            return at | {"velocity": J @ v_ref, "acceleration": J @ a_ref + bias}
-        given = {"q_ref": q_ref, "v_ref": v_ref, "a_ref": a_ref}
-        given |= {
-            "posture.position": q_ref,
-            "posture.velocity": v_ref,
-            "posture.acceleration": a_ref,
-        }
-        return {name: value for name, value in given.items() if name in names}
+    def plan(controller: Controller) -> Callable[[float], References]:
+        names = controller.references
 
-    trial.references = references
-    log = trial.run(q, budget.track)
-    outcome = case.note(case.outcome(law, "track"), log)
+        def references(t: float) -> References:
+            q_ref, v_ref, a_ref = swing(t)
+            if "position" in names and "q_ref" not in names:
+                J = robot.frame_jacobian(q_ref, case.frame)
+                bias = robot.frame_bias(q_ref, v_ref, case.frame)
+                at = hold(controller, robot, case.frame, q_ref)
+                return at | {"velocity": J @ v_ref, "acceleration": J @ a_ref + bias}
+            posture = (f"posture.{name}" for name in ("position", "velocity", "acceleration"))
+            given = dict(zip(("q_ref", "v_ref", "a_ref"), (q_ref, v_ref, a_ref), strict=True))
+            given |= dict(zip(posture, (q_ref, v_ref, a_ref), strict=True))
+            return {name: value for name, value in given.items() if name in names}
+
+        return references
+
+    outcome, log = case.attempt(law, "track", q, budget.track, plan)
     late = log.time >= min(SETTLING, 0.5 * budget.track)
     if law == "impedance":
         off = [
-            robot.frame_pose(at, case.frame)[:3, 3] - references(t)["position"]
+            (robot.frame_pose(at, case.frame) - robot.frame_pose(swing(t)[0], case.frame))[:3, 3]
             for at, t in zip(log.q[late][::10], log.time[late][::10], strict=True)
         ]
         outcome.error = float(np.sqrt(np.mean(np.sum(np.square(off), axis=1))))
@@ -268,20 +260,25 @@ def track(case: Case, trial: Trial, law: str, q: Array, budget: Budget) -> Outco
     return outcome
 
 
+def jump(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
+    """The reference jumps by up to 1 rad in every joint."""
+    here, there = case.held_at(q), case.held_at(motions.jumped(case.robot, q))
+
+    def plan(controller: Controller) -> Callable[[float], References]:
+        start, goal = here(controller)(0.0), there(controller)(0.0)
+        return lambda t: start if t < 0.1 else goal
+
+    return case.attempt(law, "jump", q, budget.jump, plan)[0]
+
+
 def stretch(case: Case, law: str, q: Array, budget: Budget) -> Outcome:
-    trial, _ = case.trial(law)
-    path = case.places.path
-    start = hold(trial.controller, case.robot, case.frame, q)
-    trial.references = lambda t: start | {"position": path(t)}
-    log = trial.run(q, budget.stretch)
-    return case.note(case.outcome(law, "stretch"), log)
+    """The reference goes beyond the arm's reach, and back."""
 
+    def plan(controller: Controller) -> Callable[[float], References]:
+        start = hold(controller, case.robot, case.frame, q)
+        return lambda t: start | {"position": case.places.path(t)}
 
-def singular(case: Case, law: str, budget: Budget) -> Outcome:
-    """Held where the arm is stretched and its Jacobian has lost a direction."""
-    trial, _ = case.trial(law)
-    log = rest(case, trial, case.places.stretched, budget)
-    return case.note(case.outcome(law, "singular"), log)
+    return case.attempt(law, "stretch", q, budget.stretch, plan)[0]
 
 
 def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
@@ -290,20 +287,18 @@ def standing_runs(case: Case, law: str, budget: Budget) -> list[Outcome]:
     assert stance is not None
     found = []
     for run in ("stand",) if case.condition == LATE else ("hold", "stand"):
-        trial, compensated = case.trial(law)
-        if run == "stand":
-            references = hold(trial.controller, case.robot, "", stance.q)
-            trial.references = partial(given, references)
-        trial.failed = partial(fallen, stance)
-        log = trial.run(stance.q, budget.stand, settle=standing_torque(case))
-        outcome = case.note(case.outcome(law, run), log)
+        references = case.held_at(stance.q) if run == "stand" else None
+        outcome, log = case.attempt(
+            *(law, run, stance.q, budget.stand, references),
+            settle=standing_torque(case),
+            failed=partial(fallen, stance),
+        )
         outcome.fell = len(log.q) < round(budget.stand / PERIOD)
         places = np.array([case.robot.center_of_mass(q) for q in log.q[::20]])
         off = np.linalg.norm(places - places[0], axis=1)
         outcome.drift = float(off.max())
         outcome.error = float(np.sqrt(np.mean(off**2)))
         outcome.chatter = chatter(log.tau[-round(LISTEN / PERIOD) :, 6:], case.effort[6:])
-        outcome.friction_compensated = compensated
         found.append(outcome)
     return found
 
@@ -323,32 +318,32 @@ def fallen(stance: Stance, q: Array) -> bool:
     return bool(q[2] < (1.0 - FALLEN_HEIGHT) * stance.height or turn > FALLEN_TURN)
 
 
-def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> Iterator[dict[str, Any]]:
-    """Everything of one robot, each run as soon as it has ended."""
+def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> list[dict[str, Any]]:
+    """All runs of one robot."""
     clean = Case(row, CLEAN)
     cases = [clean, *(Case(row, condition, clean) for condition in CONDITIONS[1:])]
     where = (
-        stances(clean.robot, clean.stance, budget.poses)
+        stability.stances(clean.robot, clean.stance, budget.poses)
         if clean.stance
         else stability.poses(clean.robot, budget.poses)
     )
+    found: list[Outcome] = []
     for law in clean.laws:
         if law not in laws:
             continue
         outcome, worst = pose_scan(clean, law, where)
-        yield asdict(outcome)
+        found.append(outcome)
         for case in cases:
             try:
-                found = (
-                    arm_runs(case, law, worst, budget)
-                    if row.kind == "arm"
-                    else standing_runs(case, law, budget)
-                )
-                yield from map(asdict, found)
+                if row.kind == "arm":
+                    found += arm_runs(case, law, worst, budget)
+                else:
+                    found += standing_runs(case, law, budget)
             except TorquedError as error:
                 refused = case.outcome(law, "open")
                 refused.refused = str(error)
-                yield asdict(refused)
+                found.append(refused)
+    return list(map(asdict, found))
 
 
 def pose_scan(case: Case, law: str, where: list[stability.Pose]) -> tuple[Outcome, Array]:
@@ -363,11 +358,3 @@ def pose_scan(case: Case, law: str, where: list[stability.Pose]) -> tuple[Outcom
     outcome.unstable = scan.unstable + scan.refused
     outcome.poses, outcome.cut, outcome.growth = scan.poses, scan.cut, scan.growth
     return outcome, scan.worst
-
-
-def count(row: Row, laws: tuple[str, ...]) -> int:
-    """Runs of a robot, for a bar that shows how many are left."""
-    mine = [law for law in (ARM_LAWS if row.kind == "arm" else STANDING_LAWS) if law in laws]
-    if row.kind != "arm":
-        return 6 * len(mine)
-    return sum(4 if law == "gravity" else 14 if law == "impedance" else 10 for law in mine)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,10 @@ def drift(run: Run) -> float:
     return float("inf") if run["fell"] else run["drift"]
 
 
+def short(x: float) -> str:
+    return f"{x:.1f}" if x < 10 else f"{x:.0f}" if x < 100 else ">99"
+
+
 CLAIMS = (
     Claim(
         "stable_in_all_poses",
@@ -83,7 +87,7 @@ CLAIMS = (
         lambda run: run["run"] in ("hold", "rest", "track", "jump", "stand"),
         lambda run: run["speed"],
         lambda run: OVER_SPEED,
-        lambda x: f"{x:.1f}" if x < 10 else f"{x:.0f}" if x < 100 else ">99",
+        short,
     ),
     Claim(
         "impedance_through_singularity",
@@ -93,7 +97,7 @@ CLAIMS = (
         lambda run: run["run"] in ("stretch", "singular"),
         lambda run: run["speed"],
         lambda run: 1.0,
-        lambda x: f"{x:.1f}" if x < 10 else f"{x:.0f}" if x < 100 else ">99",
+        short,
     ),
     Claim(
         "tracks",
@@ -122,7 +126,7 @@ CLAIMS = (
         lambda run: run["run"] not in ("poses", "open"),
         lambda run: run["beyond"],
         lambda run: 0.05,
-        lambda x: f"{x:.1f}" if x < 10 else f"{x:.0f}" if x < 100 else ">99",
+        short,
     ),
     Claim(
         "torques_are_usable",
@@ -134,10 +138,6 @@ CLAIMS = (
         lambda x: "!",
     ),
 )
-
-
-def refusals(runs: Iterable[Run]) -> list[Run]:
-    return [run for run in runs if run["refused"]]
 
 
 def judge(claim: Claim, runs: list[Run]) -> Check | None:
@@ -160,10 +160,11 @@ def rank(claim: Claim, run: Run) -> float:
 
 
 def opened(runs: list[Run]) -> Check:
-    refused = refusals(runs)
-    found = refused[0]["refused"] if refused else "all open"
+    refused = [run for run in runs if run["refused"]]
+    found = "all open"
     if refused:
-        found = f"{len(refused)} do not, first {refused[0]['robot']}, {refused[0]['law']}: {found}"
+        first = "{robot}, {law}: {refused}".format(**refused[0])
+        found = f"{len(refused)} do not, first {first}"
     return Check("every law opens with nothing named", found, not refused)
 
 

@@ -6,6 +6,7 @@ Everything else is found from the description: the frame that an arm moves, legs
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -89,32 +90,27 @@ def chosen(names: str | None, quick: bool) -> list[Row]:
     """Rows by name, as `--robots` lists them."""
     if names is None:
         return [row for row in ROWS if not quick or row.name in QUICK]
-    known = {row.name for row in ROWS}
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
-        if name not in known:
-            allowed = ", ".join(dict.fromkeys(row.name for row in ROWS))
-            raise InputError(
-                f"--robots: unknown robot {name!r} (choose from {allowed})", "robots", name
-            )
+    wanted = known_names(names, "robot", dict.fromkeys(row.name for row in ROWS))
     return [row for row in ROWS if row.name in wanted]
 
 
 def chosen_laws(names: str | None) -> tuple[str, ...]:
     """As `--laws` lists them."""
-    if names is None:
-        return LAWS
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    for name in wanted:
-        if name not in LAWS:
-            raise InputError(
-                f"--laws: unknown law {name!r} (choose from {', '.join(LAWS)})", "laws", name
-            )
+    wanted = LAWS if names is None else known_names(names, "law", LAWS)
     return tuple(law for law in LAWS if law in wanted)
 
 
+def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
+    """The names in a comma-separated list, all of them known."""
+    wanted = [name.strip() for name in text.split(",") if name.strip()]
+    for name in set(wanted) - set(known):
+        problem = f"--{what}s: unknown {what} {name!r} (choose from {', '.join(known)})"
+        raise InputError(problem, f"{what}s", name)
+    return wanted
+
+
 def describe(row: Row) -> Description:
-    """Without followers: fingers that mimic each other are held by drives of their own."""
+    """Without followers: fingers that mimic each other are held by separate drives."""
     description = described(row.name)
     leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
     followers = {joint.name for joint in description.joints if joint.mimic}
@@ -141,15 +137,11 @@ def possible(link: Link) -> Link:
 
 def heavier(description: Description, factor: float) -> Description:
     """Every link of so many times its mass, of the same shape."""
-    links = tuple(
-        replace(
-            link,
-            inertia=Inertia(
-                factor * link.inertia.mass, link.inertia.com, factor * link.inertia.rotational
-            ),
-        )
-        for link in description.links
-    )
+
+    def scaled(inertia: Inertia) -> Inertia:
+        return Inertia(factor * inertia.mass, inertia.com, factor * inertia.rotational)
+
+    links = tuple(replace(link, inertia=scaled(link.inertia)) for link in description.links)
     return replace(description, links=links)
 
 
@@ -157,11 +149,10 @@ def with_losses(
     description: Description, viscous: Array, coulomb: Array, names: list[str]
 ) -> Description:
     """Joints with this damping and friction, by name, also in the law's model."""
-    known = dict(zip(names, zip(viscous.tolist(), coulomb.tolist(), strict=True), strict=True))
+    damping = dict(zip(names, viscous.tolist(), strict=True))
+    friction = dict(zip(names, coulomb.tolist(), strict=True))
     joints = tuple(
-        replace(joint, damping=known[joint.name][0], friction=known[joint.name][1])
-        if joint.name in known
-        else replace(joint, damping=0.0, friction=0.0)
+        replace(joint, damping=damping.get(joint.name, 0.0), friction=friction.get(joint.name, 0.0))
         for joint in description.joints
     )
     return replace(description, joints=joints)

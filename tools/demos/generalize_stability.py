@@ -2,13 +2,17 @@
 
 What a law answers to a small step of each joint and of each speed is measured by differences,
 K = −∂τ/∂q and D = −∂τ/∂v. With M and the gradient of gravity that is a linear system, which holds
-each torque for a period and gets it some periods late; the eigenvalues of one period's step tell
+each torque for a period and gets it some periods late; the eigenvalues of one period's step show
 whether it comes to rest:
 
     δq̈ = M⁻¹ (δτ − ∂g/∂q δq),     δτ in period k + delay = −K δq_k − D δv_k
 
-A robot that stands moves in the directions N that its contacts leave free; generalize_stances.py
-has its equations.
+A robot that stands moves in the directions N that its contacts leave free. With the contacts'
+Jacobian J, a basis N of its null space, forces f that balance weight and torque, and q = q₀ ⊕ N z
+
+    Nᵀ M N z̈ + Nᵀ ∂/∂q (g − Jᵀ f) N z = Nᵀ δτ
+
+f stays constant in world axes; its changes do no work along N.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.description import Array
 from torqued.tools.demos.generalize_loop import PERIOD, hold
+from torqued.tools.demos.generalize_stance import Leg, Stance, settle
 
 #: rad and rad/s, of the differences.
 STEP, SPEED_STEP = 1e-5, 1e-4
@@ -32,8 +37,12 @@ GROWTH = 0.1
 HOLDABLE = 0.6
 #: Nor is there an answer to speak of where weight alone takes this share.
 STRAINED = 0.95
-#: Random poses that are looked at for each that is wanted.
+#: Random poses that are tried for each that is wanted.
 TRIES = 20
+#: Of stances. Share of the legs' length that is left when they are bent; rad, turn of the base;
+#: share of the range of other joints; iterations to find one, and its largest error, m or rad.
+BENT, TURN, RANGE = (0.78, 0.94), 0.15, 0.5
+ITERATIONS, CLOSE = 40, 1e-3
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,60 @@ def poses(robot: Robot, count: int, seed: int = 1) -> list[Pose]:
         slope = differences(robot, q, robot.gravity)
         found.append(Pose(q, np.eye(robot.nv), *free_motion(M_inverse @ slope, M_inverse)))
     return found
+
+
+def stances(robot: Robot, stance: Stance, count: int, seed: int = 1) -> list[Pose]:
+    """Random stances that legs reach and other joints hold."""
+    rng = np.random.default_rng(seed)
+    free = sorted(set(range(6, robot.nv)) - {k for leg in stance.legs for k in leg.joints})
+    found: list[Pose] = []
+    for _ in range(TRIES * count):
+        if len(found) == count:
+            break
+        start = varied(robot, stance, rng)
+        bent = rng.uniform(*BENT)
+        held = np.abs(robot.gravity(start))[free] <= STRAINED * robot.limits.effort[free]
+        if not held.all():
+            continue
+        q, off = settle(robot, stance.legs, start, stance.flat, bent, ITERATIONS)
+        if off < CLOSE:
+            found.append(linearized(robot, stance, q))
+    return found
+
+
+def varied(robot: Robot, stance: Stance, rng: np.random.Generator) -> Array:
+    """The base turned, and joints other than legs anywhere in the middle of their range."""
+    turn = np.zeros(robot.nv)
+    turn[:3] = rng.uniform(-TURN, TURN, 3)
+    q = robot.integrate(stance.q, turn, 1.0)
+    other = robot.random_state(rng)[0]
+    legs = {k for leg in stance.legs for k in leg.joints}
+    for k in range(6, robot.nv):
+        if k not in legs:
+            q[k + 1] += RANGE * (other[k + 1] - q[k + 1])
+    return q
+
+
+def contact_rows(robot: Robot, legs: tuple[Leg, ...], flat: bool, q: Array) -> Array:
+    """J (k, nv) of flat feet in six and of round ones in three directions, world axes."""
+    rows = [robot.frame_jacobian(q, leg.frame) for leg in legs]
+    return np.vstack(rows if flat else [J[3:] for J in rows])
+
+
+def linearized(robot: Robot, stance: Stance, q: Array) -> Pose:
+    J = contact_rows(robot, stance.legs, stance.flat, q)
+    _, sizes, right = np.linalg.svd(J)
+    rank = int((sizes > 1e-9 * sizes[0]).sum())
+    N = right[rank:].T
+    # Forces that balance the base; how they are shared out is up to the law, and matters little.
+    f = np.linalg.lstsq(J.T[:6], robot.gravity(q)[:6], rcond=None)[0]
+
+    def unbalanced(at: Array) -> Array:
+        return robot.gravity(at) - contact_rows(robot, stance.legs, stance.flat, at).T @ f
+
+    stiffness = N.T @ differences(robot, q, unbalanced, N)
+    mass_inverse = np.linalg.inv(N.T @ robot.mass_matrix(q) @ N)
+    return Pose(q, N, *free_motion(mass_inverse @ stiffness, mass_inverse))
 
 
 def differences(

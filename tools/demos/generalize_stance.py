@@ -61,7 +61,7 @@ def legs_of(robot: Robot, description: Description) -> tuple[Leg, ...]:
     height = {link.name: robot.frame_pose(q, link.name)[2, 3] for link in description.links}
     places = {name: k + 6 for k, name in enumerate(robot.joint_names[-(robot.nv - 6) :])}
     floor, top = min(height.values()), max(height.values())
-    ends: dict[str, tuple[str, tuple[str, ...], str]] = {}
+    ends: dict[str, tuple[str, list[str]]] = {}  # by hip: the lowest link, joints from the hip on
     for link in sorted(height, key=lambda name: height[name]):
         chain, hip, at = [], "", link
         while at in above:
@@ -72,16 +72,11 @@ def legs_of(robot: Robot, description: Description) -> tuple[Leg, ...]:
             at = joint.parent
         low = height[link] - floor < LOW * (top - floor)
         if len(chain) >= 3 and low and hip not in ends:
-            ends[hip] = (link, tuple(chain[::-1]), hip)
+            ends[hip] = (link, chain[::-1])
     order = {link.name: k for k, link in enumerate(description.links)}
     return tuple(
-        Leg(
-            link,
-            hip,
-            tuple(places[name] for name in chain),
-            height[hip] - height[link],
-        )
-        for link, chain, hip in sorted(ends.values(), key=lambda end: order[end[0]])
+        Leg(link, hip, tuple(places[name] for name in chain), height[hip] - height[link])
+        for hip, (link, chain) in sorted(ends.items(), key=lambda end: order[end[1][0]])
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,13 @@ import numpy as np
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
+from torqued.tools.cli.console import Bar
 from torqued.tools.demos import humanoid_pushes, results
-from torqued.tools.demos.humanoid_pushes import Recovered
+from torqued.tools.demos.daemon import served
+from torqued.tools.demos.humanoid_pictures import draw_pushes, draw_story
 from torqued.tools.demos.humanoid_robot import SOLE, TRUE_FRICTION, talos
 from torqued.tools.demos.humanoid_story import PHASES, SECONDS, Story, loop
 from torqued.tools.demos.lockstep import PERIOD, Log, run_together
-from torqued.tools.demos.stage import bar, console_of, served
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,20 +107,11 @@ def judge(log: Log) -> list[Phase]:
         part = (log["time"] >= begin) & (log["time"] < end)
         if not part.any():
             break
-        p50, p99 = np.percentile(1e6 * log["compute"][part], (50, 99)).tolist()
-        found.append(
-            Phase(
-                name,
-                begin,
-                float(error[part].max()),
-                float(turns(log["q"][part]).max()),
-                float(torque[part].max()),
-                float(friction[part].max()),
-                int((failed & part).sum()),
-                p50,
-                p99,
-            )
-        )
+        columns = error, turns(log["q"]), torque, friction
+        numbers: list[Any] = [float(column[part].max()) for column in columns]
+        numbers.append(int((failed & part).sum()))
+        numbers += np.percentile(1e6 * log["compute"][part], (50, 99)).tolist()
+        found.append(Phase(name, begin, *numbers))
     return found
 
 
@@ -157,34 +148,25 @@ def checks(phases: list[Phase], log: Log, story: Story) -> list[results.Check]:
 
 
 def run(args: argparse.Namespace) -> int:
-    console = console_of()
     seconds = results.duration(args.seconds, SECONDS, 1.0)
+    console = results.ready_console()
     console.print(
         f"talos, 36 degrees of freedom, soles of {200 * SOLE[0]:g} by {200 * SOLE[1]:g} cm; "
         f"one session of `wholebody`, {seconds:g} s"
     )
-    with bar(console, "simulating", round(seconds / PERIOD)) as progress:
-        log, story = perform(seconds, progress)
+    with Bar(console, "simulating", round(seconds / PERIOD)) as bar:
+        log, story = perform(seconds, bar.step)
     phases = judge(log)
     report(console, phases)
     console.print("pushes at the pelvis, each bisected until it falls")
-    with bar(console, "pushing", humanoid_pushes.STEPS) as progress:
-        recovered = humanoid_pushes.search(progress)
-    results.print_rows(
-        console,
-        "Largest impulse that is recovered, N s",
-        humanoid_pushes.rows(recovered),
-    )
-    results.write_json(
-        args.json,
-        {
-            "phases": [asdict(phase) for phase in phases],
-            "pushes": [asdict(item) for item in recovered],
-        },
-    )
-    for path in draw(log, story, recovered, args.plot):
-        console.print(f"picture: {path}", markup=False)
-    return results.conclude(console, checks(phases, log, story) + humanoid_pushes.checks(recovered))
+    with Bar(console, "pushing", humanoid_pushes.STEPS) as bar:
+        recovered = humanoid_pushes.search(bar.step)
+    title = "Largest impulse that is recovered, N s"
+    results.print_rows(console, title, humanoid_pushes.rows(recovered))
+    pictures = [draw_story(log, story, args.plot), draw_pushes(recovered, args.plot)]
+    written = {"phases": list(map(asdict, phases)), "pushes": list(map(asdict, recovered))}
+    claims = checks(phases, log, story) + humanoid_pushes.checks(recovered)
+    return results.conclude(console, args, written, pictures, claims)
 
 
 def report(console: Console, phases: list[Phase]) -> None:
@@ -200,15 +182,8 @@ def report(console: Console, phases: list[Phase]) -> None:
         }
         for phase in phases
     ]
-    results.print_rows(
-        console,
+    title = (
         "Largest error of the center of mass; torques and friction relative to their limits; ticks "
-        "without a solution; time of a tick",
-        rows,
+        "without a solution; time of a tick"
     )
-
-
-def draw(log: Log, story: Story, recovered: list[Recovered], folder: Path) -> list[Path]:
-    from torqued.tools.demos.humanoid_pictures import draw_pushes, draw_story
-
-    return [draw_story(log, story, folder), draw_pushes(recovered, folder)]
+    results.print_rows(console, title, rows)

@@ -21,6 +21,7 @@ from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array
 from torqued.tools.demos import results
+from torqued.tools.demos.daemon import served
 from torqued.tools.demos.humanoid_robot import (
     LEFT,
     PELVIS,
@@ -32,7 +33,6 @@ from torqued.tools.demos.humanoid_robot import (
 )
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Loop
 from torqued.tools.demos.plant import Plant, Push
-from torqued.tools.demos.stage import served
 
 LAWS = ("wholebody", "balance")
 DIRECTIONS = (0, 45, 90, 135, 180)  # degrees from straight ahead to the left; the right mirrors it

@@ -13,7 +13,7 @@ from torqued.kernels.model.description import Array, Description
 from torqued.tools.demos.models import described, with_locked
 from torqued.tools.demos.plant import Plant, Toucher, Wall
 
-#: Fingers are held by drives of their own.
+#: Fingers, held by separate drives.
 GRIPPERS = ("gripper_left_joint", "gripper_right_joint")
 LEFT, RIGHT, HAND = "left_sole_link", "right_sole_link", "wrist_right_ft_tool_link"
 PELVIS = "base_link"

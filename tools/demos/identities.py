@@ -7,17 +7,16 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from torqued.kernels import Robot
-
-Array = NDArray[np.float64]
+from torqued.kernels import Robot
+from torqued.kernels.model import catalog
+from torqued.kernels.model.description import Array
+from torqued.tools.cli import compile
+from torqued.tools.demos.results import print_rows
 
 #: Largest relative residual that still counts as rounding.
 TOLERANCE = 1e-10
@@ -45,15 +44,10 @@ class Check:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from torqued.kernels.model import catalog
-    from torqued.tools.cli.compile import compile_with_progress
-
     console = Console()
     name = args.robot or ("panda" if "panda" in catalog.urdf_files() else "chain20")
     robot = catalog.load(name, args.base)
-    compile_with_progress(console)
+    compile.compile_with_progress(console)
 
     q, v = robot.random_state(np.random.default_rng(args.seed))
     size = f"{robot.nq} coordinates, {robot.nv} velocities"
@@ -62,14 +56,14 @@ def run(args: argparse.Namespace) -> int:
     C = robot.coriolis_matrix(q, v)
     console.print(*matrix_table("C", "Coriolis matrix from Christoffel symbols", C), sep="\n")
     checks = list(identities(robot, q, v))
-    console.print("\nChecks at this state", check_table(checks), sep="\n")
-    title = "\nTimings from Python, checks of the input included"
-    console.print(title, timing_table(robot, q, v), sep="\n")
+    print_rows(console, "\nChecks at this state", [row_of(check) for check in checks])
+    title = "\nTimings from Python, with input checks"
+    print_rows(console, title, timings(robot, q, v))
     return 0 if all(check.holds for check in checks) else 1
 
 
 def identities(robot: Robot, q: Array, v: Array) -> Iterator[Check]:
-    """The checks, each side from kernels of its own."""
+    """The checks, each side from different kernels."""
     C = robot.coriolis_matrix(q, v)
     rest = np.zeros(robot.nv)
     yield Check("Ṁ = C + Cᵀ", robot.mass_matrix_rate(q, v), C + C.T)
@@ -82,9 +76,17 @@ def identities(robot: Robot, q: Array, v: Array) -> Iterator[Check]:
     yield Check("ABA(q, v, RNEA(q, v, a)) = a", a, robot.forward_dynamics(q, v, tau))
 
 
-def timing_table(robot: Robot, q: Array, v: Array) -> Table:
-    from rich.table import Table
+def row_of(check: Check) -> dict[str, str]:
+    verdict = "[green]holds[/green]" if check.holds else "[red]BROKEN[/red]"
+    residual = f"{check.residual:.1e}"
+    return {
+        "identity": check.identity,
+        "relative residual": residual,
+        f"≤ {TOLERANCE:.0e}": verdict,
+    }
 
+
+def timings(robot: Robot, q: Array, v: Array) -> list[dict[str, str]]:
     a = np.ones(robot.nv)
     calls: dict[str, tuple[str, Callable[[], object]]] = {
         "M": ("mass_matrix", lambda: robot.mass_matrix(q)),
@@ -93,11 +95,10 @@ def timing_table(robot: Robot, q: Array, v: Array) -> Table:
         "τ by RNEA": ("inverse_dynamics", lambda: robot.inverse_dynamics(q, v, a)),
         "v̇ by ABA": ("forward_dynamics", lambda: robot.forward_dynamics(q, v, a)),
     }
-    table = Table("quantity", "method")
-    table.add_column("median, µs", justify="right")
-    for quantity, (method, call) in calls.items():
-        table.add_row(quantity, method, f"{microseconds(call):.1f}")
-    return table
+    return [
+        {"quantity": quantity, "method": method, "median, µs": f"{microseconds(call):.1f}"}
+        for quantity, (method, call) in calls.items()
+    ]
 
 
 def microseconds(call: Callable[[], object], seconds: float = 0.2) -> float:
@@ -111,22 +112,8 @@ def microseconds(call: Callable[[], object], seconds: float = 0.2) -> float:
     return statistics.median(samples) / 1e3
 
 
-def check_table(checks: list[Check]) -> Table:
-    from rich.table import Table
-
-    table = Table("identity")
-    table.add_column("relative residual", justify="right")
-    table.add_column(f"≤ {TOLERANCE:.0e}")
-    for check in checks:
-        verdict = "[green]holds[/green]" if check.holds else "[red]BROKEN[/red]"
-        table.add_row(check.identity, f"{check.residual:.1e}", verdict)
-    return table
-
-
 def matrix_table(symbol: str, meaning: str, matrix: Array) -> tuple[str, Table]:
     """Title and entries of a matrix, or of its corner when it is too large for a terminal."""
-    from rich.table import Table
-
     size = len(matrix)
     corner = f", its first {SHOWN} rows and columns" if size > SHOWN else ""
     table = Table(show_header=False, box=None)

@@ -18,15 +18,9 @@ from torqued.kernels.integration.schemes import METHODS
 from torqued.kernels.integration.simulation import Acting
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.families import family
-from torqued.tools.demos.results import (
-    Check,
-    at_least,
-    at_most,
-    conclude,
-    duration,
-    print_rows,
-    write_json,
-)
+from torqued.tools.demos import results
+from torqued.tools.demos.pictures import COLOURS, new_figure, plain, save
+from torqued.tools.demos.results import Check, at_least, at_most
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,20 +51,13 @@ class Record:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from torqued.tools.cli.compile import compile_with_progress
-
-    console = Console()
-    seconds = duration(args.seconds, 5.0, 0.1)
-    compile_with_progress(console)
+    seconds = results.duration(args.seconds, 5.0, 0.1)
+    console = results.ready_console()
     records = measure(seconds)
-    print_rows(
-        console, f"A free-floating biped, {seconds:g} s in steps of {STEP:g} s", rows(records)
-    )
-    write_json(args.json, {record.name: as_json(record) for record in records})
-    console.print(f"wrote {draw(records, args.plot)}", markup=False, soft_wrap=True)
-    return conclude(console, checks(records))
+    title = f"A free-floating biped, {seconds:g} s in steps of {STEP:g} s"
+    results.print_rows(console, title, rows(records))
+    written = {record.name: as_json(record) for record in records}
+    return results.conclude(console, args, written, [draw(records, args.plot)], checks(records))
 
 
 def measure(seconds: float) -> list[Record]:
@@ -167,8 +154,6 @@ def checks(records: list[Record]) -> list[Check]:
 
 
 def draw(records: list[Record], folder: Path) -> Path:
-    from torqued.tools.demos.pictures import COLOURS, new_figure, plain, save
-
     figure = new_figure(11.0, 3.8)
     convergence, momentum, energy = figure.subplots(1, 3)
     floor = 1e-17

@@ -2,7 +2,7 @@
 
     robot (MuJoCo) ⇄ controller ⇄ daemon (1 kHz)           and requests beside, from this process
 
-How fast the robot runs depends on the computer's cores (live_pace.py). What it prints is what
+How fast the robot runs depends on the computer's cores (live_setup.py). What it prints is what
 happened on this computer, with all that it had to do besides.
 """
 
@@ -14,36 +14,36 @@ import json
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from rich.console import Console
 
 from torqued.client import Client
 from torqued.kernels import Robot
+from torqued.kernels.compilation.entries import compile_all
 from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array
+from torqued.server.kernels_needed import needed
+from torqued.tools.cli.compile import compile_with_progress
+from torqued.tools.cli.console import Bar, make_console
 from torqued.tools.demos import results
-from torqued.tools.demos.daemon import NAME, TOLERANT, Child, Demo, ProcessError, demo
+from torqued.tools.demos.daemon import NAME, TOLERANT, Child, Demo, demo, wait_until
 from torqued.tools.demos.live_controller import LAW, START
-from torqued.tools.demos.live_pace import (
-    LOOP_RATE,
+from torqued.tools.demos.live_setup import (
     NICENESS,
     PRIORITY,
     Pace,
+    Setup,
+    choose,
     pace,
     usable_cores,
 )
-from torqued.tools.demos.live_setup import Setup, choose
 from torqued.tools.demos.models import write_urdf
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 SECONDS = 8.0
 #: Time to open a browser, and to look.
 SECONDS_WITH_PAGE = 60.0
-#: s for a process of the demo to get ready.
-MAX_START = 120.0
 #: Shares of the run up to which it counts as one in real time: time that the robot had to wait,
 #: and ticks that the loop left out.
 MAX_WAIT, MAX_MISS = 0.01, 0.01
@@ -81,15 +81,9 @@ class Outcome:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from torqued.kernels.compilation.entries import compile_all
-    from torqued.server.kernels_needed import needed
-    from torqued.tools.cli.compile import compile_with_progress
-
-    console = Console(highlight=False, soft_wrap=True)
+    console = make_console()
     if args.dash:
-        import viser  # noqa: F401  (missed here, before anything has been compiled)
+        import viser  # noqa: F401  (fails here, before anything is compiled)
     seconds = results.duration(args.seconds, SECONDS_WITH_PAGE if args.dash else SECONDS, 0.5)
     names = needed([LAW])  # the daemon's other kernels can follow while it runs
     compile_with_progress(console, lambda report: compile_all(report, names))
@@ -101,9 +95,13 @@ def run(args: argparse.Namespace) -> int:
     with demo() as place:
         outcome, log = perform(place, setup, chosen, seconds, console, args.dash)
     report(console, outcome)
-    results.write_json(args.json, asdict(outcome))
-    draw(console, setup, log, args.plot)
-    return results.conclude(console, checks(outcome))
+    pictures = []
+    if importlib.util.find_spec("matplotlib"):
+        pictures = [draw(setup, log, args.plot)]
+    else:
+        advice = "pip install 'torqued[demo]'"
+        console.print(f"no picture: matplotlib is not installed ({advice})", markup=False)
+    return results.conclude(console, args, asdict(outcome), pictures, checks(outcome))
 
 
 def perform(
@@ -136,13 +134,13 @@ def perform(
     )
     # Their start is work for all cores; the daemon's loop begins when that is done.
     for mark in ("robot_ready", "controller_ready"):
-        wait_for(place.folder / mark, [robot, controller])
-    place.serve(setup.description, "fixed", LOOP_RATE, f"{TOLERANT}priority = {PRIORITY}\n")
+        wait_until((place.folder / mark).exists, f"no {mark}", [robot, controller])
+    place.serve(setup.description, "fixed", f"{TOLERANT}priority = {PRIORITY}\n")
     client = place.client()
     if page:
         open_page(place, setup, page, console)
     (place.folder / START).touch()
-    wait_for(place.folder / "robot_moves", [robot, controller])
+    wait_until((place.folder / "robot_moves").exists, "no robot_moves", [robot, controller])
     before = client.stats().servo
     trips = watch(client, [robot, controller], pace.pause, seconds, console)
     robot.wait(5.0)
@@ -151,7 +149,7 @@ def perform(
     after = end.servo
     with np.load(logged) as file:
         log = dict(file)
-    error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
+    log["error"] = error = np.array([setup.reference(t)[0] for t in log["time"]]) - log["q"]
     limits = Robot.from_description(setup.description).limits.effort
     delay_p50, delay_p99 = np.percentile(log["delay"] * 1e6, (50, 99)).tolist()
     trip_p50, trip_p99 = np.percentile(trips, (50, 99)).tolist()
@@ -180,7 +178,7 @@ def perform(
         statuses=json.loads(counted.read_text()),
         finite=bool(all(np.isfinite(log[name]).all() for name in ("q", "v", "tau"))),
     )
-    return outcome, log | {"error": error}
+    return outcome, log
 
 
 def open_page(place: Demo, setup: Setup, listen: str, console: Console) -> None:
@@ -189,40 +187,19 @@ def open_page(place: Demo, setup: Setup, listen: str, console: Console) -> None:
     if setup.name in catalog.urdf_files():
         arguments += ["--visuals", setup.name]
     child = place.start("torqued.tools.cli.main", *arguments, niceness=NICENESS)
-    deadline = time.monotonic() + MAX_START
-    while "http" not in (log := child.log.read_text()):
-        child.require_running()
-        if time.monotonic() > deadline:
-            raise ProcessError(f"the page did not start within {MAX_START:g} s: {log}")
-        time.sleep(0.05)
-    console.print(f"page: {log.split()[-1]} (while the robot moves)", markup=False)
-
-
-def wait_for(mark: Path, children: list[Child]) -> None:
-    """Until a process has made a file that says how far it is."""
-    deadline = time.monotonic() + MAX_START
-    while not mark.exists():
-        for child in children:
-            child.require_running()
-        if time.monotonic() > deadline:
-            raise ProcessError(f"{mark.name} did not appear within {MAX_START:g} s")
-        time.sleep(0.02)
+    wait_until(lambda: "http" in child.log.read_text(), "the page has not started", [child])
+    address = child.log.read_text().split()[-1]
+    console.print(f"page: {address} (while the robot moves)", markup=False)
 
 
 def watch(
     client: Client, children: list[Child], pause: float, seconds: float, console: Console
 ) -> list[float]:
     """Requests beside the loop until the robot has ended: round trips in µs."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
     hello = client.hello()
     trips: list[float] = []
     q, v = hello.neutral, np.full(hello.nv, 0.1)
-    columns = (TextColumn("running"), BarColumn(), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as progress:
-        bar = progress.add_task("", total=seconds)
+    with Bar(console, "running, s", seconds) as bar:
         start = time.monotonic()
         while not trips or children[0].process.poll() is None:
             for child in children:
@@ -230,7 +207,7 @@ def watch(
             begin = time.perf_counter_ns()
             client.dynamics(q, v, want=("M", "C", "g"))
             trips.append((time.perf_counter_ns() - begin) / 1e3)
-            progress.update(bar, completed=time.monotonic() - start)
+            bar.reach(time.monotonic() - start)
             time.sleep(pause)
     return trips
 
@@ -281,11 +258,7 @@ def checks(outcome: Outcome) -> list[results.Check]:
     ]
 
 
-def draw(console: Console, setup: Setup, log: dict[str, Array], folder: Path) -> None:
-    if importlib.util.find_spec("matplotlib") is None:
-        advice = "pip install 'torqued[demo]'"
-        console.print(f"no picture: matplotlib is not installed ({advice})", markup=False)
-        return
+def draw(setup: Setup, log: dict[str, Array], folder: Path) -> Path:
     from torqued.tools.demos import pictures
 
     figure = pictures.new_figure(9.0, 7.0)
@@ -301,4 +274,4 @@ def draw(console: Console, setup: Setup, log: dict[str, Array], folder: Path) ->
     pictures.plain(error, "tracking error", y="mrad")
     pictures.plain(torque, "torque, as the robot got it", "s", "N m")
     figure.legend(*motion.get_legend_handles_labels(), loc="outside right upper", frameon=False)
-    console.print(f"picture: {pictures.save(figure, folder, 'live')}", markup=False)
+    return pictures.save(figure, folder, "live")

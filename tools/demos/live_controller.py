@@ -20,7 +20,7 @@ from torqued.client import Client
 from torqued.client.sessions.session import Session
 from torqued.common.errors import OperationError
 from torqued.common.status import FALLBACK
-from torqued.tools.demos.live_wire import bus, newest, put
+from torqued.tools.demos.live_robot import bus, newest, put
 from torqued.tools.demos.trajectories import References, Sines
 
 LAW = "passivity"

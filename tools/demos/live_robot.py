@@ -1,8 +1,12 @@
-"""The simulated robot of the live demo: a process with a clock of its own.
+"""The simulated robot of the live demo: a process with its own clock.
 
 It moves on whether a torque comes or not, and holds the last one until then, like a real drive. On
-a computer that gives a process no time for long, the robot's clock stops: for what it is late more
-than `MAX_LAG`, and while its torque is older than `OLDEST_TORQUE`. The report says how long.
+a busy computer the robot's clock stops: for the time that it is late beyond `MAX_LAG`, and while
+its torque is older than `OLDEST_TORQUE`. The report says how long.
+
+Its bus stands for the field bus of a real robot: raw float64, a message per step. A state is
+[time s, q, v], a torque [time of the state that it was computed from, tau]; an empty message ends
+the run.
 """
 
 from __future__ import annotations
@@ -10,13 +14,16 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zmq
 
-from torqued.kernels.model.description import Array
-from torqued.tools.demos.live_wire import bus, newest, put
+from torqued.kernels import Robot
+from torqued.kernels.model.description import Array, Description
 from torqued.tools.demos.models import described
 
 #: Periods of the robot.
@@ -24,6 +31,62 @@ MAX_LAG = 5
 OLDEST_TORQUE = 6
 #: s to wait for a torque from the controller, which waits for the daemon.
 MAX_WAIT = 300.0
+#: Messages that wait on the bus before new ones are lost.
+QUEUE = 4
+
+
+@contextmanager
+def bus(endpoint: str, *, bind: bool) -> Iterator[zmq.Socket[bytes]]:
+    """One end of the bus."""
+    context: zmq.Context[Any] = zmq.Context()
+    try:
+        socket: zmq.Socket[bytes] = context.socket(zmq.PAIR)
+        socket.sndhwm = socket.rcvhwm = QUEUE
+        (socket.bind if bind else socket.connect)(endpoint)
+        yield socket
+    finally:
+        context.destroy(linger=200)
+
+
+def put(socket: zmq.Socket[bytes], time: float, *values: Array) -> bool:
+    """Send; False where the other side is too slow to take it."""
+    try:
+        socket.send(np.concatenate([[time], *values]).tobytes(), zmq.DONTWAIT)
+    except zmq.Again:
+        return False
+    return True
+
+
+def newest(socket: zmq.Socket[bytes], timeout: float) -> Array | None:
+    """The newest message that has come, or that comes within `timeout` s; empty: the end."""
+    if not socket.poll(round(timeout * 1000)):
+        return None
+    message = socket.recv()
+    while message and socket.poll(0):
+        message = socket.recv()
+    return np.frombuffer(message, np.float64)
+
+
+class OwnPlant:
+    """The robot where MuJoCo is not installed: `q`, `v`, `time` and `step` as in `plant.Plant`.
+
+    It proves less, because robot and controller then share their equations; the demo says so.
+    """
+
+    def __init__(self, description: Description, base: str = "fixed") -> None:
+        self.robot = Robot.from_description(description, base)
+        self.reset(self.robot.neutral(), np.zeros(self.robot.nv))
+
+    def reset(self, q: Any, v: Any, time: float = 0.0) -> None:
+        self.q: Array = np.array(q, float)
+        self.v: Array = np.array(v, float)
+        self.time = time
+
+    def step(self, tau: Array, seconds: float = 1e-3) -> None:
+        """Hold a torque (nv,) for a time."""
+        moved = self.robot.simulate(self.q, self.v, tau, seconds, dt=seconds)
+        self.q, self.v = moved.q[-1], moved.v[-1]
+        self.time += seconds
 
 
 def make_plant(urdf: str, kind: str) -> Any:
@@ -32,8 +95,6 @@ def make_plant(urdf: str, kind: str) -> Any:
         from torqued.tools.demos.plant import Plant
 
         return Plant(described(urdf))
-    from torqued.tools.demos.native_plant import OwnPlant
-
     return OwnPlant(described(urdf))
 
 

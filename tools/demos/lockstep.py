@@ -1,7 +1,7 @@
 """Closed loops in lock step: the robot waits for the torque of its newest state, then moves on.
 
 Time is the simulation's own, so that results do not depend on how busy the computer is. Many loops
-run side by side in one daemon, each with a session, a robot and a record of its own.
+run side by side in one daemon, each with its own session, robot and record.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ LAW_ALONE: Mapping[str, Any] = {
     "low_pass": 0.0,
     "delay": 0.0,
 }
+
+#: Share of a run at its beginning, while an offset goes away, that tracking errors leave out.
+SETTLING = 0.4
 
 #: q, v and what else a session takes.
 Measured = tuple[Array, Array, Mapping[str, Any]]
@@ -66,7 +69,7 @@ class Loop:
         self._sequence = 0
 
     def send(self) -> None:
-        """Measure, and tell the daemon."""
+        """Measure, and send the state to the daemon."""
         t = self.plant.time
         self.events(self.plant, t)
         q, v = self.plant.q, self.plant.v
@@ -121,6 +124,17 @@ def run_together(
             loop.receive()
         progress()
     return [loop.log() for loop in loops]
+
+
+def tracking(log: Log, limits: Array) -> dict[str, Any]:
+    """Of a log with `error` (steps, nv): errors after settling, and torques relative to limits."""
+    settled = log["error"][log["time"] >= SETTLING * log["time"][-1]]
+    return {
+        "rms_error": float(np.sqrt(np.mean(settled**2))),
+        "max_error": float(np.abs(settled).max()),
+        "torque_share": float((np.abs(log["tau"]) / limits).max()),
+        "statuses": int(np.bitwise_or.reduce(log["status"])),
+    }
 
 
 def energy_balance(log: Log) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Robots of the experiments: descriptions that are changed before anyone loads them.
+"""Robots of the experiments: descriptions that are changed before they are loaded.
 
 The daemon and the simulated robot are given a description each. Where the two differ, as with a
 load that the daemon's model has wrong, the difference is the experiment.
@@ -28,7 +28,7 @@ from torqued.kernels.model.urdf_file import read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 from torqued.kernels.model.xml_file import read_text
 
-#: The fingers are held by a drive of their own, as on the real arm.
+#: The fingers are held by a separate drive, as on the real arm.
 PANDA_FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 #: A pose in the middle of the Panda's workspace, as its makers start from, rad.
 PANDA_READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])

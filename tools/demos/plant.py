@@ -221,20 +221,10 @@ def body_name(link: str) -> str:
     return "not_the_world" if link == "world" else link
 
 
-def build(
-    description: Description,
-    base: str,
-    walls: tuple[Wall, ...] = (),
-    touchers: tuple[Toucher, ...] = (),
-) -> Any:
-    """MuJoCo's model of a description."""
-    return specification(description, base, walls, touchers).compile()
-
-
 def specification(
     description: Description, base: str, walls: tuple[Wall, ...], touchers: tuple[Toucher, ...]
 ) -> Any:
-    """What that is compiled from: inertias and joints as they are, meshes left out."""
+    """Source of MuJoCo's model: inertias and joints as they are, meshes left out."""
     plain = lossless(description)
     names = {link.name: body_name(link.name) for link in plain.links}
     plain = replace(

@@ -11,21 +11,19 @@ import argparse
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from torqued.client import Client
 from torqued.kernels.model.description import Array
-from torqued.tools.demos import results
+from torqued.tools.cli.console import Bar
+from torqued.tools.demos import pictures, results
+from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, run_together
 from torqued.tools.demos.models import PANDA_READY, panda
 from torqued.tools.demos.plant import Plant, Push
-from torqued.tools.demos.stage import bar, console_of, served
 from torqued.tools.demos.trajectories import Sines
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SECONDS = 8.0
 NOISE = 1e-3  # rad/s, standard deviation of measured velocities
@@ -170,14 +168,14 @@ def checks(felt: list[Felt], alarms: int) -> list[results.Check]:
 
 def run(args: argparse.Namespace) -> int:
     seconds = results.duration(args.seconds, SECONDS, PAUSE + EVERY)
-    console = console_of()
+    console = results.ready_console()
     console.print(
         f"panda, slowly moving for {seconds:g} s; velocities with {1e3 * NOISE:g} mrad/s of noise; "
         f"thresholds {THRESHOLD[0]:g} N m (joints 1 to 4) and {THRESHOLD[-1]:g} N m (wrist), "
         f"observer {GAIN:g} 1/s"
     )
-    with bar(console, "simulating", round(seconds / PERIOD)) as progress:
-        pushes, logs = perform(seconds, progress)
+    with Bar(console, "simulating", round(seconds / PERIOD)) as bar:
+        pushes, logs = perform(seconds, bar.step)
     felt = [judge(planned, logs[0]) for planned in pushes]
     alarms = sum(false_alarms(log) for log in logs[1:])
     results.print_rows(console, "Pushes", [row(item) for item in felt])
@@ -186,12 +184,13 @@ def run(args: argparse.Namespace) -> int:
         f"{QUIET} untouched arms, {QUIET * seconds:g} s in all: {alarms} alarms; "
         f"largest residual {np.array2string(untouched, precision=2)} N m"
     )
-    results.write_json(
-        args.json,
-        {"pushes": [asdict(item) for item in felt], "false_alarms": alarms, "quiet": untouched},
-    )
-    console.print(f"picture: {draw(pushes, felt, logs, args.plot)}", markup=False)
-    return results.conclude(console, checks(felt, alarms))
+    written = {
+        "pushes": [asdict(item) for item in felt],
+        "false_alarms": alarms,
+        "quiet": untouched,
+    }
+    pictures = [draw(pushes, felt, logs, args.plot)]
+    return results.conclude(console, args, written, pictures, checks(felt, alarms))
 
 
 def row(item: Felt) -> dict[str, str]:
@@ -205,23 +204,18 @@ def row(item: Felt) -> dict[str, str]:
 
 
 def draw(pushes: list[Planned], felt: list[Felt], logs: list[Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
-    figure: Figure = pictures.new_figure(9.0, 7.2)
+    figure = pictures.new_figure(9.0, 7.2)
     arm, wrist, link = figure.subplots(3, 1, sharex=True, height_ratios=(1.2, 1.0, 1.0))
     log, t = logs[0], logs[0]["time"]
     for k in range(7):
-        axes = arm if k < 4 else wrist
-        axes.plot(
-            t, log["external"][:, k], color=pictures.COLOURS[k], lw=1.2, label=f"joint {k + 1}"
-        )
+        look = {"color": pictures.COLOURS[k], "lw": 1.2, "label": f"joint {k + 1}"}
+        (arm if k < 4 else wrist).plot(t, log["external"][:, k], **look)
     for axes, level in ((arm, THRESHOLD[0]), (wrist, THRESHOLD[-1])):
         axes.axhspan(-level, level, color=pictures.GREY, alpha=0.15, lw=0)
     for axes in (arm, wrist, link):
         for planned in pushes:
-            axes.axvspan(
-                planned.start, planned.start + LASTS, color=pictures.YELLOW, alpha=0.3, lw=0
-            )
+            ends = (planned.start, planned.start + LASTS)
+            axes.axvspan(*ends, color=pictures.YELLOW, alpha=0.3, lw=0)
     named = np.where(log["contact"] == 1.0, log["link"] + 1.0, np.nan)
     link.plot(t, named, ".", ms=2.5, color=pictures.BLUE, label="link named by the observer")
     for planned, item in zip(pushes, felt, strict=True):
@@ -229,13 +223,12 @@ def draw(pushes: list[Planned], felt: list[Felt], logs: list[Log], folder: Path)
         label = "link that is pushed" if planned is pushes[0] else None
         link.plot(ends, [planned.link] * 2, color=pictures.VERMILION, lw=5, alpha=0.4, label=label)
         link.text(planned.start, planned.link + 0.3, f"{item.force:.0f} N", fontsize=7)
-    pictures.plain(arm, "external torque seen by the observer (grey: below threshold)", y="N m")
-    pictures.plain(wrist, "the same, wrist", y="N m")
-    pictures.plain(link, "pushed while yellow, and which link", "s", "link")
+    title = "external torque seen by the observer (grey: below threshold)"
+    pictures.plain(arm, title, "", "N m", legend=4)
+    pictures.plain(wrist, "the same, wrist", "", "N m", legend=4)
+    pictures.plain(link, "pushed while yellow, and which link", "s", "link", legend=4)
     link.set_ylim(0.5, 9.5)
     arm.set_ylim(top=1.5 * arm.get_ylim()[1])
     wrist.set_ylim(top=1.3 * wrist.get_ylim()[1])
     link.set_yticks(range(1, 8))
-    for axes in (arm, wrist, link):
-        axes.legend(frameon=False, fontsize=8, ncols=4, loc="upper right")
     return pictures.save(figure, folder, "push")

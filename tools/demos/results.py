@@ -1,19 +1,20 @@
-"""Results of an experiment: checks that decide its exit code, a table, a JSON file."""
+"""What experiments print and write: tables, a JSON file, checks that decide the exit code."""
 
 from __future__ import annotations
 
-import json
+import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
 
 from torqued.common.errors import InputError
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
+from torqued.tools.cli.compile import compile_with_progress
+from torqued.tools.cli.console import make_console
+from torqued.tools.cli.options import as_json
 
 #: s, of a run.
 MAX_SECONDS = 3600.0
@@ -45,11 +46,15 @@ def duration(given: float | None, usual: float, least: float) -> float:
     return seconds
 
 
+def ready_console() -> Console:
+    """Where an experiment prints, with all kernels compiled."""
+    console = make_console()
+    compile_with_progress(console)
+    return console
+
+
 def print_rows(console: Console, title: str, rows: list[dict[str, str]]) -> None:
     """A table; columns are the keys of the first row."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD)
     for k, name in enumerate(rows[0]):
         table.add_column(name, justify="left" if k == 0 else "right")
@@ -58,27 +63,19 @@ def print_rows(console: Console, title: str, rows: list[dict[str, str]]) -> None
     console.print(table)
 
 
-def conclude(console: Console, checks: list[Check]) -> int:
-    """Print what holds; the exit code."""
+def conclude(
+    console: Console,
+    args: argparse.Namespace,
+    found: Any,
+    pictures: list[Path],
+    checks: list[Check],
+) -> int:
+    """Write what was found as JSON, print where pictures are and what holds; the exit code."""
+    if args.json is not None:
+        args.json.write_text(as_json(found, indent=2) + "\n")
+    for path in pictures:
+        console.print(f"picture: {path}", markup=False)
     for check in checks:
         mark = "[green]holds [/green]" if check.holds else "[red]FAILED[/red]"
         console.print(f"{mark}  {check.claim}: {check.found}")
     return 0 if all(check.holds for check in checks) else 1
-
-
-def write_json(path: Path | None, results: Any) -> None:
-    if path is not None:
-        path.write_text(json.dumps(plain(results), indent=2, ensure_ascii=False) + "\n")
-
-
-def plain(value: Any) -> Any:
-    """Numbers and lists for JSON; what JSON has no number for as null."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | np.ndarray):
-        return [plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value

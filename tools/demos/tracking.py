@@ -11,7 +11,7 @@ import argparse
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,13 @@ from torqued.client import Client
 from torqued.kernels import Robot
 from torqued.kernels.control.typical_inertia import typical_inertia
 from torqued.kernels.model.description import Array
-from torqued.tools.demos import results
-from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, energy_balance, run_together
+from torqued.tools.cli.console import Bar
+from torqued.tools.demos import lockstep, pictures, results
+from torqued.tools.demos.daemon import served
+from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, SETTLING, Log, Loop, run_together
 from torqued.tools.demos.models import PANDA_READY, panda, with_payload
 from torqued.tools.demos.plant import Plant
-from torqued.tools.demos.stage import bar, console_of, served
 from torqued.tools.demos.trajectories import Sines, panda_sines
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SECONDS = 6.0
 POLE = 9.0  # 1/s
@@ -36,8 +34,6 @@ OFFSET = 0.05
 #: kg at the hand: what the daemon's model has, and what is really there in the second part.
 MODELLED, TRUE = 2.0, 2.4
 HELD_AT = np.array([0.0, 0.0, 0.12])  # m, in axes of panda_hand
-#: The beginning, while the offset goes away, is left out of tracking errors.
-SETTLING = 0.4
 
 LAWS = ("pd", "pd_plus", "computed_torque", "passivity", "adaptive")
 #: Those that meet the wrong load.
@@ -108,20 +104,10 @@ def perform(
 
 
 def judge(law: str, load: float, log: Log) -> Tracked:
-    settled = log["error"][log["time"] >= SETTLING * log["time"][-1]]
-    off, flowed = energy_balance(log)
-    limits = Robot.from_description(panda()).limits.effort
-    return Tracked(
-        law,
-        load,
-        float(np.sqrt(np.mean(settled**2))),
-        float(np.abs(settled).max()),
-        float((np.abs(log["tau"]) / limits).max()),
-        off,
-        flowed,
-        float(log["load"][-1, 0]) if "load" in log else 0.0,
-        int(np.bitwise_or.reduce(log["status"])),
-    )
+    off, flowed = lockstep.energy_balance(log)
+    learned = float(log["load"][-1, 0]) if "load" in log else 0.0
+    tracked = lockstep.tracking(log, Robot.from_description(panda()).limits.effort)
+    return Tracked(law, load, energy_off=off, energy_flowed=flowed, learned=learned, **tracked)
 
 
 def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
@@ -129,12 +115,10 @@ def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
     wrong = {law: found[law, load] for law, load in found if load == TRUE}
     worst = max(exact.values(), key=lambda item: item.energy_deviation)
     share = wrong["adaptive"].learned / (TRUE - MODELLED)
+    better = exact["pd"].rms_error / exact["passivity"].rms_error
+    adapted = wrong["passivity"].rms_error / wrong["adaptive"].rms_error
     return [
-        results.at_least(
-            "RMS error of pd / of passivity",
-            exact["pd"].rms_error / exact["passivity"].rms_error,
-            BEATS_PD,
-        ),
+        results.at_least("RMS error of pd / of passivity", better, BEATS_PD),
         results.at_most(
             f"account of energy, relative to what flowed, worst law ({worst.law})",
             worst.energy_deviation,
@@ -143,33 +127,25 @@ def checks(found: dict[tuple[str, float], Tracked]) -> list[results.Check]:
         results.at_most(
             "wrong load: learned mass off, of what was missing", abs(share - 1), LEARNED
         ),
-        results.at_least(
-            "wrong load: RMS error of passivity / of adaptive",
-            wrong["passivity"].rms_error / wrong["adaptive"].rms_error,
-            GAIN,
-        ),
+        results.at_least("wrong load: RMS error of passivity / of adaptive", adapted, GAIN),
         results.at_most("status bits of all outputs", max(t.statuses for t in found.values()), 0),
     ]
 
 
 def run(args: argparse.Namespace) -> int:
     seconds = results.duration(args.seconds, SECONDS, 1.0)
-    console = console_of()
+    console = results.ready_console()
     console.print(
         f"panda with {MODELLED:g} kg at its hand, {seconds:g} s; poles at {POLE:g} 1/s; "
         f"starts {OFFSET:g} rad off; errors are those after {SETTLING * seconds:.1f} s"
     )
-    with bar(console, "simulating", round(seconds / PERIOD)) as progress:
-        logs = perform(seconds, progress)
+    with Bar(console, "simulating", round(seconds / PERIOD)) as bar:
+        logs = perform(seconds, bar.step)
     found = {case: judge(*case, log) for case, log in logs.items()}
-    results.print_rows(
-        console,
-        "Errors in mrad; energy that flowed, and how far its account is off",
-        [row(item) for item in found.values()],
-    )
-    results.write_json(args.json, [asdict(item) for item in found.values()])
-    console.print(f"picture: {draw(logs, args.plot)}", markup=False)
-    return results.conclude(console, checks(found))
+    title = "Errors in mrad; energy that flowed, and how far its account is off"
+    results.print_rows(console, title, [row(item) for item in found.values()])
+    written = [asdict(item) for item in found.values()]
+    return results.conclude(console, args, written, [draw(logs, args.plot)], checks(found))
 
 
 def row(item: Tracked) -> dict[str, str]:
@@ -187,25 +163,20 @@ def row(item: Tracked) -> dict[str, str]:
 
 
 def draw(logs: dict[tuple[str, float], Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
-    figure: Figure = pictures.new_figure(9.0, 8.0)
+    figure = pictures.new_figure(9.0, 8.0)
     exact, wrong, mass = figure.subplots(3, 1, sharex=True, height_ratios=(1.3, 1.0, 0.8))
     colours = dict(zip(LAWS, pictures.COLOURS, strict=False))
     for (law, load), log in logs.items():
-        axes = exact if load == MODELLED else wrong
-        size = 1e3 * np.sqrt(np.mean(log["error"] ** 2, axis=1))
-        axes.semilogy(log["time"], size, color=colours[law], lw=1.3, label=law)
+        pictures.draw_error(exact if load == MODELLED else wrong, log, colours[law], law)
     truth = TRUE - MODELLED
     log = logs["adaptive", TRUE]
     mass.plot(log["time"], log["load"][:, 0], color=colours["adaptive"], lw=1.5, label="learned")
     mass.axhline(truth, color=pictures.GREY, ls="--", lw=1.0, label="truth")
-    pictures.plain(exact, "RMS error of seven joints, the model is right", y="mrad")
-    pictures.plain(wrong, f"the hand carries {TRUE:g} kg, the model has {MODELLED:g} kg", y="mrad")
-    pictures.plain(mass, "mass that the model lacks, as `adaptive` sees it", "s", "kg")
+    pictures.plain(exact, "RMS error of seven joints, the model is right", "", "mrad", legend=5)
+    loads = f"the hand carries {TRUE:g} kg, the model has {MODELLED:g} kg"
+    pictures.plain(wrong, loads, "", "mrad", legend=5)
+    pictures.plain(mass, "mass that the model lacks, as `adaptive` sees it", "s", "kg", legend=5)
     exact.set_ylim(top=1e3)
     wrong.set_ylim(top=3e2)
     mass.set_ylim(-0.5 * truth, 1.6 * truth)
-    for axes in (exact, wrong, mass):
-        axes.legend(frameon=False, fontsize=8, ncols=5, loc="upper right")
     return pictures.save(figure, folder, "tracking")

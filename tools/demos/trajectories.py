@@ -55,7 +55,7 @@ SMOOTH = np.array([70.0, -315.0, 540.0, -420.0, 126.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 @dataclass(frozen=True)
 class SmoothSines(Sines):
-    """The same with jerk and snap: what motors behind springs need to know."""
+    """The same with jerk and snap, which motors behind springs require."""
 
     def rates(self, t: float) -> tuple[Array, Array, Array, Array, Array]:
         """Position, velocity, acceleration, jerk and snap (nv,)."""

@@ -12,23 +12,29 @@ import argparse
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import mujoco
 import numpy as np
 
 from torqued.client import Client
 from torqued.kernels import Robot
+from torqued.kernels.charts.rotation import quaternion_of
 from torqued.kernels.model.description import Array
-from torqued.tools.demos import results
-from torqued.tools.demos.lockstep import LAW_ALONE, PERIOD, Log, Loop, run_together, step_powers
+from torqued.tools.cli.console import Bar
+from torqued.tools.demos import pictures, results
+from torqued.tools.demos.daemon import served
+from torqued.tools.demos.lockstep import (
+    LAW_ALONE,
+    PERIOD,
+    Log,
+    Loop,
+    energy_balance,
+    run_together,
+    step_powers,
+)
 from torqued.tools.demos.models import PANDA_READY, panda
 from torqued.tools.demos.plant import Plant, Toucher, Wall
-from torqued.tools.demos.stage import bar, console_of, served
 from torqued.tools.demos.trajectories import quintic
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 SECONDS = 1.6
 STIFFNESSES = (200.0, 500.0, 1000.0, 2500.0, 5000.0)  # N/m
@@ -80,19 +86,14 @@ class Place:
         J = robot.frame_jacobian(PANDA_READY, FRAME)
         self.inertia: Array = np.diag(np.linalg.inv(J @ robot.solve_mass(PANDA_READY, J.T)))
         self.start: Array = pose[:3, 3]
-        quaternion = np.zeros(4)
-        mujoco.mju_mat2Quat(quaternion, pose[:3, :3].ravel())
-        self.orientation = np.roll(quaternion, -1)  # x y z w
+        self.orientation = quaternion_of(pose[:3, :3])
         surface = self.start + np.array([GAP + RADIUS, 0.0, 0.0])
         self.wall = Wall(surface, np.array([-1.0, 0.0, 0.0]))
 
     def gains(self, stiffness: float) -> dict[str, Any]:
         """Damping that suits the hand's inertia here."""
-        turning, moving = (
-            2.0
-            * RATIO
-            * np.sqrt(np.repeat([ROTATIONAL, stiffness], 3) * self.inertia).reshape(2, 3)
-        )
+        critical = 2.0 * np.sqrt(np.repeat([ROTATIONAL, stiffness], 3) * self.inertia)
+        turning, moving = RATIO * critical.reshape(2, 3)
         return {
             "stiffness": stiffness,
             "damping": moving,
@@ -103,10 +104,8 @@ class Place:
     def references(self, stiffness: float, t: float) -> dict[str, Array]:
         """Along x: to the wall and to rest, then into it."""
         x = np.zeros(3)
-        for way, begin, lasts in (
-            (GAP, 0.0, APPROACH),
-            (FORCE / stiffness, APPROACH, PRESSING),
-        ):
+        moves = (GAP, 0.0, APPROACH), (FORCE / stiffness, APPROACH, PRESSING)
+        for way, begin, lasts in moves:
             x += way * np.array(quintic((t - begin) / lasts)) / lasts ** np.arange(3)
         along = np.array([1.0, 0.0, 0.0])
         return {
@@ -149,20 +148,18 @@ def perform(
 def judge(stiffness: float, delay: int, log: Log) -> Pressed:
     force = log["force"]
     last = force[2 * len(force) // 3 :]
+    excess = np.concatenate([[0.0], excess_energy(log)])
+    forces = force.max(), last.mean(), last.std(), (last == 0.0).mean()
+    made = (excess - np.minimum.accumulate(excess)).max()
+    flowed = energy_balance(log)[1]
+    return Pressed(stiffness, delay, *(float(x) for x in (*forces, made, flowed)))
+
+
+def excess_energy(log: Log) -> Array:
+    """J after each step that the law's storage has gained beyond the work of all else."""
     change, terms = step_powers(log)
-    excess = np.concatenate([[0.0], np.cumsum(change - sum(terms.values()))])
-    made = float((excess - np.minimum.accumulate(excess)).max())
-    flowed = float(np.abs(np.stack(list(terms.values()))).sum() + np.ptp(log["storage"]))
-    return Pressed(
-        stiffness,
-        delay,
-        float(force.max()),
-        float(last.mean()),
-        float(last.std()),
-        float((last == 0.0).mean()),
-        made,
-        flowed,
-    )
+    gained: Array = np.cumsum(change - sum(terms.values()))
+    return gained
 
 
 def checks(found: list[Pressed]) -> list[results.Check]:
@@ -187,22 +184,21 @@ def checks(found: list[Pressed]) -> list[results.Check]:
 
 def run(args: argparse.Namespace) -> int:
     seconds = results.duration(args.seconds, SECONDS, APPROACH + PRESSING + 0.5)
-    console = console_of()
+    console = results.ready_console()
     runs = len(STIFFNESSES) * len(DELAYS)
     console.print(
         f"panda pressing on a wall with {FORCE:g} N, {runs} runs of {seconds:g} s; "
         f"settled: force within {100 * STEADY:g} %, never lost"
     )
     steps = -(-runs // TOGETHER) * round(seconds / PERIOD)
-    with bar(console, "simulating", steps) as progress:
-        logs = perform(seconds, progress)
+    with Bar(console, "simulating", steps) as bar:
+        logs = perform(seconds, bar.step)
     found = [judge(*case, log) for case, log in logs.items()]
     results.print_rows(
         console, "Contacts: peak force in N, or the variation where it rattles", rows(found)
     )
-    results.write_json(args.json, [asdict(item) | {"settled": item.settled} for item in found])
-    console.print(f"picture: {draw(found, logs, args.plot)}", markup=False)
-    return results.conclude(console, checks(found))
+    written = [asdict(item) | {"settled": item.settled} for item in found]
+    return results.conclude(console, args, written, [draw(found, logs, args.plot)], checks(found))
 
 
 def rows(found: list[Pressed]) -> list[dict[str, str]]:
@@ -220,9 +216,7 @@ def rows(found: list[Pressed]) -> list[dict[str, str]]:
 
 
 def draw(found: list[Pressed], logs: dict[tuple[float, int], Log], folder: Path) -> Path:
-    from torqued.tools.demos import pictures
-
-    figure: Figure = pictures.new_figure(9.0, 7.0)
+    figure = pictures.new_figure(9.0, 7.0)
     (where, energy), (force, rattle) = figure.subplots(2, 2)
     for item in found:
         place = (DELAYS.index(item.delay), STIFFNESSES.index(item.stiffness))
@@ -237,9 +231,7 @@ def draw(found: list[Pressed], logs: dict[tuple[float, int], Log], folder: Path)
     pictures.plain(where, "settles (green), rattles (red, ± N)", "delay, ms", "stiffness, N/m")
     for k, stiffness in enumerate(STIFFNESSES):
         log, look = logs[stiffness, 0], {"color": pictures.COLOURS[k], "lw": 1.2}
-        change, terms = step_powers(log)
-        excess = np.cumsum(change - sum(terms.values()))
-        energy.plot(log["time"][1:], 1e3 * excess, **look)
+        energy.plot(log["time"][1:], 1e3 * excess_energy(log), **look)
         force.plot(log["time"], log["force"], **look, label=f"{stiffness:g} N/m")
     energy.axhline(0.0, color=pictures.GREY, lw=1.0)
     pictures.plain(energy, "energy that the controller makes, no delay", "s", "mJ")

@@ -45,8 +45,8 @@ WINDOW, MIN_SAMPLES, STRETCH = 0.1, 5, 0.5
 SLOW, SLOWEST = 0.02, 0.01
 #: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m.
 TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
-#: A direction is not told apart where its error is above that part of a large change, or where it
-#: moves the torques by that little beside the clearest one.
+#: A direction is unclear where its error is above this part of a large change, or where it moves
+#: the torques by this little beside the clearest one.
 UNCLEAR, FLAT = 0.5, 1e-6
 #: kg/m³ of the ball that stands in for what could not be seen; and how little it weighs.
 DENSITY, PULL = 1000.0, 1e-9

@@ -47,7 +47,7 @@ _INDEX = np.dtype([("time", "<u8"), ("offset", "<u8")])
 
 
 class Stream(Protocol):
-    """What it writes to."""
+    """The output of a file."""
 
     def write(self, data: bytes, /) -> int: ...
 
@@ -85,37 +85,20 @@ class McapFile:
         self._metadata.append(MetadataIndex(offset=offset, length=length, name=name))
 
     def add_attachment(self, time: int, name: str, kind: str, data: bytes) -> None:
-        offset, length = self._write(
-            Attachment(create_time=time, log_time=time, name=name, media_type=kind, data=data)
-        )
+        about: Any = {"create_time": time, "log_time": time, "name": name, "media_type": kind}
+        offset, length = self._write(Attachment(data=data, **about))
         self._attachments.append(
-            AttachmentIndex(
-                offset=offset,
-                length=length,
-                create_time=time,
-                log_time=time,
-                data_size=len(data),
-                name=name,
-                media_type=kind,
-            )
+            AttachmentIndex(offset=offset, length=length, data_size=len(data), **about)
         )
 
     def add_channel(
         self, topic: str, schema: tuple[str, bytes], encoding: str, metadata: dict[str, str]
     ) -> int:
-        """A topic with a schema of its own, by name and content. Its number."""
+        """A topic with its schema, given by name and content; returns its number."""
         number = len(self._channels) + 1
         name, content = schema
-        self._schemas.append(Schema(id=number, data=content, encoding=encoding, name=name))
-        self._channels.append(
-            Channel(
-                id=number,
-                topic=topic,
-                message_encoding=encoding,
-                schema_id=number,
-                metadata=metadata,
-            )
-        )
+        self._schemas.append(Schema(number, content, encoding, name))
+        self._channels.append(Channel(number, topic, encoding, metadata, number))
         for record in (self._schemas[-1], self._channels[-1]):
             self._append(np.frombuffer(_bytes_of(record), np.uint8))
         return number

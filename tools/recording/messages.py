@@ -49,6 +49,7 @@ LOOP_MESSAGE = MessageType(
         Field("served", "sfixed64", comment="sessions"),
     ),
 )
+LOOP_COPIED = tuple(field.name for field in LOOP_MESSAGE.fields if field.name != "lateness")
 LOST_MESSAGE = MessageType(
     "torqued.Lost",
     (
@@ -59,7 +60,7 @@ LOST_MESSAGE = MessageType(
 
 
 def tick_message(info: SessionInfo) -> MessageType:
-    """The message of a session's ticks. References and outputs are fields of their own names."""
+    """The message of a session's ticks. References and outputs are fields with their names."""
     parts = [
         Field(part.field, shape=part.shape or None, comment=f"{part.unit} {list(part.shape)}")
         for part in info.parts

@@ -147,7 +147,8 @@ class Reader:
             if data := ring.copy():
                 self._parse(ring, data, ticks, batch)
         self._gather(ticks, batch)
-        self._follow_restart()
+        if not self._is_behind():
+            self._look()  # a new daemon has other rings
         for number, count in batch.lost.items():
             self.lost[number] = self.lost.get(number, 0) + count
         self.lost_records += batch.lost_records
@@ -198,11 +199,6 @@ class Reader:
 
     def _is_behind(self) -> bool:
         return any(ring.is_behind for ring in self._rings.values())
-
-    def _follow_restart(self) -> None:
-        """Switch to the rings of a new daemon once those of the last one are empty."""
-        if not self._is_behind():
-            self._look()
 
     def _attach(self, directory: dict[str, Any], owner: int) -> None:
         """Start reading the rings of a daemon."""
@@ -259,8 +255,7 @@ class Reader:
                 batch.lost[session] = batch.lost.get(session, 0) + len(records)
 
     def _count(self, session: int, index: int, batch: Batch) -> None:
-        """Tell ticks that are missing; of sessions that were there before the reader, those from
-        its first one on."""
+        """Count missing ticks; of sessions that are older than the reader, from its first one."""
         before = index if session in self._older else 0
         expected = self._next.get(session, before)
         if index != expected:

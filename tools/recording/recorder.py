@@ -110,14 +110,18 @@ class Recorder:
         if not batch:
             return
         self._heard = time.monotonic()
-        if self._due() or self._other_robot():
+        # Robot or daemon may differ from the file's.
+        if self._due() or self._about != (self.reader.directory["epoch"], self.reader.robot):
             self._open()
         assert self._file is not None
-        chosen = {n: info for n, info in self.reader.sessions.items() if self.choice.takes(info)}
+        chosen = self._chosen()
         for kind, group in (("gains", batch.gains), ("load", batch.loads)):
             self._known |= {(kind, values.session): values for values in group}
         self._file.add(batch, chosen)
         self.ticks += sum(len(ticks) for number, ticks in batch.ticks.items() if number in chosen)
+
+    def _chosen(self) -> dict[int, SessionInfo]:
+        return {n: info for n, info in self.reader.sessions.items() if self.choice.takes(info)}
 
     def _due(self) -> bool:
         choice, file = self.choice, self._file
@@ -125,10 +129,6 @@ class Recorder:
             return True
         old = choice.rotate_seconds and time.monotonic() - file.opened > choice.rotate_seconds
         return bool(old or (choice.rotate_bytes and file.size > choice.rotate_bytes))
-
-    def _other_robot(self) -> bool:
-        """Whether robot or daemon differ from the file's."""
-        return self._about != (self.reader.directory["epoch"], self.reader.robot)
 
     def _open(self) -> None:
         """Begin a new file with the gains and payloads in effect."""
@@ -141,12 +141,11 @@ class Recorder:
         self._file = RecordingFile(path, self.reader)
         open_now = {n for n, info in self.reader.sessions.items() if info.closed is None}
         self._known = {key: value for key, value in self._known.items() if key[1] in open_now}
-        chosen = {n: info for n, info in self.reader.sessions.items() if self.choice.takes(info)}
         known = Batch(
             gains=[value for (kind, _), value in self._known.items() if kind == "gains"],
             loads=[value for (kind, _), value in self._known.items() if kind == "load"],
         )
-        self._file.add(known, chosen)
+        self._file.add(known, self._chosen())
         self._file.flush()
         self._forget_old()
 

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 from mcap.exceptions import McapError
-from mcap.records import Attachment, Channel, Message, Metadata, Schema
+from mcap.records import Attachment, Channel, Message, Metadata
 from mcap.stream_reader import CRCValidationError, StreamReader
 
 from torqued.common.errors import TorquedError
 from torqued.server.observation.layout import LOOP_TICK
 from torqued.tools.recording.messages import (
+    LOOP_COPIED,
     LOOP_MESSAGE,
     LOST_MESSAGE,
     VERSION,
@@ -106,10 +107,8 @@ def read_recording(path: Path) -> Recording:
         raise RecordingError(f"{path}: no such file")
     directory: dict[str, Any] | None = None
     text = ""
-    schemas: dict[int, Schema] = {}
     channels: dict[int, Channel] = {}
     messages: dict[str, list[bytes]] = {}
-    about: dict[str, Channel] = {}
     for record in records_of(path):
         if isinstance(record, Metadata) and record.name == "torqued":
             if record.metadata.get("version") != str(VERSION):
@@ -118,30 +117,28 @@ def read_recording(path: Path) -> Recording:
             directory = json.loads(record.metadata["directory"])
         elif isinstance(record, Attachment):
             text = record.data.decode()
-        elif isinstance(record, Schema):
-            schemas[record.id] = record
         elif isinstance(record, Channel):
             channels[record.id] = record
-            about[record.topic] = record
         elif isinstance(record, Message):
             messages.setdefault(channels[record.channel_id].topic, []).append(record.data)
     if directory is None:
         raise RecordingError(f"{path} is not a torqued recording")
     sessions = {}
-    for topic, channel in about.items():
+    for channel in channels.values():
         if "session" in channel.metadata:
             try:
-                session = _session(topic, channel, messages)
+                session = _session(channel, messages)
             except ValueError as error:  # from numpy: wrong length
                 raise RecordingError(
-                    f"{path}: messages of {topic} do not have this version's layout: {error}"
+                    f"{path}: messages of {channel.topic} do not have this version's layout: "
+                    f"{error}"
                 ) from None
             sessions[session.info.number] = session
     return Recording(path, directory, text, sessions, _loop(messages), _lost(messages))
 
 
-def _session(topic: str, channel: Channel, messages: dict[str, list[bytes]]) -> RecordedSession:
-    info = session_info(json.loads(channel.metadata["session"]))
+def _session(channel: Channel, messages: dict[str, list[bytes]]) -> RecordedSession:
+    info, topic = session_info(json.loads(channel.metadata["session"])), channel.topic
     found = tick_message(info).decode(b"".join(messages.get(topic, ())))
     ticks = ring_ticks(found, len(found), info)
     ticks = ticks[np.argsort(ticks["index"], kind="stable")]
@@ -154,8 +151,7 @@ def _session(topic: str, channel: Channel, messages: dict[str, list[bytes]]) -> 
 def _values(kind: str, number: int, data: Any) -> list[Values]:
     if not data:
         return []
-    # A message is its values and a few bytes: the tag and the index, a tag and a length.
-    count = next(n for n in range(len(data[0]) // 8, -1, -1) if _fits(kind, number, n, data[0]))
+    count = (len(data[0]) - 9) // 8  # tag and index; if there are values, a tag and a length
     found = values_message(kind, number, count).decode(b"".join(data))
     values = found["values"] if count else np.zeros((len(found), 0))
     return [
@@ -163,14 +159,10 @@ def _values(kind: str, number: int, data: Any) -> list[Values]:
     ]
 
 
-def _fits(kind: str, number: int, count: int, data: bytes) -> bool:
-    return values_message(kind, number, count).size == len(data)
-
-
 def _loop(messages: dict[str, list[bytes]]) -> Records:
     found = LOOP_MESSAGE.decode(b"".join(messages.get("/loop", ())))
     loop = np.zeros(len(found), LOOP_TICK)
-    for name in ("tick", "time", "compute", "missed", "served"):
+    for name in LOOP_COPIED:
         loop[name] = found[name]
     loop["deadline"] = found["time"] - found["lateness"]
     return loop

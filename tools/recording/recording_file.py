@@ -21,6 +21,7 @@ import numpy as np
 
 from torqued.tools.recording.mcap_file import McapFile, message_type
 from torqued.tools.recording.messages import (
+    LOOP_COPIED,
     LOOP_MESSAGE,
     LOST_MESSAGE,
     VERSION,
@@ -116,7 +117,7 @@ class RecordingFile:
                 self._add(topic, columns, ticks["time"] + self._offset, ticks["index"])
         if len(batch.loop):
             loop = batch.loop
-            columns = {name: loop[name] for name in ("tick", "time", "compute", "missed", "served")}
+            columns = {name: loop[name] for name in LOOP_COPIED}
             columns["lateness"] = loop["time"] - loop["deadline"]
             topic = self._channel("/loop", LOOP_MESSAGE)
             self._add(topic, columns, loop["time"] + self._offset, loop["tick"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,16 +20,10 @@ NANO = 10**9
 STEM = re.compile(r"-\d{8}-\d{6}-\d{3}(-\d+)?\.mcap$")
 
 
-@dataclass
-class Saved:
-    messages: int
-    seconds: float
-
-
-def save(newest: Path, seconds: float, path: Path) -> Saved:
+def save(newest: Path, seconds: float, path: Path) -> tuple[int, float]:
     """Copy what was recorded in the last seconds, of the newest file and of those before it.
 
-    Waits until what the recorder has by now is in its file.
+    Waits until what the recorder has by now is in its file. Messages, and s that they cover.
     """
     now = time.time_ns()
     time.sleep(2 * CHUNK_SECONDS)
@@ -50,7 +43,7 @@ def save(newest: Path, seconds: float, path: Path) -> Saved:
         for file in recent:
             copier.copy(records_of(file))
         writer.finish()
-    return Saved(copier.messages, max(0, copier.last - copier.first) / NANO)
+    return copier.messages, max(0, copier.last - copier.first) / NANO
 
 
 class _Copier:
@@ -75,7 +68,7 @@ class _Copier:
                     self._writer.add_metadata(record.name, record.metadata)
             elif isinstance(record, Attachment):
                 if self._is_new(record.name):
-                    _attach(self._writer, record)
+                    self._writer.add_attachment(**vars(record))
             elif isinstance(record, Message):
                 channel = channels[record.channel_id]
                 self._take(record, channel, schemas[channel.schema_id])
@@ -97,24 +90,9 @@ class _Copier:
             self._topics[channel.topic] = self._writer.register_channel(
                 channel.topic, channel.message_encoding, number, channel.metadata
             )
-        self._writer.add_message(
-            self._topics[channel.topic],
-            message.log_time,
-            message.data,
-            message.publish_time,
-            message.sequence,
-        )
+        message.channel_id = self._topics[channel.topic]
+        self._writer.add_message(**vars(message))
         if not holds:
             self.first = self.first or message.log_time
             self.last = max(self.last, message.log_time)
             self.messages += 1
-
-
-def _attach(writer: Writer, attachment: Attachment) -> None:
-    writer.add_attachment(
-        attachment.create_time,
-        attachment.log_time,
-        attachment.name,
-        attachment.media_type,
-        attachment.data,
-    )

@@ -15,7 +15,6 @@ import numpy as np
 import viser
 
 from torqued.kernels import Robot
-from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import Recording
 from torqued.tools.viewers.following import Following, Stopping
 from torqued.tools.viewers.history import History, has_state
@@ -68,21 +67,19 @@ class Dash:
     def plots(self) -> None:
         self.panels.show(self.history)
 
-
-def follow(dash: Dash, following: Following) -> None:
-    """Show the ring's records until the end."""
-    plots_due = loop_due = 0.0
-    reader: Reader = following.reader
-    for batch in following.batches(PICTURE):
-        dash.history.add(reader.sessions, batch.ticks, batch.loop)
-        now = time.monotonic()
-        if now >= plots_due:
-            plots_due = now + PLOT
-            dash.plots()
-        if now >= loop_due:
-            loop_due = now + LOOP
-            dash.panels.show_loop(dash.history)
-        dash.picture()
+    def follow(self, following: Following) -> None:
+        """Show the ring's records until the end."""
+        plots_due = loop_due = 0.0
+        for batch in following.batches(PICTURE):
+            self.history.add(following.reader.sessions, batch.ticks, batch.loop)
+            now = time.monotonic()
+            if now >= plots_due:
+                plots_due = now + PLOT
+                self.plots()
+            if now >= loop_due:
+                loop_due = now + LOOP
+                self.panels.show_loop(self.history)
+            self.picture()
 
 
 class Playback:

@@ -1,15 +1,19 @@
-"""What all viewers share: polling the ring, time of day, and a clean end."""
+"""What viewers share: polling the ring, time of day, a clean end, and poses of frames."""
 
 from __future__ import annotations
 
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from torqued.tools.recording.reader import Batch, Reader
 from torqued.tools.recording.reader_scheduling import ReaderPriority
+
+if TYPE_CHECKING:
+    from torqued.kernels import Robot
+    from torqued.kernels.model.description import Array
 
 #: Seconds between two polls of the ring: a fifth of what the smallest ring holds.
 POLL_INTERVAL = 0.02
@@ -70,3 +74,15 @@ class Following(Stopping):
 def since_1970() -> int:
     """ns to add to a time of CLOCK_MONOTONIC for the time of day, as clocks stand now."""
     return time.time_ns() - time.monotonic_ns()
+
+
+def frame_poses(
+    robot: Robot, q: Any, names: Iterable[str] | None = None
+) -> dict[str, tuple[Array, Array]]:
+    """Frame → position (3,) m and quaternion x y z w (4,) in the world, of some frames or all."""
+    # Imported here: viewers of plain numbers do not need the kernels.
+    from torqued.kernels.charts.rotation import quaternion_of
+
+    chosen = robot.frame_names if names is None else names
+    poses = {name: robot.frame_pose(q, name) for name in chosen}
+    return {name: (pose[:3, 3], quaternion_of(pose[:3, :3])) for name, pose in poses.items()}

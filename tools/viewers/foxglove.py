@@ -25,12 +25,10 @@ from foxglove.messages import (
 
 from torqued.common.status import status_names
 from torqued.kernels import Robot
-from torqued.tools.recording.naming import joints_of
 from torqued.tools.recording.reader import Batch, Reader
-from torqued.tools.recording.records import SessionInfo
-from torqued.tools.viewers.following import since_1970
+from torqued.tools.recording.records import SessionInfo, joints_of
+from torqued.tools.viewers.following import frame_poses, since_1970
 from torqued.tools.viewers.history import has_state
-from torqued.tools.viewers.poses import frame_poses
 
 WORLD = "world"
 
@@ -55,7 +53,7 @@ class Foxglove:
         self._server.stop()
 
     def is_watched(self) -> bool:
-        """Whether somebody has asked for anything."""
+        """Whether any channel has a subscriber."""
         channels: list[Any] = [self._transforms, self._log]
         channels += [*self._joints.values(), *self._numbers.values()]
         return any(channel.has_sinks() for channel in channels)

@@ -27,7 +27,7 @@ TOGETHER, REPEATS = 10.0, 3
 
 
 def has_state(tick: Any) -> bool:
-    """Whether there is something to be drawn: a state has come, and it has numbers."""
+    """Whether a state has come that can be drawn: its numbers are finite."""
     return int(tick["sequence"]) >= 0 and bool(np.all(np.isfinite(tick["q"])))
 
 
@@ -103,7 +103,7 @@ class History:
     def add(
         self, sessions: Mapping[int, SessionInfo], ticks: Mapping[int, Records], loop: Records
     ) -> None:
-        """What has come since the last time."""
+        """Add the records since the last call."""
         for number, rows in ticks.items():
             if number not in self.tracks:
                 info = sessions[number]
@@ -137,14 +137,14 @@ class History:
         statuses = rows["status"]
         changes = np.flatnonzero(np.diff(statuses, prepend=track.status))
         for k in changes.tolist():
-            came = int(statuses[k]) & ~track.status & ~NOT_TOLD
+            came = int(statuses[k]) & ~track.status & ~ROUTINE
             if came:
                 words = " ".join(status_names(came)).lower().replace("_", " ")
                 self._log(rows[k], track.info, words)
             track.status = int(statuses[k])
 
     def _log(self, tick: Any, info: SessionInfo, words: str) -> None:
-        """A line of the log; what comes again soon is counted in the line that it has."""
+        """Add a line to the log; an event that comes again soon is counted in its line."""
         now, times = int(tick["time"]), 1
         for event in [e for e in self.events if e.session == info.number][-REPEATS:]:
             if event.words == words and now - event.time < 1e9 * TOGETHER:
@@ -154,7 +154,7 @@ class History:
 
 
 #: Bits that come and go in ordinary work.
-NOT_TOLD = sum(row.bit for row in TABLE if row.ordinary)
+ROUTINE = sum(row.bit for row in TABLE if row.ordinary)
 
 
 #: µs, edges of bins: ten in each decade.

@@ -152,15 +152,13 @@ class Metrics:
         yield success
         yield status
 
-    def _gauge(self, name: str, what: str, value: float) -> Metric:
-        family = GaugeMetricFamily(f"torqued_{name}", what, labels=("robot",))
-        family.add_metric((self.robot,), float(value))
+    def _gauge(self, name: str, what: str, value: float, kind: Any = GaugeMetricFamily) -> Metric:
+        family: Metric = kind(f"torqued_{name}", what, labels=("robot",))
+        kind.add_metric(family, (self.robot,), float(value))
         return family
 
     def _total(self, name: str, what: str, value: float) -> Metric:
-        family = CounterMetricFamily(f"torqued_{name}", what, labels=("robot",))
-        family.add_metric((self.robot,), float(value))
-        return family
+        return self._gauge(name, what, value, CounterMetricFamily)
 
     def _histogram(self, name: str, what: str, times: Times) -> Metric:
         family = HistogramMetricFamily(f"torqued_{name}", what, labels=("robot",))

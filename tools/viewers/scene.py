@@ -12,7 +12,7 @@ from torqued.kernels import Robot
 from torqued.kernels.charts.rotation import quaternion_of, rotation
 from torqued.kernels.control.wholebody.parsing import contact_points
 from torqued.tools.recording.records import SessionInfo
-from torqued.tools.viewers.poses import frame_poses
+from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.shapes import WORLD, Shape
 
 Array = NDArray[np.float64]

@@ -12,15 +12,14 @@ import msgpack
 import numpy as np
 import zmq
 
-from torqued.tools.recording.naming import joints_of, titles
 from torqued.tools.recording.reader import Batch, Reader
-from torqued.tools.recording.records import SessionInfo
+from torqued.tools.recording.records import SessionInfo, joints_of, titles
 from torqued.tools.viewers.following import since_1970
 
 #: Messages that wait for a subscriber; those after them are dropped.
 QUEUE = 1000
-#: ms that messages have to leave at the end. Not 0: libzmq 4.3.5 aborts the process where it is
-#: told to drop the rest of a message of several frames and its subscriber leaves in that moment
+#: ms that messages have to leave at the end. Not 0: libzmq 4.3.5 aborts the process if it is to
+#: drop the rest of a message of several frames and its subscriber leaves in that moment
 #: (errno_assert in `clean_pipes` of its session_base.cpp).
 LINGER = 200
 #: Times of a tick, ns, that are sent as µs.
@@ -35,7 +34,7 @@ class Stream:
         self.rate = rate
         self.sent = 0
         self._due: dict[int, int] = {}  # by session: ns before which no tick is sent
-        self._topics: set[bytes] = set()  # beginnings that somebody has asked for
+        self._topics: set[bytes] = set()  # beginnings of topics that have subscribers
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._socket = self._context.socket(zmq.XPUB)  # a PUB that reports subscriptions
         self._socket.sndhwm = QUEUE
@@ -48,11 +47,11 @@ class Stream:
         self._context.term()
 
     def is_watched(self) -> bool:
-        """Whether somebody listens to anything."""
+        """Whether there is a subscriber."""
         return bool(self._topics)
 
     def publish(self, batch: Batch) -> None:
-        """Send what somebody listens to: packing a tick takes longer than computing it."""
+        """Send what has a subscriber: packing a tick takes longer than computing it."""
         self._take_subscriptions()
         offset = since_1970()
         period = int(1e9 / self.rate)

@@ -8,8 +8,8 @@ import pytest
 
 from torqued.client import TorquedError
 from torqued.tools.cli import call
-from torqued.tools.cli.connection import as_json
-from torqued.tools.cli.main import main
+from torqued.tools.cli.main import build_parser, main
+from torqued.tools.cli.options import as_json
 
 
 @pytest.mark.parametrize(
@@ -20,34 +20,39 @@ from torqued.tools.cli.main import main
         ("q", "neutral", "neutral"),
         ("dt", "0.1", 0.1),
         ("order", "2", 2),
+        ("session", "223628180", 223628180),
+        ("seconds", "3", 3.0),
+        ("take_over", "true", True),
+        ("walls", "false", False),
         ("want", "M,C", ["M", "C"]),
         ("want", "M", ["M"]),
         ("frames", "hand", ["hand"]),
         ("frames", '["hand", "foot"]', ["hand", "foot"]),
         ("want", '["M"]', ["M"]),
         ("contacts", '[{"frame": "foot"}]', [{"frame": "foot"}]),
+        ("references", '{"q_ref": [0.1]}', {"q_ref": [0.1]}),
         ("level", "DEBUG", "DEBUG"),
     ],
 )
 def test_values_are_numbers_words_or_json(field, text, value):
-    assert call.parse_value(field, text) == value
+    found = call.parse_value(field, text)
+    assert found == value and type(found) is type(value)
 
 
 def test_options_of_the_command_may_stand_among_the_fields():
-    options = ["--robot", "panda", "--key", "a.key", "--server-key", "b.pub"]
-    fields, rest = call.split_fields(["--q=1,2", "--json", "--want", "M", *options])
-    assert fields == {"q": [1.0, 2.0], "want": ["M"]}
-    assert rest == ["--json", *options]
-
-
-def test_negative_numbers_are_values():
-    assert call.split_fields(["--q", "-1,2"])[0] == {"q": [-1.0, 2.0]}
+    args = build_parser().parse_args(["call", "--timeout", "3", "dynamics"])
+    options = ["--robot", "panda", "--key=a.key", "--server-key", "b.pub"]
+    words = ["--q=-1,2", "--json", "--v", "-1,2", *options, "--want", "M"]
+    fields = call.fields_of(call.without_options(words, args))
+    assert fields == {"q": [-1.0, 2.0], "v": [-1.0, 2.0], "want": ["M"]}
+    assert (args.robot, args.key, args.server_key) == ("panda", "a.key", "b.pub")
+    assert args.json and args.timeout == 3.0
 
 
 @pytest.mark.parametrize("words", [["q"], ["--q"], ["--gains", "{oops"]])
 def test_what_is_not_a_field_is_refused(words):
     with pytest.raises(TorquedError):
-        call.split_fields(words)
+        call.fields_of(words)
 
 
 @pytest.mark.parametrize("word", ["neutral", "zero"])

@@ -51,23 +51,35 @@ def test_wrong_usage_exits_with_2(capsys, argv):
     assert "usage: torqued" in err
 
 
-def test_torqueds_own_errors_are_one_message_without_a_traceback(capsys, monkeypatch):
-    def run(args):
-        raise InputError("robot 'x': mass is -1 kg; it must not be negative")
+@pytest.fixture
+def raising(monkeypatch):
+    """Makes `torqued models` raise an error."""
 
-    monkeypatch.setattr(models, "run", run)
-    code, out, err = outcome(capsys, "models")
-    assert (code, out) == (2, "")
-    assert err == "torqued: error: robot 'x': mass is -1 kg; it must not be negative\n"
+    def use(error):
+        def run(args):
+            raise error
+
+        monkeypatch.setattr(models, "run", run)
+
+    return use
 
 
-def test_other_errors_are_not_hidden(monkeypatch):
-    def run(args):
-        raise ZeroDivisionError
+def test_torqueds_own_errors_are_one_message_without_a_traceback(capsys, raising):
+    raising(InputError("robot 'x': mass is -1 kg; it must not be negative"))
+    expected = "torqued: error: robot 'x': mass is -1 kg; it must not be negative\n"
+    assert outcome(capsys, "models") == (2, "", expected)
 
-    monkeypatch.setattr(models, "run", run)
-    with pytest.raises(ZeroDivisionError):
+
+@pytest.mark.parametrize("error", [ZeroDivisionError(), ModuleNotFoundError(name="moon")])
+def test_other_errors_are_not_hidden(raising, error):
+    raising(error)
+    with pytest.raises(type(error)):
         cli.main(["models"])
+
+
+def test_interruption_exits_with_130(raising):
+    raising(KeyboardInterrupt())
+    assert cli.main(["models"]) == 130
 
 
 def test_missing_dependency_names_the_extra_that_brings_it(capsys, monkeypatch):
@@ -148,23 +160,6 @@ def test_examples_of_help_are_command_lines_that_exist(name):
         assert program == "torqued"
         if "--help" not in arguments:
             cli.build_parser().parse_args(arguments)
-
-
-def test_missing_module_of_unknown_origin_is_not_hidden(monkeypatch):
-    def run(args):
-        raise ModuleNotFoundError("No module named 'moon'", name="moon")
-
-    monkeypatch.setattr(models, "run", run)
-    with pytest.raises(ModuleNotFoundError):
-        cli.main(["models"])
-
-
-def test_interruption_exits_with_130(monkeypatch):
-    def run(args):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(models, "run", run)
-    assert cli.main(["models"]) == 130
 
 
 def test_model_warnings_are_sentences(capsys, monkeypatch):

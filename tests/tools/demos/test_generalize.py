@@ -1,18 +1,19 @@
 """Every law on many robots: what its claims are judged by, each against something independent."""
 
 import json
+import os
+from dataclasses import asdict
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from torqued.common.errors import InputError
 from torqued.kernels import Contact
 from torqued.kernels.control import Controller
-from torqued.tools.demos import (
-    generalize_motions,
-    generalize_stability,
-    generalize_stances,
-)
+from torqued.tools.demos import generalize, generalize_motions, generalize_stability
+from torqued.tools.demos.daemon import ProcessError
+from torqued.tools.demos.generalize_cases import QUICK, Outcome
 from torqued.tools.demos.generalize_claims import CLAIMS, judge_all
 from torqued.tools.demos.generalize_loop import (
     PERIOD,
@@ -30,6 +31,7 @@ from torqued.tools.demos.generalize_loop import (
 from torqued.tools.demos.generalize_robots import (
     LAWS,
     ROWS,
+    Row,
     chosen,
     chosen_laws,
     describe,
@@ -39,7 +41,6 @@ from torqued.tools.demos.generalize_robots import (
     useful_effort,
 )
 from torqued.tools.demos.generalize_stance import FRICTION, stance_of, standing_plant
-from torqued.tools.demos.generalize_worker import each_run
 from torqued.tools.demos.plant import Plant
 
 pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
@@ -244,7 +245,7 @@ def test_stances_move_only_where_their_contacts_let_them():
     description = describe(row("go2", "floating"))
     robot = load(description, "floating")
     stance = stance_of(robot, description, flat=False)
-    (pose,) = generalize_stances.stances(robot, stance, 1)
+    (pose,) = generalize_stability.stances(robot, stance, 1)
     N = pose.directions
     contacts = [Contact(leg.frame, kind="point") for leg in stance.legs]
     rng = np.random.default_rng(0)
@@ -264,7 +265,7 @@ def test_scan_of_stances_agrees_with_standing(delay):
     description = describe(row("go2", "floating"))
     robot = load(description, "floating")
     stance = stance_of(robot, description, flat=False)
-    where = generalize_stances.stances(robot, stance, 1)
+    where = generalize_stability.stances(robot, stance, 1)
     seen = []
     for factor in (1.0, 40.0):
         options = {"contacts": stance.contacts}
@@ -283,18 +284,8 @@ def test_scan_of_stances_agrees_with_standing(delay):
 
 def made_up(**changes):
     """A run in which everything is well."""
-    run = {"robot": "ur5", "kind": "arm", "law": "pd_plus", "condition": "clean", "run": "track"}
-    run |= dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
-    run |= {
-        "fell": False,
-        "status": [],
-        "unstable": 0,
-        "poses": 0,
-        "cut": 0,
-        "refused": "",
-        "ran_away": False,
-    }
-    return run | changes
+    fine = dict.fromkeys(("error", "drift", "chatter", "speed", "beyond", "growth"), 0.0)
+    return asdict(Outcome("ur5", "arm", "pd_plus", "clean", "track")) | fine | changes
 
 
 BAD = {
@@ -312,16 +303,8 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_each_claim_fails_for_a_run_that_breaks_it_and_names_it(name):
-    fine = made_up(
-        **{
-            **BAD[name],
-            **{
-                key: made_up()[key]
-                for key in BAD[name]
-                if key not in ("run", "kind", "law", "poses")
-            },
-        }
-    )
+    same = {key: BAD[name][key] for key in ("run", "kind", "law", "poses") if key in BAD[name]}
+    fine = made_up(**same)
     assert judge_all([fine])[name].holds
     broken = made_up(robot="kinova", **BAD[name])
     check = judge_all([fine, broken])[name]
@@ -372,9 +355,13 @@ def test_whole_demo_on_two_small_robots(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_worker_that_fails_is_an_error_and_not_a_missing_row(monkeypatch):
-    from torqued.tools.demos import generalize_worker
+def test_process_that_dies_is_an_error_and_not_a_missing_row(monkeypatch):
+    monkeypatch.setattr(generalize, "quiet", os.abort)
+    with pytest.raises(ProcessError, match="died"):
+        generalize.perform([row("TwoDofs")], LAWS, QUICK, Console(quiet=True))
 
-    monkeypatch.setattr(generalize_worker.sys, "executable", "/bin/false")
-    with pytest.raises(generalize_worker.WorkerError, match="TwoDofs"):
-        list(each_run([row("TwoDofs")], LAWS, quick=True))
+
+@pytest.mark.slow
+def test_robot_that_cannot_be_loaded_is_an_error(monkeypatch):
+    with pytest.raises(InputError, match="nowhere"):
+        generalize.perform([Row("nowhere", "arm")], LAWS, QUICK, Console(quiet=True))

@@ -4,7 +4,7 @@ import pytest
 
 from torqued.tools.demos import generalize_motions as motions
 from torqued.tools.demos.generalize_cases import Budget, Case, stretch
-from torqued.tools.demos.generalize_loop import CLEAN, ROUGH, hold
+from torqued.tools.demos.generalize_loop import CLEAN, ROUGH
 from torqued.tools.demos.generalize_robots import chosen
 
 pytestmark = pytest.mark.filterwarnings("ignore::torqued.common.errors.ModelWarning")
@@ -30,10 +30,8 @@ def test_frame_that_is_sent_beyond_reach_and_back_moves_no_joint_too_fast(name, 
 def test_light_joints_with_friction_stop_at_their_ends(name):
     """Friction turns these wrists more than their inertia does: 2500/s."""
     case = case_of(name, ROUGH)
-    trial, _ = case.trial("impedance")
     q = case.places.ready
-    goal = hold(trial.controller, case.robot, case.frame, motions.jumped(case.robot, q))
-    trial.references = lambda t: goal
-    outcome = case.note(case.outcome("impedance", "jump"), trial.run(q, Budget().jump))
+    goal = case.held_at(motions.jumped(case.robot, q))
+    outcome, _ = case.attempt("impedance", "jump", q, Budget().jump, goal)
     assert outcome.beyond < 0.05
     assert "WALL" in outcome.status or name == "so100"

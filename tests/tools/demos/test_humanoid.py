@@ -6,11 +6,10 @@ import pytest
 from torqued.kernels import Robot
 from torqued.kernels.control.wholebody.balance import POSTURE_RATE, Balance
 from torqued.tools.demos import humanoid, humanoid_pushes
-from torqued.tools.demos.humanoid_plan import Change, Hold, Move, Track
+from torqued.tools.demos.daemon import served
 from torqued.tools.demos.humanoid_pushes import Recovered, Stander, ankle_limit, run_standing
 from torqued.tools.demos.humanoid_robot import FRICTION, LEFT, RIGHT, SOLE, contacts, stance, talos
-from torqued.tools.demos.humanoid_story import HEIGHT
-from torqued.tools.demos.stage import served
+from torqued.tools.demos.humanoid_story import HEIGHT, Change, Hold, Move, Track
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from support.eventually import eventually
 from support.viewing import running_in
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.tools.demos import live, live_pace, live_setup, results
+from torqued.tools.demos import live, live_setup, results
 from torqued.tools.demos.daemon import ProcessError, Signals, demo
 
 pytestmark = pytest.mark.slow
@@ -137,7 +137,7 @@ def test_signals_that_are_ignored_stay_so():
     "cores, robot_rate", [(64, 1000), (4, 1000), (3, 500), (2, 500), (1.5, 250), (1, 250)]
 )
 def test_fewer_cores_make_a_slower_robot(cores, robot_rate):
-    assert 1 / live_pace.pace(cores).period == pytest.approx(robot_rate)
+    assert 1 / live_setup.pace(cores).period == pytest.approx(robot_rate)
 
 
 @pytest.mark.parametrize("limit, cores", [("50000 100000", 0.5), ("max 100000", None), ("", None)])
@@ -145,8 +145,8 @@ def test_cores_are_those_that_a_container_may_use(tmp_path, limit, cores):
     file = tmp_path / "cpu.max"
     file.write_text(limit)
     everything = len(os.sched_getaffinity(0))
-    assert live_pace.usable_cores(file) == (everything if cores is None else cores)
-    assert live_pace.usable_cores(tmp_path / "none") == everything
+    assert live_setup.usable_cores(file) == (everything if cores is None else cores)
+    assert live_setup.usable_cores(tmp_path / "none") == everything
 
 
 def test_what_was_reached_is_said_in_plain_words():

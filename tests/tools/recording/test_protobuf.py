@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from torqued.tools.recording.protobuf import Field, MessageType, varint
+from torqued.tools.recording.protobuf import Field, MessageType
 
 
 def fields_of(data):
@@ -101,10 +101,3 @@ def test_schema_is_a_set_of_one_file_with_names_numbers_types_and_units():
         (bytes([4, 0, 2, 22]), b"m"),
         (bytes([4, 0, 2, 23]), "kg m²".encode()),
     }
-
-
-@pytest.mark.parametrize("value", [0, 1, 127, 128, 300, 2**31])
-def test_varint(value):
-    ((number, _, found),) = fields_of(varint(8) + varint(value))
-    assert (number, found) == (1, value)
-    assert len(varint(value)) == max(1, -(-value.bit_length() // 7))

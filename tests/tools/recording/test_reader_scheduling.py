@@ -97,12 +97,10 @@ def test_reader_that_could_not_come_back_is_niced_only(system, monkeypatch):
     assert system.policies == {} and set(system.niceness.values()) == {NICENESS}
 
 
-def test_processor_of_the_loop_is_left_to_it(system):
+def test_processor_of_the_loop_is_left_to_it_unless_it_is_the_only_one(system, monkeypatch):
     ReaderPriority(processor=1)
-    assert system.processors[threading.get_native_id()] == {0, 2}
-
-
-def test_only_processor_is_shared(system, monkeypatch):
+    assert system.processors.pop(threading.get_native_id()) == {0, 2}
+    system.processors.clear()
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {1})
     ReaderPriority(processor=1)
     ReaderPriority(processor=None)

@@ -190,16 +190,8 @@ def test_files_rotate_and_old_ones_go(client, recorder, tmp_path):
 def test_flight_recorder_keeps_the_last_seconds(daemon, client, tmp_path):
     number, _ = drive(client, 300)
     eventually(lambda: client.stats().observation["recorders"])
-    command = [
-        *RECORD,
-        "--folder",
-        str(daemon.folder),
-        "--out",
-        str(tmp_path),
-        "--save-last",
-        "30s",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
+    options = ["--folder", str(daemon.folder), "--out", str(tmp_path), "--save-last", "30s"]
+    done = subprocess.run([*RECORD, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (path,) = files(tmp_path)
     assert path.name.startswith("panda-saved-") and str(path) in done.stdout

@@ -16,8 +16,7 @@ from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.tools.cli import batch
 from torqued.tools.cli.main import build_parser, main
-from torqued.tools.tables import chunk
-from torqued.tools.tables.engines import in_threads
+from torqued.tools.tables import chunk, engines
 from torqued.tools.tables.plan import Folder
 from torqued.tools.tables.preparation import planned
 from torqued.tools.tables.writing import write
@@ -253,21 +252,19 @@ def test_killed_worker_of_a_cluster_loses_and_doubles_nothing(
     cluster, files_are_shared, tmp_path, robot, table, expected, monkeypatch
 ):
     """The same numbers as from threads, to the last bit."""
-    from torqued.tools.tables import dask_engine
-
     if not files_are_shared:
-        monkeypatch.setattr(dask_engine, "all_see", lambda *arguments: False)
+        monkeypatch.setattr(engines, "all_see", lambda *arguments: False)
     args = build_parser().parse_args(words(table, tmp_path / "tau.npy"))
     args.chunk = 2
     plan, model, folder, _ = planned(args, robot)
     killed: list[int] = []
 
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         if done > 20 and not killed:
             killed.append(cluster.pids()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    dask_engine.on_cluster(cluster.client, plan, model, folder, told)
+    engines.on_cluster(cluster.client, plan, model, folder, report)
     assert killed
     assert folder.missing(plan) == []
     write(tmp_path / "tau.npy", folder, plan, lambda done: None)
@@ -275,7 +272,7 @@ def test_killed_worker_of_a_cluster_loses_and_doubles_nothing(
     assert_agree(found, expected, ROUNDING)
     args.out = tmp_path / "here.npy"
     here_plan, _, here, _ = planned(args, robot)
-    in_threads(here_plan, robot, here, 2, lambda done: None)
+    engines.in_threads(here_plan, robot, here, 2, lambda done: None)
     write(args.out, here, here_plan, lambda done: None)
     assert np.array_equal(np.load(args.out), found)
 

@@ -10,7 +10,7 @@ import pytest
 from support.browser import PROGRAM, chromium, open_page, position, require_picture, wait_for_node
 from support.daemons import daemon_of
 from support.eventually import eventually
-from support.viewing import ROBOT, Driver, Recording, Viewer
+from support.viewing import ROBOT, Recording, Viewer
 from torqued.client import TimeoutError
 from torqued.common.status import STATUS
 from torqued.kernels import Robot
@@ -24,16 +24,6 @@ END = "/robot/joint_3"
 
 
 daemon = daemon_of(ROBOT)
-
-
-@pytest.fixture(scope="module")
-def driver(daemon):
-    thread = Driver(daemon)
-    thread.start()
-    assert thread.started.wait(60.0)
-    yield thread
-    thread.stopping.set()
-    thread.join(60.0)
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ import trimesh
 from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
-from torqued.tools.recording.naming import joints_of, titles, without_common_prefix
-from torqued.tools.recording.records import session_info
+from torqued.tools.recording.records import joints_of, session_info, titles, without_common_prefix
+from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import EDGES, MAX_POINTS, SPAN, History, stairs
 from torqued.tools.viewers.panels import (
     bar_html,
@@ -18,7 +18,6 @@ from torqued.tools.viewers.panels import (
     rounded,
     session_html,
 )
-from torqued.tools.viewers.poses import frame_poses
 from torqued.tools.viewers.shapes import capsules, find_mesh, frames_of_bodies, shapes_of
 
 BOXES = """

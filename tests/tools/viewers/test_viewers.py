@@ -16,24 +16,13 @@ from websockets.sync.client import connect
 
 from support.daemons import daemon_of, free_port
 from support.eventually import eventually
-from support.viewing import ROBOT, Driver, Viewer
+from support.viewing import ROBOT, Viewer
 from torqued.tools.recording.reader_scheduling import NICENESS
 
 pytestmark = pytest.mark.slow
 
 
 daemon = daemon_of(ROBOT)
-
-
-@pytest.fixture(scope="module")
-def driver(daemon):
-    thread = Driver(daemon)
-    thread.start()
-    assert thread.started.wait(60.0)
-    yield thread
-    thread.stopping.set()
-    thread.join(60.0)
-    assert not thread.is_alive()
 
 
 def metrics_at(address):

@@ -7,8 +7,8 @@ from contextlib import ExitStack
 import pytest
 
 from torqued.client import TorquedError
-from torqued.tools.cli.connection import add_connection, connect
 from torqued.tools.cli.main import main
+from torqued.tools.cli.options import add_connection, connect
 
 
 @pytest.fixture

@@ -1,0 +1,29 @@
+"""Where commands print: a console, and a bar of progress."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+
+def make_console(quiet: bool = False) -> Console:
+    return Console(highlight=False, soft_wrap=True, quiet=quiet)
+
+
+class Bar(Progress):
+    """One bar, on terminals alone; it disappears at the end."""
+
+    def __init__(self, console: Console, what: str, total: float | None, done: int = 0) -> None:
+        text = TextColumn("{task.description}")
+        columns = (text, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        super().__init__(*columns, console=console, transient=True, disable=not console.is_terminal)
+        self._bar = self.add_task(what, total=total, completed=done)
+
+    def reach(self, done: float, **changes: Any) -> None:
+        """So much is done; `total` and `description` may change."""
+        self.update(self._bar, completed=done, **changes)
+
+    def step(self) -> None:
+        self.advance(self._bar)

@@ -1,0 +1,189 @@
+"""Options that commands share, the daemon and client that they mean, and JSON and text tables."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torqued.common.errors import InputError, TorquedError
+
+if TYPE_CHECKING:
+    from torqued.client import Client
+    from torqued.tools.viewers.following import Following
+
+
+def add_daemon(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--robot",
+        metavar="NAME",
+        help="daemon name (default: $TORQUED_NAME, or the only one running)",
+    )
+
+
+def add_connection(parser: argparse.ArgumentParser) -> None:
+    """--robot or --endpoint, keys for TCP, and --timeout."""
+    add_daemon(parser)
+    parser.add_argument("--endpoint", help="request endpoint of the daemon, instead of its name")
+    parser.add_argument("--key", metavar="FILE", help="client key for TCP (default: $TORQUED_KEY)")
+    parser.add_argument(
+        "--server-key",
+        metavar="FILE",
+        help="public key of the daemon (default: $TORQUED_SERVER_KEY, or the one in the key file)",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=1.0,
+        metavar="S",
+        help="timeout per attempt, in seconds (default: 1)",
+    )
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the reply as JSON")
+
+
+def add_observing(parser: argparse.ArgumentParser) -> None:
+    """--robot, --folder, --seconds: of the commands that read a daemon's ring."""
+    add_daemon(parser)
+    parser.add_argument(
+        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
+    )
+    add_seconds(parser)
+
+
+def add_seconds(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=float("inf"),
+        help="duration in seconds (default: until Ctrl-C)",
+    )
+
+
+def add_listen(parser: argparse.ArgumentParser, port: int) -> None:
+    parser.add_argument(
+        "--listen",
+        default=f"127.0.0.1:{port}",
+        metavar="HOST:PORT",
+        help="address to serve (default: %(default)s, this machine only)",
+    )
+
+
+def add_session(parser: argparse.ArgumentParser, default: str = "default: all sessions") -> None:
+    parser.add_argument("--session", type=int, metavar="N", help=f"session number ({default})")
+
+
+def add_out_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("."),
+        metavar="FOLDER",
+        help="output directory (default: current directory)",
+    )
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """--robot, --urdf or --config, and --base."""
+    robot = parser.add_mutually_exclusive_group()
+    robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
+    robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
+    parser.add_argument("--config", metavar="FILE", type=Path, help="TOML file as in configs/")
+    parser.add_argument(
+        "--base",
+        choices=("fixed", "floating"),
+        help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
+        "leaves no doubt)",
+    )
+
+
+def robot_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """What the options of `add_robot` set in the configuration."""
+    source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
+    if args.config and (source or args.base):
+        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
+    if not source and not args.config:
+        raise InputError("no robot given: use one of --robot, --urdf and --config")
+    return {"robot": source | ({"base": args.base} if args.base else {})} if source else {}
+
+
+def host_and_port(text: str) -> tuple[str, int]:
+    """From `HOST:PORT`; port 0 means any free port."""
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise InputError(f"--listen is {text!r}, expected HOST:PORT such as 127.0.0.1:9464")
+    return host.strip("[]"), int(port)
+
+
+def daemon_name(args: argparse.Namespace) -> str:
+    """Name of the daemon that the options mean."""
+    from torqued.client.discovery import describe_running, running
+    from torqued.client.endpoints import default_folder
+
+    name = args.robot or os.environ.get("TORQUED_NAME")
+    if name:
+        return str(name)
+    names = running()
+    if not names:
+        raise TorquedError(
+            f"no daemon is running in {default_folder()}; "
+            "start one with `torqued serve --robot panda`"
+            + (", or name one with --endpoint" if "endpoint" in args else "")
+        )
+    if len(names) > 1:
+        raise TorquedError(f"several {describe_running()}; choose one with --robot")
+    return names[0]
+
+
+def connect(args: argparse.Namespace) -> Client:
+    """The client for the options of `add_connection`; raises at once if no daemon runs."""
+    from torqued.client import Client
+    from torqued.client.discovery import endpoint_of
+
+    if args.endpoint:
+        keys = {"key": args.key, "server_key": args.server_key}
+        return Client(args.endpoint, args.timeout, **keys)
+    return Client(endpoint_of(daemon_name(args)), args.timeout)
+
+
+def follow(args: argparse.Namespace) -> Following:
+    """The records of the daemon that the options of `add_observing` mean."""
+    from torqued.tools.recording.reader import Reader
+    from torqued.tools.viewers.following import Following
+
+    return Following(Reader(daemon_name(args), args.folder), args.seconds)
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    """A reply as JSON; arrays as nested lists, NaN and infinity as null."""
+    return json.dumps(_plain(value), ensure_ascii=False, indent=indent)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and (value != value or abs(value) == float("inf")):
+        return None
+    return value
+
+
+def table(rows: Sequence[Sequence[str]], words: int = 0, indent: str = "") -> list[str]:
+    """Lines with right-aligned columns, except for the first `words`."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        indent
+        + "  ".join(
+            cell.ljust(width) if k < words else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
