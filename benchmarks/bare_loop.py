@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from torqued.kernels.primitives.system_calls import now, sleep_until
-from torqued.server.loop.records import BINS, BINS_PER_OCTAVE
+from torqued.server.loop.loop_records import BINS, BINS_PER_OCTAVE
 
 
 @njit(nogil=True)

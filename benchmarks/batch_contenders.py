@@ -118,8 +118,7 @@ def chain(states: int) -> tuple[Robot, Any, Any]:
 
 
 def in_turns_on_cores(states: int) -> dict[str, Block]:
-    """M, Ṁ and C in two threads, and in one, each with arrays of its own: what one thread writes
-    past the caches would be gone from them for two."""
+    """M, Ṁ and C in two threads, and in one, each with its own arrays."""
     robot, q, v = chain(states)
 
     def of(threads: int) -> Block:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.benchmarks.sheet import Sheet
-from torqued.server.loop.records import percentile
+from torqued.server.loop.loop_records import percentile
 
 
 class Distribution(Protocol):

@@ -26,7 +26,7 @@ from torqued.benchmarks.command import make_console, progress, require_places, w
 from torqued.benchmarks.machine import WIRE_PACKAGES, this_machine
 from torqued.benchmarks.processes import NotStarted, daemon, processor_time
 from torqued.client import Client
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ import numpy as np
 from torqued.benchmarks.latency import Histogram
 from torqued.client import Client
 from torqued.server.daemon import Daemon
-from torqued.server.loop.records import BINS
+from torqued.server.loop.loop_records import BINS
 
 RATE = 1000.0  # Hz
 SETTLE = 0.05  # s, at the beginning of a block, not counted

@@ -6,7 +6,6 @@ filled in another way, as in evaluation.py. What the entries take and return is 
 
 from torqued.kernels.batch.jobs import JOB, open_job
 from torqued.kernels.batch.matrices import WHOLE, store_matrix
-from torqued.kernels.batch.stores import store_mode_of
 from torqued.kernels.batch.transposition import is_finite, load, load_positions
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
@@ -20,7 +19,6 @@ from torqued.kernels.dynamics.kinematics import (
     parent_twist,
 )
 from torqued.kernels.dynamics.rnea import body_forces, rest_acceleration
-from torqued.kernels.primitives.atomics import fence
 from torqued.kernels.primitives.spatial import (
     ZERO6,
     add6,
@@ -83,7 +81,6 @@ def batch_inverse_dynamics_derivatives(handle, address, first, last):
     work, job = open_wide(handle), open_job(address)
     Q, V, A, dq, dv = job.Q, job.V, job.A, job.dq, job.dv
     rest = rest_acceleration(work)
-    store_mode = store_mode_of(work, dq.size + dv.size)
     for state in range(first, last, WIDTH):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
@@ -93,12 +90,10 @@ def batch_inverse_dynamics_derivatives(handle, address, first, last):
         body_terms(work)
         collect_terms(work)
         fill_wide_derivatives(work, rest)
-        nan_guard += store_matrix(WHOLE, work.dq, dq, start, store_mode)
-        nan_guard += store_matrix(WHOLE, work.dv, dv, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.dq, dq, start)
+        nan_guard += store_matrix(WHOLE, work.dv, dv, start)
         if not is_finite(nan_guard):
-            fence()
             return start
-    fence()
     return -1
 
 
@@ -193,7 +188,6 @@ def batch_forward_dynamics_derivatives(handle, address, first, last):
     work, job = open_wide(handle), open_job(address)
     Q, V, tau, dq, dv, dtau = job.Q, job.V, job.tau, job.dq, job.dv, job.dtau
     rest = rest_acceleration(work)
-    store_mode = store_mode_of(work, dq.size + dv.size + dtau.size)
     for state in range(first, last, WIDTH):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
@@ -208,12 +202,10 @@ def batch_forward_dynamics_derivatives(handle, address, first, last):
         fill_wide_derivatives(work, rest)
         fill_wide_inverse(work)
         multiply_negated(work.inverse, work.dq, work.product)
-        nan_guard += store_matrix(WHOLE, work.product, dq, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.product, dq, start)
         multiply_negated(work.inverse, work.dv, work.product)
-        nan_guard += store_matrix(WHOLE, work.product, dv, start, store_mode)
-        nan_guard += store_matrix(WHOLE, work.inverse, dtau, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.product, dv, start)
+        nan_guard += store_matrix(WHOLE, work.inverse, dtau, start)
         if not is_finite(nan_guard) or status != OK:
-            fence()
             return start
-    fence()
     return -1

@@ -7,7 +7,6 @@ states do.
 
 from torqued.kernels.batch.jobs import JOB, choices_of, open_job
 from torqued.kernels.batch.matrices import LOWER, SUM, WHOLE, store_matrix
-from torqued.kernels.batch.stores import store_mode_of
 from torqued.kernels.batch.transposition import is_finite, load, load_positions
 from torqued.kernels.batch.wide_work import open_wide
 from torqued.kernels.compilation.jit import entry, kernel
@@ -16,7 +15,6 @@ from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.quantities import BIT, NEED_FACTORS, NEED_INERTIAS, NEED_VELOCITY
 from torqued.kernels.dynamics.rnea import rest_acceleration
 from torqued.kernels.dynamics.selected_quantities import fill_of_frame, fill_of_robot
-from torqued.kernels.primitives.atomics import fence
 from torqued.kernels.primitives.spatial import (
     add6,
     dot,
@@ -80,24 +78,20 @@ def batch_quantities(handle, address, first, last):
     work, job, choices = open_wide(handle), open_job(address), choices_of(address)
     want, representation = choices.want, choices.representation
     Q, V, frames = job.Q, job.V, job.frames
-    M, Mdot, C = job.M, job.Mdot, job.C
-    store_mode = store_mode_of(work, M.size + Mdot.size + C.size)
     for state in range(first, last, WIDTH):
         start = min(state, last - WIDTH)
         nan_guard = load_positions(Q, start, work)
         if want & NEED_VELOCITY:
             nan_guard += load(V, start, work.v)
         sweep(work, want)
-        nan_guard += store_matrices(work, want, job, start, store_mode)
+        nan_guard += store_matrices(work, want, job, start)
         nan_guard += fill_of_robot(work, work.v, want, work, job, start)
         for k in range(len(frames)):
             nan_guard += fill_of_frame(
                 work, want, frames, k, representation, rest_acceleration(work), work, 0, job, start
             )
         if not is_finite(nan_guard):
-            fence()
             return start
-    fence()  # what was streamed is there for other threads, and before what they write
     return -1
 
 
@@ -117,13 +111,13 @@ def sweep(work, want):
 
 
 @kernel
-def store_matrices(work, want, out, start, store_mode):
+def store_matrices(work, want, out, start):
     """Those of one chunk, from state `start` on."""
     nan_guard = 0.0 * work.q[0]
     if want & BIT.M:
-        nan_guard += store_matrix(LOWER, work.M, out.M, start, store_mode)
+        nan_guard += store_matrix(LOWER, work.M, out.M, start)
     if want & BIT.Mdot:
-        nan_guard += store_matrix(SUM, work.C, out.Mdot, start, store_mode)
+        nan_guard += store_matrix(SUM, work.C, out.Mdot, start)
     if want & BIT.C:
-        nan_guard += store_matrix(WHOLE, work.C, out.C, start, store_mode)
+        nan_guard += store_matrix(WHOLE, work.C, out.C, start)
     return nan_guard

@@ -19,6 +19,7 @@ from torqued.common.status import NONFINITE, status_names
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
 from torqued.kernels.control import evaluation, oscillation  # noqa: F401  (register entries)
+from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.friction import Friction
 from torqued.kernels.control.integral import Integral
 from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
@@ -26,7 +27,6 @@ from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
-from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes

@@ -13,10 +13,10 @@ from numba import typeof, types
 
 from torqued.common.status import CLAMPED, NONFINITE, SOLVER, WALL
 from torqued.kernels.compilation.jit import entry, kernel
+from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.friction import compensate_friction
 from torqued.kernels.control.integral import compensate_bias
 from torqued.kernels.control.payload import take_off
-from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
 from torqued.kernels.control.steps import call_law, evaluate, follow, guard, put_on, watch
 from torqued.kernels.control.walls import hold_walls

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.control.records import CONTROL
+from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.references.motions import Motion
 from torqued.kernels.control.session_arrays import arrays_of, first_reference, sizes_of
 from torqued.kernels.control.springs import RIGID, Springs

@@ -7,8 +7,8 @@ from typing import NamedTuple
 from numba import carray
 
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.plane import PLANE
-from torqued.kernels.control.records import CONTROL
 from torqued.kernels.control.references.motions import MOTION
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.workspace import pointer

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from torqued.kernels.compilation.jit import address_of, kernel
 
-#: The fields of the controller's record (records.py), and the entries whose addresses they hold.
+#: Fields of the record in control_record.py, and the entries whose addresses they hold.
 STEPS = {
     "put_on": "put_payload_on",
     "follow": "follow_references",

@@ -34,8 +34,6 @@ CLOCK_MONOTONIC = 1
 CLOCK_THREAD_CPUTIME = 3
 TIMER_ABSTIME = 1
 SECOND = 1_000_000_000
-#: For `sleep_on`.
-FOREVER = 0
 #: -1 on a machine whose number is not known: there no thread may sleep on a word.
 FUTEX_CALL = SYSTEM_CALLS.get(os.uname().machine, -1)
 
@@ -86,12 +84,8 @@ def wake_sleeper(address):
 
 @kernel
 def sleep_on(address, expected, nanoseconds, clock):
-    """Sleep while the word at an address is `expected`, so long at most; may return early.
-
-    FOREVER: without a timer, which takes up to a microsecond to set and to take back.
-    """
+    """Sleep while the word at an address is `expected`, so long at most; may return early."""
     clock[0] = nanoseconds // SECOND
     clock[1] = nanoseconds % SECOND
-    limited = np.uint64(clock.ctypes.data) if nanoseconds != FOREVER else np.uint64(0)
-    limit, none = pointer(limited), pointer(np.uint64(0))
+    limit, none = pointer(np.uint64(clock.ctypes.data)), pointer(np.uint64(0))
     _syscall(FUTEX_CALL, pointer(address), FUTEX_WAIT, np.int64(expected), limit, none, 0)

@@ -20,8 +20,8 @@ from torqued.kernels.primitives.system_calls import (
     processor_time,
     sleep_until,
 )
+from torqued.server.loop.loop_records import LOOP, SHARED
 from torqued.server.loop.memory_frames import states_written, wait_for_state
-from torqued.server.loop.records import LOOP, SHARED
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_lock import BY_ARRIVALS, acquire, release
 from torqued.server.loop.session_states import OPEN

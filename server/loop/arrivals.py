@@ -14,7 +14,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop.arrival_loop import arrivals
-from torqued.server.loop.records import Shared
+from torqued.server.loop.loop_records import Shared
 from torqued.server.loop.timer_slack import name_thread
 from torqued.server.transport.memory_pages import Page
 

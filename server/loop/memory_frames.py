@@ -99,8 +99,7 @@ def put_into_page(session):
 
 @kernel
 def wait_for_state(session, longest, clock):
-    """Wait until the client has written another state, or for `longest` ns, or FOREVER; may return
-    early.
+    """Wait until the client has written another state, or for `longest` ns; may return early.
 
     A session with `spin` polls the page for that time before it sleeps.
     """
@@ -123,7 +122,7 @@ def poll_for_state(session, clock):
 
 @kernel
 def sleep_for_state(session, longest, clock):
-    """Sleep until the client wakes this thread, at most `longest` ns, or FOREVER."""
+    """Sleep until the client wakes this thread, at most `longest` ns."""
     sleeps = session.page + np.uint64(DAEMON_SLEEPS)
     store_word(sleeps, np.uint32(1))
     fence()  # either the client sees this, or we see its state

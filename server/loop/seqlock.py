@@ -15,7 +15,7 @@ import numpy as np
 from torqued.common import errors
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.primitives.atomics import fence, store_long
-from torqued.server.loop.records import SESSION
+from torqued.server.loop.loop_records import SESSION
 
 #: Byte of a session's record where `changes` is.
 CHANGES = np.uint64(SESSION.fields["changes"][1])  # type: ignore[index]

@@ -23,7 +23,6 @@ from torqued.kernels.control.stability import DEFAULT_DELAY
 from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
-from torqued.server.loop import records
 from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
@@ -33,15 +32,15 @@ from torqued.server.loop.budget import (
     share_of,
     time_left,
 )
+from torqued.server.loop.frame_layout import described, frame_buffer
 from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
 from torqued.server.loop.links import end_memory_link, memory_link
+from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.payloads import change_payload
-from torqued.server.loop.records import MAX_SESSIONS
 from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
 from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_frames import described, frame_buffer
 from torqued.server.loop.session_record import fill_record
 from torqued.server.loop.session_reply import opened_reply
 from torqued.server.loop.session_socket import session_socket
@@ -75,12 +74,12 @@ class Servo:
         self.context = context
         self.safety = safety
         self.max_per_client = max_per_client
-        self.shared = records.shared_memory(round(1e9 / rate))
+        self.shared = loop_records.shared_memory(round(1e9 / rate))
         self.observation = observation or Observation()
         self.shared.loop["ring"] = self.observation.address
         self.spin = spin  # s, before a deadline; and before a session in memory sleeps
         self.shared.loop["spin"] = round(1e9 * self.spin)
-        self._ages = np.zeros(records.BINS, np.int64)  # of states answered on arrival, so far
+        self._ages = np.zeros(loop_records.BINS, np.int64)  # of states answered on arrival, so far
         self.sessions: dict[int, Session] = {}  # by number
         self.last_frames = LastFrames()
         self.orders = Orders(self)
@@ -131,7 +130,7 @@ class Servo:
             if record.state == OPEN:  # no loop has run since it was opened
                 move(record, CLOSING)
             self._close_socket(session, linger)
-            self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
+            self.shared.sessions[session.slot] = np.zeros((), loop_records.SESSION)
         self.observation.closed(*self.sessions)
         self.sessions.clear()
         self.last_frames.finish()
@@ -260,7 +259,7 @@ class Servo:
 
         `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
         """
-        self.shared.sessions[session.slot] = np.zeros((), records.SESSION)
+        self.shared.sessions[session.slot] = np.zeros((), loop_records.SESSION)
         record = self.shared.sessions[session.slot]
         fill_record(record, session, ring)
         move(record, OPEN)

@@ -13,7 +13,7 @@ from torqued.kernels.control.payload import ASKED, TAKEN
 from torqued.kernels.control.session_arrays import arrays_of, control_at
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time, sleep_until
-from torqued.server.loop.records import SHARED
+from torqued.server.loop.loop_records import SHARED
 from torqued.server.loop.ring_writer import write_loop
 from torqued.server.loop.session_call import call_session
 from torqued.server.loop.session_lock import BY_LOOP, acquire, release, try_acquire

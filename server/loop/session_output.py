@@ -13,8 +13,8 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy
 from torqued.kernels.control.session_arrays import arrays_of, control_at
 from torqued.kernels.primitives.workspace import pointer
+from torqued.server.loop.loop_records import BINS, BINS_PER_OCTAVE, WINDOW
 from torqued.server.loop.memory_frames import put_into_page
-from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, WINDOW
 from torqued.server.loop.ring_writer import write_tick
 from torqued.server.loop.session_modes import Event, advance
 from torqued.server.loop.session_states import CLOSED

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from torqued.kernels.control.stability import Stability
+from torqued.server.loop.frame_layout import frame_layout
 from torqued.server.loop.session import Session
-from torqued.server.loop.session_frames import frame_layout
 
 
 def opened_reply(

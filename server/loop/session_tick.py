@@ -45,7 +45,7 @@ from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time
 from torqued.kernels.primitives.workspace import open_work, pointer
-from torqued.server.loop.records import LOOP, SESSION
+from torqued.server.loop.loop_records import LOOP, SESSION
 from torqued.server.loop.ring_writer import write_gains, write_load, write_tick
 from torqued.server.loop.seqlock import begin_changes, end_changes
 from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback

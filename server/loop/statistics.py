@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.status import status_names
-from torqued.server.loop import records
-from torqued.server.loop.records import WINDOW
+from torqued.server.loop.loop_records import WINDOW
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -35,7 +34,7 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "success_rate": success_rate(record),
                 "status": status_names(int(record.status)),
                 "sequence": int(record.sequence),
-                **{name: int(record[name]) for name in records.COUNTERS},
+                **{name: int(record[name]) for name in loop_records.COUNTERS},
             }
         )
     return out
@@ -56,8 +55,8 @@ def loop_statistics(loop: Any, ages_on_arrival: NDArray[np.int64]) -> dict[str, 
         if name == "age":
             histogram += ages_on_arrival
         out[name] = {
-            "p50_us": records.percentile(histogram, 0.5),
-            "p99_us": records.percentile(histogram, 0.99),
+            "p50_us": loop_records.percentile(histogram, 0.5),
+            "p99_us": loop_records.percentile(histogram, 0.99),
             "count": int(histogram.sum()),
         }
     out["lateness"]["max_us"] = float(loop.latest) * 1e-3

@@ -21,7 +21,7 @@ from torqued.common.stacked import STACKED
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import Fields, mapping
 from torqued.kernels.model.description import Array
-from torqued.server.requests.batch_memory import Shapes, size_for
+from torqued.server.requests.batch_arrays import Shapes, size_for
 from torqued.server.requests.fields import wrenches
 from torqued.server.requests.inverse_kinematics import TargetStacks
 from torqued.server.requests.limits import fits_into_a_reply

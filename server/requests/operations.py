@@ -28,7 +28,7 @@ from torqued.server.access.rights import right_to_open
 from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, simulation
 from torqued.server.requests.batch import Report, run_batch
-from torqued.server.requests.batch_memory import BatchArrays, names_in
+from torqued.server.requests.batch_arrays import BatchArrays, names_in
 from torqued.server.requests.limits import Cost
 from torqued.server.requests.operation import (
     ESTIMATES,

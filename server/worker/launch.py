@@ -15,7 +15,7 @@ from torqued.kernels.model.model import Model
 from torqued.server.logs import written_as
 from torqued.server.worker.channel import Channel, pair
 from torqued.server.worker.jobs import Job
-from torqued.server.worker.models import pack
+from torqued.server.worker.model_bytes import pack
 
 #: Seconds for a process without its lifeline to exit before it is killed. It has nothing to save.
 EXIT_TIMEOUT = 0.1

@@ -19,7 +19,7 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.server.requests.replies import PendingReply, success
 from torqued.server.worker.jobs import Job
-from torqued.server.worker.models import unpack
+from torqued.server.worker.model_bytes import unpack
 
 if TYPE_CHECKING:
     from torqued.server.daemon import Daemon

@@ -29,11 +29,11 @@ from torqued.client import codec
 from torqued.client.requests.operation_table import WORKER
 from torqued.kernels import Robot
 from torqued.server.logs import set_up_log
-from torqued.server.requests.batch_memory import MEMORIES
+from torqued.server.requests.batch_arrays import MEMORIES
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.worker.channel import Channel, Message
-from torqued.server.worker.models import pack, unpack
+from torqued.server.worker.model_bytes import pack, unpack
 from torqued.server.worker.source import Source
 
 #: Seconds between two reports of a job's progress.

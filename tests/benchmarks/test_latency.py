@@ -10,7 +10,7 @@ from torqued.benchmarks import latency, rtt
 from torqued.benchmarks.bare_loop import bare_latenesses, in_bins
 from torqued.benchmarks.latency import Comparison, Histogram, Samples
 from torqued.server.loop import session_output
-from torqued.server.loop.records import BINS, BINS_PER_OCTAVE, percentile
+from torqued.server.loop.loop_records import BINS, BINS_PER_OCTAVE, percentile
 
 
 def comparison(ours=150.0, peer=100.0, ceiling=1.25, share=0.5):

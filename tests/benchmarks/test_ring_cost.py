@@ -6,7 +6,7 @@ import pytest
 from torqued.benchmarks import budget
 from torqued.benchmarks.latency import Comparison, Histogram
 from torqued.benchmarks.ring import RingCost
-from torqued.server.loop.records import BINS
+from torqued.server.loop.loop_records import BINS
 
 
 def histogram(us):

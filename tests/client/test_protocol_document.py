@@ -20,7 +20,7 @@ from torqued.common.stacked import STACKED
 from torqued.common.status import TABLE
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
 from torqued.server.loop.link_options import MAX_SPIN
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, MAX_INLINE
 from torqued.server.requests.operations import OPERATIONS

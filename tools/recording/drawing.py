@@ -10,7 +10,7 @@ import numpy as np
 
 from torqued.common.status import STATUS
 from torqued.tools.recording.recording import RecordedSession, Recording, RecordingError
-from torqued.tools.recording.records import joints_of, task_names, titles
+from torqued.tools.recording.session_layout import joints_of, task_names, titles
 
 #: Times of a tick, ns → µs.
 TIMES = ("lateness", "compute", "age")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from torqued.tools.recording.protobuf import Field, MessageType
-from torqued.tools.recording.records import Records, SessionInfo
+from torqued.tools.recording.session_layout import Records, SessionInfo
 
 #: Of the recording: channels, messages and metadata. Another one is not read.
 VERSION = 1

@@ -40,7 +40,7 @@ from torqued.server.observation.layout import (
     VALUES_HEAD,
 )
 from torqued.tools.recording.cursor import Cursor, ReaderError
-from torqued.tools.recording.records import Records, SessionInfo, session_info
+from torqued.tools.recording.session_layout import Records, SessionInfo, session_info
 
 _HEAD = struct.Struct("<qqqq")
 _INDEX = struct.Struct("<q")

@@ -18,7 +18,7 @@ from torqued.common.errors import TorquedError
 from torqued.tools.recording.reader import Batch, Reader, Values
 from torqued.tools.recording.reader_scheduling import ReaderPriority
 from torqued.tools.recording.recording_file import RecordingFile
-from torqued.tools.recording.records import SessionInfo
+from torqued.tools.recording.session_layout import SessionInfo
 
 #: Seconds between polls of the ring, between reports to the daemon, and for its reply.
 PAUSE, REPORT, ANSWER = 0.1, 1.0, 0.2

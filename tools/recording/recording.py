@@ -29,7 +29,7 @@ from torqued.tools.recording.messages import (
     values_message,
 )
 from torqued.tools.recording.reader import Values
-from torqued.tools.recording.records import Records, SessionInfo, session_info
+from torqued.tools.recording.session_layout import Records, SessionInfo, session_info
 
 
 class RecordingError(TorquedError):

@@ -31,7 +31,7 @@ from torqued.tools.recording.messages import (
 )
 from torqued.tools.recording.protobuf import MessageType
 from torqued.tools.recording.reader import Batch, Reader, Values
-from torqued.tools.recording.records import SessionInfo
+from torqued.tools.recording.session_layout import SessionInfo
 
 #: Maximum bytes of a chunk, and seconds after which it is written.
 CHUNK_BYTES, CHUNK_SECONDS = 2**20, 0.5

@@ -16,7 +16,7 @@ from torqued.kernels.model.description import Array
 from torqued.server.requests.batch import run_batch
 from torqued.server.requests.operations import OPERATIONS
 from torqued.server.requests.replies import as_request_error
-from torqued.server.worker.models import unpack
+from torqued.server.worker.model_bytes import unpack
 from torqued.tools.tables.plan import Folder, Plan
 from torqued.tools.tables.reading import Table, open_table
 

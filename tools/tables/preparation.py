@@ -14,7 +14,7 @@ from torqued.server.requests.batch import size_of
 from torqued.server.requests.operation import Operation
 from torqued.server.requests.operations import BATCHED, OPERATIONS
 from torqued.server.requests.replies import as_request_error
-from torqued.server.worker.models import pack
+from torqued.server.worker.model_bytes import pack
 from torqued.tools.tables.chunk import in_table
 from torqued.tools.tables.plan import Folder, Plan, digest, stamp
 from torqued.tools.tables.reading import Table, open_table

@@ -26,7 +26,7 @@ from foxglove.messages import (
 from torqued.common.status import status_names
 from torqued.kernels import Robot
 from torqued.tools.recording.reader import Batch, Reader
-from torqued.tools.recording.records import SessionInfo, joints_of
+from torqued.tools.recording.session_layout import SessionInfo, joints_of
 from torqued.tools.viewers.following import frame_poses, since_1970
 from torqued.tools.viewers.history import has_state
 

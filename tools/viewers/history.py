@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.status import TABLE, status_names
-from torqued.tools.recording.records import Records, SessionInfo
+from torqued.tools.recording.session_layout import Records, SessionInfo
 
 Array = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from torqued.common.status import TABLE, status_names
 from torqued.server.loop.budget import BUDGET
-from torqued.tools.recording.records import (
+from torqued.tools.recording.session_layout import (
     BASE,
     joints_of,
     task_names,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torqued.kernels import Robot
 from torqued.kernels.charts.rotation import quaternion_of, rotation
 from torqued.kernels.control.wholebody.parsing import contact_points
-from torqued.tools.recording.records import SessionInfo
+from torqued.tools.recording.session_layout import SessionInfo
 from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.shapes import WORLD, Shape
 

@@ -13,7 +13,7 @@ import numpy as np
 import zmq
 
 from torqued.tools.recording.reader import Batch, Reader
-from torqued.tools.recording.records import SessionInfo, joints_of, titles
+from torqued.tools.recording.session_layout import SessionInfo, joints_of, titles
 from torqued.tools.viewers.following import since_1970
 
 #: Messages that wait for a subscriber; those after them are dropped.

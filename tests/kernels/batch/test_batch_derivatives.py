@@ -6,7 +6,7 @@ import pytest
 from support.agreement import assert_agree
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels import Robot
-from torqued.kernels.batch.stores import LARGE
+from torqued.kernels.batch.computation import GRAIN
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.primitives.wide import WIDTH
 
@@ -47,14 +47,14 @@ def test_matrices_of_a_humanoid_do_not_depend_on_what_its_workspace_did_before(t
 def test_large_batches_are_small_ones_to_the_last_bit(name, joints):
     robot = Robot.family("chain", joints)
     results = 2 if name == INVERSE else 3
-    given = states(robot, LARGE // (results * 8 * joints**2) + 5)
+    given = states(robot, 2 * GRAIN.share + 5)
     count = len(given[0])
     out = tuple(np.full((count, joints, joints), np.nan) for _ in range(results))
     found = getattr(robot.batch(threads=3), name)(*given, out=out)
     assert all(x is y for x, y in zip(found, out, strict=True))
     small = getattr(robot.batch(threads=1), name)
-    for first in range(0, count, 300):
-        part = slice(first, first + 300)
+    for first in range(0, count, 100):
+        part = slice(first, first + 100)
         for array, expected in zip(out, small(*(x[part] for x in given)), strict=True):
             assert np.array_equal(array[part], expected)
 

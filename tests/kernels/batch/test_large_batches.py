@@ -1,4 +1,4 @@
-"""Batches of several ranges and pieces, and those whose matrices are streamed past the caches."""
+"""Batches of several ranges and pieces, into arrays of any alignment."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import pytest
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.batch.computation import GRAIN
-from torqued.kernels.batch.stores import LARGE
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 
 MATRICES = ("M", "Mdot", "C")
@@ -27,11 +26,11 @@ def within(shape, numbers):
 
 
 @pytest.mark.parametrize("name, joints", [("chain", 20), ("chain", 21), ("quadruped", 12)])
-@pytest.mark.parametrize("numbers", [0, 1, 2, 3, 6])
+@pytest.mark.parametrize("numbers", [0, 3])
 def test_large_matrices_are_those_of_small_batches_to_the_last_bit(name, joints, numbers):
     robot = Robot.family(name, joints)
     n = robot.nv
-    count = LARGE // (len(MATRICES) * 8 * n * n) + 5  # no whole number of chunks
+    count = 2 * GRAIN.share + 5  # not a whole number of chunks
     q, v = states(robot, count)
     out, around = {}, []
     for key in MATRICES:
@@ -40,23 +39,11 @@ def test_large_matrices_are_those_of_small_batches_to_the_last_bit(name, joints,
     robot.batch(threads=3).dynamics(q, v, MATRICES, out=out)
     assert all((part == -7.0).all() for part in around)
     small = robot.batch(threads=1)
-    for first in range(0, count, 500):
-        part = slice(first, first + 500)
+    for first in range(0, count, 100):
+        part = slice(first, first + 100)
         expected = small.dynamics(q[part], v[part], MATRICES)
-        assert sum(array.nbytes for array in expected.as_dict().values()) < LARGE
         for key in MATRICES:
             assert np.array_equal(out[key][part], expected[key])
-
-
-@pytest.mark.parametrize("method, takes_v", [("mass_matrix", False), ("coriolis_matrix", True)])
-def test_one_large_matrix_is_that_of_small_batches_to_the_last_bit(method, takes_v):
-    robot = Robot.family("chain", 20)
-    q, v = states(robot, LARGE // (8 * robot.nv**2) + 5)
-    given = (q, v) if takes_v else (q,)
-    small = getattr(robot.batch(threads=1), method)
-    parts = [slice(first, first + 500) for first in range(0, len(q), 500)]
-    expected = np.concatenate([small(*(x[part] for x in given)) for part in parts])
-    assert np.array_equal(getattr(robot.batch(threads=3), method)(*given), expected)
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -17,7 +17,7 @@ from torqued.client.memory.page_layout import STATES, PageLayout
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID
 from torqued.kernels.primitives.system_calls import FUTEX_CALL
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.transport.memory_pages import MAX_CONNECTIONS
 
 PUNCH_HOLE, KEEP_SIZE = 2, 1  # of fallocate

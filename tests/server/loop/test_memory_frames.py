@@ -11,7 +11,8 @@ from support.eventually import eventually
 from torqued.client.memory.compiled import page_type
 from torqued.client.memory.page_layout import DAEMON_SLEEPS, OUTPUTS, STATES, PageLayout
 from torqued.kernels.primitives.atomics import fence, load_long, load_word, store_word, swap_long
-from torqued.kernels.primitives.system_calls import FOREVER, wake_sleeper
+from torqued.kernels.primitives.system_calls import wake_sleeper
+from torqued.server.loop.loop_records import SESSION
 from torqued.server.loop.memory_frames import (
     NOTHING,
     TORN,
@@ -20,7 +21,6 @@ from torqued.server.loop.memory_frames import (
     take_from_page,
     wait_for_state,
 )
-from torqued.server.loop.records import SESSION
 from torqued.server.loop.session_lock import BY_ARRIVALS, BY_LOOP, release, try_acquire
 
 WORDS = 200
@@ -249,7 +249,7 @@ def test_state_is_watched_for_before_the_thread_sleeps(side):
 def test_sleep_without_an_end_ends_with_a_state_or_a_wake_up(side):
     def sleeper():
         return threading.Thread(
-            target=wait, args=(side.records, FOREVER, np.zeros(2, np.int64)), daemon=True
+            target=wait, args=(side.records, 600 * 10**9, np.zeros(2, np.int64)), daemon=True
         )
 
     wait(side.records, SHORT, np.zeros(2, np.int64))  # compiled

@@ -22,7 +22,7 @@ from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD
 from torqued.client.sessions.session import Session
 from torqued.common.errors import TorquedError
 from torqued.common.status import FALLBACK, INVALID, WALL
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 
 daemon = daemon_of("panda", sessions_per_client=MAX_SESSIONS)
 

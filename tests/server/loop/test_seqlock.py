@@ -5,7 +5,7 @@ import pytest
 
 from torqued.client import OperationError
 from torqued.server.loop import seqlock as reading
-from torqued.server.loop.records import SESSION
+from torqued.server.loop.loop_records import SESSION
 from torqued.server.loop.seqlock import seqlock_read
 
 

@@ -12,7 +12,7 @@ from torqued.client import errors
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import CLAMPED, FALLBACK, NONFINITE, STALE
 from torqued.kernels import Robot
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 
 NV = 20
 #: Of the daemon: s.

@@ -18,7 +18,7 @@ from torqued.client import AsyncClient, Client, errors
 from torqued.kernels import Robot
 from torqued.kernels.model.catalog import find_urdf
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
-from torqued.server.worker.models import pack, unpack
+from torqued.server.worker.model_bytes import pack, unpack
 from torqued.server.worker.process import OOM_SCORE_ADJ
 from torqued.server.worker.worker import THREADS
 

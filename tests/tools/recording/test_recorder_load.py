@@ -11,7 +11,7 @@ from mcap.reader import make_reader
 
 from support.eventually import PATIENCE, eventually
 from torqued.common.status import LAST
-from torqued.server.loop.records import MAX_SESSIONS
+from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.tools.recording.recording import read_recording
 
 STEPS = 150

@@ -5,7 +5,7 @@ import pytest
 
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
-from torqued.tools.recording.records import session_info
+from torqued.tools.recording.session_layout import session_info
 from torqued.tools.viewers.dash import Dash
 from torqued.tools.viewers.history import History
 from torqued.tools.viewers.panels import session_html

@@ -7,7 +7,12 @@ import trimesh
 from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
-from torqued.tools.recording.records import joints_of, session_info, titles, without_common_prefix
+from torqued.tools.recording.session_layout import (
+    joints_of,
+    session_info,
+    titles,
+    without_common_prefix,
+)
 from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import EDGES, MAX_POINTS, SPAN, History, stairs
 from torqued.tools.viewers.panels import (

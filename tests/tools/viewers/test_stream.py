@@ -14,7 +14,7 @@ import zmq
 from support.eventually import eventually
 from torqued.server.observation.layout import TICK_HEAD
 from torqued.tools.recording.reader import Batch
-from torqued.tools.recording.records import session_info
+from torqued.tools.recording.session_layout import session_info
 from torqued.tools.viewers.stream import Stream
 
 #: Ends a stream while its subscribers leave, with messages under way to each.
