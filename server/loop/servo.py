@@ -23,6 +23,7 @@ from torqued.kernels.control.stability import DEFAULT_DELAY
 from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
+from torqued.server.loop import loop_records
 from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
