@@ -117,12 +117,14 @@ def sessions(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
 
 def stop(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
     """Give sessions to their fallbacks; effective at the loop's next tick."""
-    log.warning("stop requested by %s", caller.name)
-    return daemon.servo.orders.stop(fields, caller)
+    result = daemon.servo.orders.stop(fields, caller)
+    what = "all sessions" if "session" not in fields else f"session {fields['session']}"
+    log.warning("stop of %s, by %s", what, caller.name)
+    return result
 
 
 def recover(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
-    log.warning("recover requested by %s", caller.name)
+    log.warning("recover, by %s", caller.name)
     return daemon.servo.orders.recover(fields, caller)
 
 
