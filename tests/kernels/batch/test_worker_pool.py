@@ -102,16 +102,20 @@ def test_interruption_of_the_waiting_ends_all_threads(pool, monkeypatch):
         if first >= COUNT // 3:
             scratches.add(scratch)
             pieces.append(first)
-            if len(pieces) == 2:
-                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            cancelled.wait(60.0)
+            while not cancelled.wait(0.05):  # a signal just before a thread sleeps does not wake it
+                if len(pieces) == 2:
+                    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    def interrupt_once(*_):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        raise KeyboardInterrupt
 
     def wait_at_the_end(futures):
         cancelled.set()
         wait(futures)
 
     monkeypatch.setattr(worker_pool, "wait", wait_at_the_end)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.signal(signal.SIGINT, interrupt_once)
     try:
         with pytest.raises(KeyboardInterrupt):
             pool.run(COUNT, GRAIN, work)
