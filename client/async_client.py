@@ -15,7 +15,6 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import zmq.asyncio
@@ -167,12 +166,7 @@ class Opening:
         self._session = await self._open()
         return self._session
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._session is not None:
             await self._session.close()
 

@@ -173,9 +173,7 @@ class Client(BaseClient, Waiting, ContextManager):
             return None
         while (result := fields_for(identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
-            if left <= 0:
-                return None
-            if not socket.poll(milliseconds(left)):
+            if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
             data = socket.recv()
         return result
