@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import zmq
 
 from torqued.client import codec, endpoints
-from torqued.client.addresses import endpoint_for
-from torqued.client.discovery import describe_running
+from torqued.client.discovery import describe_running, endpoint_for
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.requests.administration import Administration
