@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torqued.kernels import InputError
-from torqued.kernels.input_checks import choice, number
+from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
 
 SOCKET, MEMORY = TRANSPORTS = ("socket", "memory")
@@ -57,15 +57,13 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
             SOCKET,
         )
     if "spin" in fields:
-        spin = checked_spin(number("spin", fields["spin"]), MAX_SPIN)
+        spin = checked_spin(fields["spin"], MAX_SPIN)
     return Link(transport, clock, spin)
 
 
-def checked_spin(spin: float, longest: float) -> float:
-    """`spin`, s, if it is within limits and the daemon has a processor to spare."""
-    if not 0.0 <= spin <= longest:
-        allowed = f"0 … {longest:g} s"
-        raise InputError(f"spin is {spin}, expected {allowed}", "spin", spin, allowed)
+def checked_spin(given: Any, longest: float) -> float:
+    """A time to spin, s, if it is within limits and the daemon has a processor to spare."""
+    spin = seconds_within("spin", given, 0.0, longest)
     if spin > 0.0 and len(os.sched_getaffinity(0)) < 2:
         raise InputError(
             f"spin is {spin}, expected 0: polling would take the daemon's only processor from the "

@@ -1,13 +1,33 @@
-"""The page of a session in shared memory, and the transport in a session's record."""
+"""What a session's frames go through: a socket, or a page in shared memory.
+
+Both are made in Python and used by the loop.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import zmq
+
 from torqued.client.memory.page_layout import PageLayout
 from torqued.server.access.rights import Caller
-from torqued.server.loop.session import Session
 from torqued.server.transport.memory_pages import Page
+
+#: Frames that may wait in each direction beside what the operating system holds.
+QUEUE = 8
+#: Bytes by which messages of ZeroMQ's own handshakes may exceed a state frame.
+HANDSHAKE_BYTES = 1024
+
+
+def session_socket(context: zmq.Context[Any], state_bytes: int) -> zmq.Socket[bytes]:
+    """A socket for one session. The loop ignores all but the peer with its routing id."""
+    socket: zmq.Socket[bytes] = context.socket(zmq.ROUTER)
+    socket.set_hwm(QUEUE)
+    socket.router_mandatory = True  # frames for a client that has left are counted as dropped
+    socket.router_handover = True  # a client may connect again
+    socket.maxmsgsize = state_bytes + HANDSHAKE_BYTES
+    socket.linger = 0
+    return socket
 
 
 def memory_link(
@@ -20,21 +40,6 @@ def memory_link(
     layout = PageLayout.of(state_bytes, output_bytes)
     page = pages.make(layout, owner.encode())
     return page, {"endpoint": pages.endpoint, "memory": layout._asdict()}
-
-
-def fill_link(record: Any, session: Session) -> None:
-    """Write the transport of a session's frames into its record."""
-    if session.socket is not None:
-        record.socket = session.socket.underlying
-    if session.page is not None:
-        layout = session.page.layout
-        record.page = session.page.address
-        record.page_states, record.page_state_slot = layout.states, layout.state_slot
-        record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
-    if session.arrivals is not None:
-        record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
-        record.spin = round(session.link.spin * 1e9)
-        record.served = record.arrived = session.opened
 
 
 def end_memory_link(page: Page, owner: bytes, caller: Caller) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torqued.kernels import InputError
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative
 from torqued.kernels.control.fallback import KINDS
-from torqued.kernels.input_checks import choice
+from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
 from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.link_options import Link
@@ -83,11 +83,5 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         if name in given:
             chosen[name] = float(not_negative(given, name))
     for name in ("hold", "fade"):
-        if chosen.get(name, 0.0) > MAX_FADE:
-            raise InputError(
-                f"{name} is {chosen[name]}, expected 0 … {MAX_FADE:g} s",
-                name,
-                chosen[name],
-                f"0 … {MAX_FADE:g} s",
-            )
+        seconds_within(name, chosen.get(name, 0.0), 0.0, MAX_FADE)
     return replace(safety, **chosen)

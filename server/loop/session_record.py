@@ -8,7 +8,6 @@ import numpy as np
 
 from torqued.client.sessions.frames import PAYLOAD
 from torqued.kernels.control.fallback import KINDS
-from torqued.server.loop.links import fill_link
 from torqued.server.loop.session import Session
 
 
@@ -21,7 +20,17 @@ def fill_record(record: Any, session: Session, ring: int) -> None:
     record.number, record.ring = session.number, ring
     record.same_clock = int(session.caller.transport.same_clock)
     record.control = session.controller.record.ctypes.data
-    fill_link(record, session)
+    if session.socket is not None:
+        record.socket = session.socket.underlying
+    if session.page is not None:
+        layout = session.page.layout
+        record.page = session.page.address
+        record.page_states, record.page_state_slot = layout.states, layout.state_slot
+        record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
+    if session.arrivals is not None:
+        record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
+        record.spin = round(session.link.spin * 1e9)
+        record.served = record.arrived = session.opened
     record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
     record.route = session.route.ctypes.data
     record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
