@@ -24,6 +24,7 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.kernels.control.springs import MEASURED
+from torqued.kernels.input_checks import Fields
 from torqued.server.access.rights import right_to_open
 from torqued.server.loop.link_options import LINK_OPTIONS
 from torqued.server.requests import administration, computations, simulation
@@ -33,7 +34,6 @@ from torqued.server.requests.limits import Cost
 from torqued.server.requests.operation import (
     ESTIMATES,
     RIGHTS_BY_FIELDS,
-    Fields,
     Operation,
     operation,
 )
