@@ -86,11 +86,9 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
+        endpoint, timeout, attempts = self._plan(operation, endpoint, timeout)
         if operation in LONG and not self._heard_recently():
             await self._find(operation)
-        timeout = self._default_timeout(operation) if timeout is None else timeout
-        attempts = self._attempts(operation)
         for _ in range(attempts):
             if endpoint not in self._connections:
                 socket = self._new_socket(self._context, endpoint)

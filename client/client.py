@@ -132,11 +132,9 @@ class Client(BaseClient, Waiting, ContextManager):
         fields: dict[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
+        endpoint, timeout, attempts = self._plan(operation, endpoint, timeout)
         if operation in LONG and not self._heard_recently():
             self._find(operation)
-        timeout = self._default_timeout(operation) if timeout is None else timeout
-        attempts = self._attempts(operation)
         for _ in range(attempts):
             result = self._exchange(endpoint, operation, fields, timeout)
             if result is not None:
