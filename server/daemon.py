@@ -28,7 +28,7 @@ from torqued.server import kernels_needed
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
-from torqued.server.loop.link_options import MAX_SPINNING, checked_spin
+from torqued.server.loop.links import MAX_SPINNING, checked_spin
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety

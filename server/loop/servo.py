@@ -35,14 +35,20 @@ from torqued.server.loop.budget import (
 )
 from torqued.server.loop.frame_layout import described, frame_buffer, opened_reply
 from torqued.server.loop.last_frames import LastFrames
-from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
-from torqued.server.loop.links import end_memory_link, memory_link, session_socket
+from torqued.server.loop.links import (
+    LINK_OPTIONS,
+    MEMORY,
+    STATE,
+    chosen_link,
+    end_memory_link,
+    memory_link,
+    session_socket,
+)
 from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.loop.orders import Orders
 from torqued.server.loop.realtime import name_thread
 from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
-from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_record import fill_record
+from torqued.server.loop.session import Safety, Session, chosen_safety, fill_record
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
 from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.loop.statistics import describe_sessions, loop_statistics

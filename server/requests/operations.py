@@ -26,7 +26,7 @@ from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields
 from torqued.server.access.rights import right_to_open
-from torqued.server.loop.link_options import LINK_OPTIONS
+from torqued.server.loop.links import LINK_OPTIONS
 from torqued.server.requests import (
     administration,
     computations,
