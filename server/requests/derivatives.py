@@ -27,8 +27,7 @@ def of_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, a = fields["q"], fields["v"], fields["a"]
     at = in_coordinates(robot, fields)
     dtau_dq, dtau_dv = at.inverse_dynamics_derivatives(q, v, a, wrenches(fields))
-    M = at.mass_matrix(q)
-    return {"M": M, "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
+    return {"M": at.mass_matrix(q), "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
 
 
 def second_order(robot: Robot, fields: Fields) -> dict[str, Any]:
@@ -62,8 +61,7 @@ def of_forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
 def of_contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
     at = in_coordinates(robot, fields)
-    found = at.contact_dynamics_derivatives(q, v, tau, only_contacts(fields))
-    return asdict(found)
+    return asdict(at.contact_dynamics_derivatives(q, v, tau, only_contacts(fields)))
 
 
 def linearize(robot: Robot, fields: Fields) -> dict[str, Any]:
