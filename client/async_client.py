@@ -15,7 +15,6 @@ import contextlib
 import time
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import zmq.asyncio
@@ -87,11 +86,9 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
         fields: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
+        endpoint, timeout, attempts = self._plan(operation, endpoint, timeout)
         if operation in LONG and not self._heard_recently():
             await self._find(operation)
-        timeout = self._default_timeout(operation) if timeout is None else timeout
-        attempts = self._attempts(operation)
         for _ in range(attempts):
             if endpoint not in self._connections:
                 socket = self._new_socket(self._context, endpoint)
@@ -167,12 +164,7 @@ class Opening:
         self._session = await self._open()
         return self._session
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         if self._session is not None:
             await self._session.close()
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import zmq
 
 from torqued.client import codec, endpoints
-from torqued.client.addresses import endpoint_for
-from torqued.client.discovery import describe_running
+from torqued.client.discovery import describe_running, endpoint_for
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.requests.administration import Administration
@@ -78,15 +77,15 @@ class BaseClient(Computations, Orders, Administration, Performing):
         """Whether a reply came so recently that the daemon counts as alive."""
         return time.monotonic() < self._heard + RECENT
 
-    def _endpoint_of(self, operation: str) -> str:
-        return self.control_endpoint if operation in ON_CONTROL else self.endpoint
-
-    def _default_timeout(self, operation: str) -> float:
-        """Default timeout of an operation, s."""
-        return max(self.timeout, LONG.get(operation, 0.0))
-
-    def _attempts(self, operation: str) -> int:
-        return 1 if operation in ONCE else self.retries + 1
+    def _plan(
+        self, operation: str, endpoint: str | None, timeout: float | None
+    ) -> tuple[str, float, int]:
+        """Where a request goes, the timeout of each attempt, s, and how many attempts it has."""
+        if endpoint is None:
+            endpoint = self.control_endpoint if operation in ON_CONTROL else self.endpoint
+        if timeout is None:
+            timeout = max(self.timeout, LONG.get(operation, 0.0))
+        return endpoint, timeout, 1 if operation in ONCE else self.retries + 1
 
     @staticmethod
     def _stream_options(

@@ -132,11 +132,9 @@ class Client(BaseClient, Waiting, ContextManager):
         fields: dict[str, Any],
     ) -> dict[str, Any]:
         """The fields of the reply."""
-        endpoint = self._endpoint_of(operation) if endpoint is None else endpoint
+        endpoint, timeout, attempts = self._plan(operation, endpoint, timeout)
         if operation in LONG and not self._heard_recently():
             self._find(operation)
-        timeout = self._default_timeout(operation) if timeout is None else timeout
-        attempts = self._attempts(operation)
         for _ in range(attempts):
             result = self._exchange(endpoint, operation, fields, timeout)
             if result is not None:
@@ -173,9 +171,7 @@ class Client(BaseClient, Waiting, ContextManager):
             return None
         while (result := fields_for(identity, data, endpoint)) is None:
             left = deadline - time.monotonic()
-            if left <= 0:
-                return None
-            if not socket.poll(milliseconds(left)):
+            if left <= 0 or not socket.poll(milliseconds(left)):
                 return None
             data = socket.recv()
         return result

@@ -1,29 +1,46 @@
-"""Daemons that run on this machine, found by their sockets."""
+"""How a program finds a daemon: by its name or its endpoint, and which of them run here."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from torqued.client.endpoints import default_folder, request_endpoint
+from torqued.client.endpoints import default_folder, host_and_port, request_endpoint
 from torqued.common.errors import TorquedError
 
 SUFFIX = ".control.sock"
 
 
+def endpoint_for(daemon: str) -> str:
+    """The request endpoint for `panda`, `ipc:///…/panda.sock` or `tcp://HOST:PORT`."""
+    if re.fullmatch(r"[A-Za-z0-9_-]+", daemon):
+        return request_endpoint(daemon)
+    if daemon.startswith("tcp://"):
+        host_and_port(daemon)  # raises if it is not one
+        return daemon
+    if daemon.startswith("ipc://"):
+        return daemon
+    raise TorquedError(
+        f"{daemon!r} is neither a daemon's name (letters, digits, - and _) nor an endpoint: "
+        f"ipc://FILE or tcp://HOST:PORT; {describe_running()}"
+    )
+
+
 def running(folder: Path | None = None) -> list[str]:
     """Names of the daemons that listen in a directory, by default the user's."""
-    files = (folder or default_folder()).glob(f"*{SUFFIX}")
-    return sorted(path.name.removesuffix(SUFFIX) for path in files if listens(path))
+    folder = folder or default_folder()
+    names = (path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    return sorted(name for name in names if is_alive(name, folder))
 
 
-def listens(path: Path) -> bool:
-    """Whether a process listens on a local socket, whose file outlives it."""
+def is_alive(name: str, folder: Path | None = None) -> bool:
+    """Whether a daemon of that name listens; a dead one leaves its files."""
     import socket  # a slow import, not needed with an endpoint
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
-            probe.connect(str(path))
+            probe.connect(str((folder or default_folder()) / f"{name}{SUFFIX}"))
         except (BlockingIOError, PermissionError):  # it is busy, or another user's
             return True
         except OSError:
@@ -33,8 +50,7 @@ def listens(path: Path) -> bool:
 
 def endpoint_of(name: str, folder: Path | None = None) -> str:
     """The request endpoint of a running daemon; the error names those that run."""
-    folder = folder or default_folder()
-    if not listens(folder / f"{name}{SUFFIX}"):
+    if not is_alive(name, folder):
         raise TorquedError(f"no daemon {name!r} is running; {describe_running(folder)}")
     return request_endpoint(name, folder)
 

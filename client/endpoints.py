@@ -102,22 +102,6 @@ def _check_socket(path: Path, owner: int) -> None:
         raise TorquedError(f"socket {path} belongs to user {info.st_uid}, its folder to {owner}")
 
 
-def is_alive(name: str, folder: Path | None = None) -> bool:
-    """Whether a daemon of that name listens; a dead one leaves its files."""
-    import socket  # a slow import
-
-    path = control_endpoint(request_endpoint(name, folder)).removeprefix("ipc://")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(path)
-        except BlockingIOError:
-            return True  # its backlog is full
-        except OSError:
-            return False
-    return True
-
-
 def request_endpoint(name: str, folder: Path | None = None) -> str:
     """The request endpoint of the daemon of that name."""
     return f"ipc://{(folder or default_folder()) / name}.sock"

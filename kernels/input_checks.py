@@ -66,6 +66,15 @@ def number(name: str, value: Any) -> float:
     return float(numbers(name, value, ()))
 
 
+def seconds_within(name: str, value: Any, least: float, most: float) -> float:
+    """A number of seconds within limits."""
+    seconds = number(name, value)
+    if not least <= seconds <= most:
+        wanted = f"{least:g} … {most:g} s"
+        raise InputError(f"{name} is {seconds}, expected {wanted}", name, seconds, wanted)
+    return seconds
+
+
 def whole_number(name: str, value: Any, least: int, most: int) -> int:
     """A whole number within limits."""
     if (

@@ -23,7 +23,7 @@ from pydantic import (
     model_validator,
 )
 
-from torqued.client.endpoints import host_and_port
+from torqued.client.endpoints import default_folder, host_and_port
 from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
@@ -32,7 +32,6 @@ from torqued.kernels.robot.loading import equipped
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
 from torqued.server.observation.ring import DEFAULT_SIZE
-from torqued.server.transport.endpoints import default_folder
 
 
 class ConfigError(TorquedError):

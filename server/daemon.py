@@ -12,7 +12,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from torqued.server import kernels_needed
 from torqued.server.access.rate_limits import Limits, RequestRate
 from torqued.server.access.rights import may_keep
 from torqued.server.loop.libzmq_check import require_libzmq
-from torqued.server.loop.link_options import MAX_SPINNING, checked_spin
+from torqued.server.loop.links import MAX_SPINNING, checked_spin
 from torqued.server.loop.realtime import realtime
 from torqued.server.loop.servo import Servo
 from torqued.server.loop.session import Safety
@@ -139,6 +138,9 @@ class Daemon:
         self.control_dispatch = Dispatcher(
             self, CONTROL, self.control_events, request_rate, self.outboxes
         )
+        for transport in self.transports:
+            answer_messages(transport, transport.request, self.request_dispatch)
+            answer_messages(transport, transport.control, self.control_dispatch)
         self.control = threading.Thread(target=self._control_loop, name="control", daemon=True)
         self.control.start()
 
@@ -160,21 +162,6 @@ class Daemon:
             self.endpoints.remove()
             self.lock.close()
             raise
-        for transport in self.transports:
-            inbox = Inbox(transport.request)
-            self.events.add(transport.request, partial(self._on_request, transport, inbox))
-            inbox = Inbox(transport.control)
-            self.control_events.add(transport.control, partial(self._on_control, transport, inbox))
-
-    def _on_request(self, transport: Transport, inbox: Inbox) -> None:
-        message = inbox.receive()
-        if message is not None:
-            self.request_dispatch.answer(transport.arrival(transport.request, message))
-
-    def _on_control(self, transport: Transport, inbox: Inbox) -> None:
-        message = inbox.receive()
-        if message is not None:
-            self.control_dispatch.answer(transport.arrival(transport.control, message))
 
     def stop_on_signals(self) -> None:
         """SIGTERM, SIGINT and SIGHUP stop the daemon from now on; for the main thread to call.
@@ -309,6 +296,18 @@ class Daemon:
                     transport.publish(message)
             if any([transport.refresh() for transport in self.transports]):
                 self.access_changed.set()
+
+
+def answer_messages(transport: Transport, socket: zmq.Socket[bytes], dispatch: Dispatcher) -> None:
+    """Have a dispatcher answer what comes over a socket, in the thread of its event loop."""
+    inbox = Inbox(socket)
+
+    def answer() -> None:
+        message = inbox.receive()
+        if message is not None:
+            dispatch.answer(transport.arrival(socket, message))
+
+    dispatch.events.add(socket, answer)
 
 
 def flush(outboxes: list[Outbox]) -> bool:

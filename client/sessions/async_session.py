@@ -13,15 +13,11 @@ from __future__ import annotations
 import asyncio
 import builtins
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast
-
-import zmq
-import zmq.asyncio
 
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
-from torqued.client.keys import Keys
 from torqued.client.sessions.base_session import BaseSession, no_output
 from torqued.client.sessions.session_frames import NO_STATE, Output
 from torqued.client.sessions.transports import SocketTransport
@@ -36,18 +32,6 @@ class AsyncSession(
     BaseSession[Coroutine[Any, Any, None], Coroutine[Any, Any, float]], AsyncContextManager
 ):
     """An open session; closes itself at the end of an `async with` block."""
-
-    def __init__(
-        self,
-        context: zmq.asyncio.Context,
-        opened: Mapping[str, Any],
-        call: Callable[..., Awaitable[Any]],
-        request: str = "",
-        keys: Keys | None = None,
-        timeout: float = 1.0,
-    ) -> None:
-        super().__init__(context, opened, request, keys, timeout)
-        self._call = call
 
     def _at_once(self, call: Any) -> Any:
         return at_once(call)

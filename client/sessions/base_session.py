@@ -19,18 +19,20 @@ Seconds = TypeVar("Seconds")
 class BaseSession(SessionFrames, Generic[Done, Seconds]):
     """A session's frames, their transport, and its orders.
 
-    `request` is the endpoint that the session was opened at, `timeout` how long `step` and
-    `receive` wait where they are not given another: the client's.
+    `call` is the client's, for orders; `request` the endpoint that the session was opened at;
+    `timeout` how long `step` and `receive` wait where they are not given another: the client's.
     """
 
     def __init__(
         self,
         context: Any,
         opened: Mapping[str, Any],
-        request: str,
-        keys: Keys | None,
-        timeout: float,
+        call: Callable[..., Any],
+        request: str = "",
+        keys: Keys | None = None,
+        timeout: float = 1.0,
     ) -> None:
+        self._call = call
         self.timeout = timeout
         self._same_clock = not request.startswith("tcp:")
         super().__init__(opened, self._same_clock)

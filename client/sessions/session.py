@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
-
-import zmq
 
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import AccessError, FieldError, TimeoutError
-from torqued.client.keys import Keys
 from torqued.client.sessions.base_session import BaseSession, no_output
 from torqued.client.sessions.session_frames import NO_STATE, Output
 from torqued.common.errors import TorquedError
@@ -29,18 +26,6 @@ class Session(BaseSession[None, float], ContextManager):
     once, not less than `stale_after`). Once the session has ended, all calls return its last
     output, of zero torque, at once.
     """
-
-    def __init__(
-        self,
-        context: zmq.Context[Any],
-        opened: Mapping[str, Any],
-        call: Callable[..., Any],
-        request: str = "",
-        keys: Keys | None = None,
-        timeout: float = 1.0,
-    ) -> None:
-        super().__init__(context, opened, request, keys, timeout)
-        self._call = call
 
     def close(self) -> None:
         """Close the session; the daemon's last frame has zero torque.

@@ -14,45 +14,44 @@ from torqued.client.requests.results import Stats
 from torqued.common.errors import TorquedError
 
 
-class Telemetry(ContextManager):
-    """A subscription; closes itself at the end of a `with` block.
+class BaseTelemetry:
+    """What `Telemetry` and `AsyncTelemetry` share: a socket that keeps only the newest message."""
 
-    As in a session, `receive` waits for the next message, `latest` does not.
-    """
-
-    def __init__(self, context: zmq.Context[Any], endpoint: str, keys: Keys | None = None) -> None:
-        self._socket: zmq.Socket[bytes] = subscribed(context.socket(zmq.SUB), endpoint, keys)
+    def __init__(self, context: Any, endpoint: str, keys: Keys | None = None) -> None:
+        self._socket = context.socket(zmq.SUB)
+        self._socket.linger = 0
+        self._socket.conflate = True
+        self._socket.subscribe(b"")
+        connect(self._socket, endpoint, keys)
 
     def close(self) -> None:
         """End the subscription."""
         self._socket.close(linger=0)
 
+    def _open_socket(self) -> Any:
+        """The socket; raises if the subscription is closed."""
+        if self._socket.closed:
+            raise TorquedError("the subscription is closed")
+        return self._socket
+
+
+class Telemetry(BaseTelemetry, ContextManager):
+    """A subscription; closes itself at the end of a `with` block.
+
+    As in a session, `receive` waits for the next message, `latest` does not.
+    """
+
     def latest(self) -> Stats | None:
         """The newest statistics, or None."""
-        require_open(self._socket)
-        return stats_in(self._socket.recv()) if self._socket.poll(0) else None
+        socket = self._open_socket()
+        return stats_in(socket.recv()) if socket.poll(0) else None
 
     def receive(self, timeout: float = 1.0) -> Stats:
         """The next statistics."""
-        require_open(self._socket)
-        if not self._socket.poll(max(1, round(timeout * 1000))):
+        socket = self._open_socket()
+        if not socket.poll(max(1, round(timeout * 1000))):
             raise nothing_published(timeout)
-        return stats_in(self._socket.recv())
-
-
-def subscribed(socket: Any, endpoint: str, keys: Keys | None) -> Any:
-    """A socket that keeps only the newest message."""
-    socket.linger = 0
-    socket.conflate = True
-    socket.subscribe(b"")
-    connect(socket, endpoint, keys)
-    return socket
-
-
-def require_open(socket: Any) -> None:
-    """Raise if the subscription is closed."""
-    if socket.closed:
-        raise TorquedError("the subscription is closed")
+        return stats_in(socket.recv())
 
 
 def stats_in(data: bytes) -> Stats:

@@ -15,7 +15,7 @@ from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop.arrival_loop import arrivals
 from torqued.server.loop.loop_records import Shared
-from torqued.server.loop.timer_slack import name_thread
+from torqued.server.loop.realtime import name_thread
 from torqued.server.transport.memory_pages import Page
 
 #: s between two attempts to wake a thread that is to end: it may be about to sleep.

@@ -1,4 +1,4 @@
-"""The frames of a session: where each array lies, as the reply of `open` says."""
+"""What clients and observers are told about a session: where each array lies in its frames."""
 
 from __future__ import annotations
 
@@ -11,21 +11,64 @@ from numpy.typing import NDArray
 
 from torqued.client.sessions.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.stability import Stability
 from torqued.kernels.control.units import unit_of
 from torqued.server.loop.session import Session
 from torqued.server.observation.layout import TICK_HEAD, padded
 
 
-def frame_layout(controller: Controller, state_bytes: int, output_bytes: int) -> dict[str, Any]:
+def opened_reply(
+    session: Session, reached_by: Mapping[str, Any], stability: Stability | None, period: float
+) -> dict[str, Any]:
+    """The reply to `open`.
+
+    `reached_by` are the fields of its transport; `period` is the loop's, s.
+    """
+    controller, safety = session.controller, session.safety
+    return {
+        "session": session.number,
+        **session.link._asdict(),
+        **reached_by,
+        "owner": session.owner.tobytes().decode(),
+        "law": controller.name,
+        "gains": controller.gains,
+        "payload": controller.payload.as_maps(),
+        "friction": controller.friction.as_map(),
+        "axes": controller.prepared.axes,
+        "state_bytes": len(session.receive),
+        "output_bytes": len(session.send),
+        **frame_layout(controller),
+        "period": period,
+        "stale_after": safety.stale_after,
+        "hold": safety.hold,
+        "fade": safety.fade,
+        "fallback": safety.fallback,
+        "without_states": safety.without_states,
+        "stability": stability_map(stability, session.delay),
+        "command_endpoint": session.caller.transport.reached_by()["request"],
+    }
+
+
+def stability_map(stability: Stability | None, delay: float) -> dict[str, Any]:
+    """The result of checking a session's gains."""
+    if stability is None:
+        return {"checked": False, "delay": delay}
+    return {
+        "checked": True,
+        "delay": delay,
+        "margin": stability.margin,
+        "pose": stability.pose,
+        "reduced_by": stability.factor,
+    }
+
+
+def frame_layout(controller: Controller) -> dict[str, Any]:
     """Layout of a session's frames: name, shape, offset in bytes, unit."""
     robot, references = controller.robot, controller.references
     shapes = {name: value.shape for name, value in references.items()}
     measured = {"q": (robot.nq,), "v": (robot.nv,), **controller.measured}
-    state = {**measured, **shapes}
-    parts = place_parts(state, PAYLOAD + STATE_HEAD.size)
+    parts = place_parts({**measured, **shapes}, PAYLOAD + STATE_HEAD.size)
     return {
-        "state_bytes": state_bytes,
-        "output_bytes": output_bytes,
         "state": parts[: len(measured)],
         "references": [
             part | ({"held": True} if np.isnan(value).any() else {"default": value.copy()})

@@ -7,7 +7,6 @@ the session, gives orders, and gives the session back. When its lease expires, t
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.status import status_names
 from torqued.kernels import InputError
-from torqued.kernels.input_checks import mapping, number, numbers
+from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
 from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
@@ -24,8 +23,6 @@ from torqued.server.loop.session_modes import LAW_MODES, Event, Mode
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
-
-Fields = Mapping[str, Any]
 
 #: s of silence after which a commander counts as dead: default and limits.
 DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
@@ -53,10 +50,7 @@ class Orders:
         """Become the commander of a session; `take_over`: even if there is another."""
         session = self._torque_session(fields)
         record = self._record(session)
-        lease = number("lease", fields.get("lease", DEFAULT_LEASE))
-        if not MIN_LEASE <= lease <= MAX_LEASE:
-            allowed = f"{MIN_LEASE:g} … {MAX_LEASE:g} s"
-            raise InputError(f"lease is {lease}, expected {allowed}", "lease", lease, allowed)
+        lease = seconds_within("lease", fields.get("lease", DEFAULT_LEASE), MIN_LEASE, MAX_LEASE)
         other = session.commander if record.lease_deadline > 0 else None
         is_new = other is None or other.key != caller.key
         if other is not None and is_new and fields.get("take_over") is not True:

@@ -33,23 +33,26 @@ from torqued.server.loop.budget import (
     share_of,
     time_left,
 )
-from torqued.server.loop.frame_layout import described, frame_buffer
+from torqued.server.loop.frame_layout import described, frame_buffer, opened_reply
 from torqued.server.loop.last_frames import LastFrames
-from torqued.server.loop.link_options import LINK_OPTIONS, MEMORY, STATE, chosen_link
-from torqued.server.loop.links import end_memory_link, memory_link
+from torqued.server.loop.links import (
+    LINK_OPTIONS,
+    MEMORY,
+    STATE,
+    chosen_link,
+    end_memory_link,
+    memory_link,
+    session_socket,
+)
 from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.loop.orders import Orders
-from torqued.server.loop.payloads import change_payload
+from torqued.server.loop.realtime import name_thread
 from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
-from torqued.server.loop.session import Safety, Session, chosen_safety
-from torqued.server.loop.session_record import fill_record
-from torqued.server.loop.session_reply import opened_reply
-from torqued.server.loop.session_socket import session_socket
+from torqued.server.loop.session import Safety, Session, chosen_safety, fill_record
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
 from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
-from torqued.server.loop.timer_slack import name_thread
-from torqued.server.loop.tuning import change_gains
+from torqued.server.loop.tuning import change_gains, change_payload
 from torqued.server.observation.observation import Observation
 
 #: ms for the last frame of a session to leave.
@@ -286,12 +289,6 @@ class Servo:
         """Whether the loop is running."""
         return self.thread is not None and self.thread.is_alive()
 
-    def _session(self, fields: Mapping[str, Any], caller: Caller) -> Session:
-        """The open session that a request names, if it is the caller's, or for administrators."""
-        session = self.named_session(fields)
-        check_owner(caller, session.caller, session.number)
-        return session
-
     def named_session(self, fields: Mapping[str, Any]) -> Session:
         """The open session that a request names."""
         number = fields["session"]
@@ -304,8 +301,9 @@ class Servo:
         return session
 
     def close(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
-        """Close a session; its last frame has zero torque."""
-        session = self._session(fields, caller)
+        """Close a session, of the caller or for administrators; its last frame has zero torque."""
+        session = self.named_session(fields)
+        check_owner(caller, session.caller, session.number)
         self._end(session)
         return {"session": session.number}
 

@@ -1,4 +1,4 @@
-"""Python's side of a session, and its choices for the time without a torque of its law."""
+"""Python's side of a session, its choices for when its law gives no torque, and its record."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 import zmq
 from numpy.typing import NDArray
 
+from torqued.client.sessions.frames import PAYLOAD
 from torqued.kernels import InputError
 from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative
 from torqued.kernels.control.fallback import KINDS
-from torqued.kernels.input_checks import choice
+from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
 from torqued.server.loop.arrivals import ArrivalThread
-from torqued.server.loop.link_options import Link
+from torqued.server.loop.links import Link
 from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
 
@@ -83,11 +84,39 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         if name in given:
             chosen[name] = float(not_negative(given, name))
     for name in ("hold", "fade"):
-        if chosen.get(name, 0.0) > MAX_FADE:
-            raise InputError(
-                f"{name} is {chosen[name]}, expected 0 … {MAX_FADE:g} s",
-                name,
-                chosen[name],
-                f"0 … {MAX_FADE:g} s",
-            )
+        seconds_within(name, chosen.get(name, 0.0), 0.0, MAX_FADE)
     return replace(safety, **chosen)
+
+
+def fill_record(record: Any, session: Session, ring: int) -> None:
+    """Fill a zeroed record, by which compiled code serves a session, at its start.
+
+    `ring` is the address of the session's own ring, 0: its ticks go to the loop's.
+    """
+    record.sequence = record.seen = -1
+    record.number, record.ring = session.number, ring
+    record.same_clock = int(session.caller.transport.same_clock)
+    record.control = session.controller.record.ctypes.data
+    if session.socket is not None:
+        record.socket = session.socket.underlying
+    if session.page is not None:
+        layout = session.page.layout
+        record.page = session.page.address
+        record.page_states, record.page_state_slot = layout.states, layout.state_slot
+        record.page_outputs, record.page_output_slot = layout.outputs, layout.output_slot
+    if session.arrivals is not None:
+        record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
+        record.spin = round(session.link.spin * 1e9)
+        record.served = record.arrived = session.opened
+    record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
+    record.route = session.route.ctypes.data
+    record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)
+    record.prefix = session.receive[:PAYLOAD].view(np.int64)[0]
+    record.send, record.send_size = session.send.ctypes.data, len(session.send)
+    safety = session.safety
+    record.stale_after = round(safety.stale_after * 1e9)
+    record.hold = round(safety.hold * 1e9)
+    record.fade = round(safety.fade * 1e9)
+    record.damping, record.share = safety.fallback_damping, session.share
+    record.fallback = KINDS[safety.fallback]
+    record.fallback_without_state = KINDS[safety.without_states]

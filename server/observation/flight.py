@@ -81,18 +81,17 @@ class FlightRecorder:
 
     def close(self) -> None:
         """Let it finish its file; the loop has ended."""
-        if self._lifeline is not None:
-            self._lifeline.close()
-            self._lifeline = None
-        if self._process is not None:
+        process = self._process
+        self._release()
+        if process is not None:
             try:
-                self._process.wait(MAX_END)
+                process.wait(MAX_END)
             except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
-            self._process = None
+                process.kill()
+                process.wait()
 
     def _release(self) -> None:
+        """Close the lifeline, by which the process ends."""
         if self._lifeline is not None:
             self._lifeline.close()
         self._lifeline = self._process = None

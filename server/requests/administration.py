@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import resource
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ import numpy as np
 
 from torqued.common import errors
 from torqued.common.errors import InputError
+from torqued.kernels.input_checks import Fields
 from torqued.server.access.rights import Caller
 from torqued.server.requests.outcomes import as_maps
 from torqued.server.requests.replies import Deferred
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from torqued.server.daemon import Daemon
 
 log = logging.getLogger("torqued")
-
-Fields = Mapping[str, Any]
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 

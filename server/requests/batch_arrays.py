@@ -42,13 +42,13 @@ class Memories:
         try:
             size = os.fstat(descriptor).st_size
             if not 0 < size <= MAX_BYTES:
-                raise _wrong(f"{size} bytes", f"1 … {MAX_BYTES} bytes")
+                raise wrong(f"{size} bytes", f"1 … {MAX_BYTES} bytes")
             with self._lock:
                 known = self._mapped.get(name)
                 if known is None or len(known) < size:
                     self._mapped[name] = mmap.mmap(descriptor, size)
         except OSError as error:  # sealed against writing, or of pages that there are none of
-            raise _wrong(f"cannot be mapped ({error.strerror})", "a memfd to write to") from None
+            raise wrong(f"cannot be mapped ({error.strerror})", "a memfd to write to") from None
         finally:
             os.close(descriptor)
 
@@ -60,7 +60,7 @@ class Memories:
     def of(self, name: Any) -> mmap.mmap:
         memory = self._mapped.get(name)
         if memory is None:
-            raise _wrong(f"{name!r} is unknown", "the name that the memory socket replied")
+            raise wrong(f"{name!r} is unknown", "the name that the memory socket replied")
         return memory
 
 
@@ -75,7 +75,7 @@ class BatchArrays:
         places = described["states"]
         size = sum(_size_of(name, place, self._memory) for name, place in places.items())
         if size > len(self._memory):  # each is copied
-            raise _wrong(f"states of {size} bytes", f"at most the memory's {len(self._memory)}")
+            raise wrong(f"states of {size} bytes", f"at most the memory's {len(self._memory)}")
         self.states: dict[str, Array] = {
             name: np.ndarray(place["shape"], np.float64, self._memory, place["offset"]).copy()
             for name, place in places.items()
@@ -105,7 +105,7 @@ class BatchArrays:
                 start += lines_of(8 * math.prod(shape))
         except (TypeError, ValueError) as error:
             wanted = "an offset and a number of bytes within the memory"
-            raise _wrong(f"results: {error}", wanted) from None
+            raise wrong(f"results: {error}", wanted) from None
         self._is_used = True
         return found
 
@@ -143,15 +143,15 @@ def names_in(fields: Fields) -> tuple[str, ...]:
         return ()
     for key in memory:
         if key not in MEMBERS:
-            raise _wrong(f"{key!r} is unknown", f"{', '.join(MEMBERS)}")
+            raise wrong(f"{key!r} is unknown", f"{', '.join(MEMBERS)}")
     places = memory.get("states", {})
     if not isinstance(places, Mapping) or not all(
         name in STACKED and isinstance(place, Mapping) for name, place in places.items()
     ):
-        raise _wrong("states: not where each lies", f"a map of {', '.join(STACKED)}")
+        raise wrong("states: not where each lies", f"a map of {', '.join(STACKED)}")
     for name in places:
         if fields.get(name) is not None:
-            raise _wrong(f"states: {name} is also a field of the request", "it once")
+            raise wrong(f"states: {name} is also a field of the request", "it once")
     return tuple(places)
 
 
@@ -163,7 +163,7 @@ def _size_of(name: str, place: Mapping[str, Any], memory: mmap.mmap) -> int:
         size = 8 * math.prod(shape) if is_shape else -1
         if _is_within(offset, size, memory) and offset % 8 == 0:
             return size
-    raise _wrong(f"{name}: {dict(place)!r}", "an offset and a shape within the memory")
+    raise wrong(f"{name}: {dict(place)!r}", "an offset and a shape within the memory")
 
 
 def _is_within(offset: Any, size: Any, memory: mmap.mmap) -> bool:
@@ -173,5 +173,6 @@ def _is_within(offset: Any, size: Any, memory: mmap.mmap) -> bool:
     return offset >= 0 and size >= 0 and offset + size <= len(memory)
 
 
-def _wrong(what: str, expected: str) -> InputError:
+def wrong(what: str, expected: str) -> InputError:
+    """The refusal of memory, or of what a batch says about it."""
     return InputError(f"memory: {what}, expected {expected}", "memory", None, expected)

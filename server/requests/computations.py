@@ -14,35 +14,9 @@ from torqued.kernels.control.controller import OPTIONS, Controller
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.input_checks import Fields, mapping, text, texts
 from torqued.server.requests import costs
-from torqued.server.requests.constraints import (
-    assemble,
-    constrained_inverse_dynamics,
-    constraint_terms,
-    contacts,
-    verdicts,
-)
-from torqued.server.requests.derivatives import derivatives
+from torqued.server.requests.constraints import contacts, verdicts
 from torqued.server.requests.fields import in_coordinates, wrenches
-from torqued.server.requests.inverse_kinematics import inverse_kinematics
 from torqued.server.requests.operation import operation
-
-__all__ = [
-    "assemble",
-    "constrained_inverse_dynamics",
-    "constraint_terms",
-    "contact_dynamics",
-    "control",
-    "coriolis_product",
-    "derivatives",
-    "dynamics",
-    "forward_dynamics",
-    "impact",
-    "integrate",
-    "inverse_dynamics",
-    "inverse_kinematics",
-    "kinematics",
-    "solve_mass",
-]
 
 
 @operation(costs.dynamics)

@@ -7,18 +7,15 @@ refused later. Times are those of a slow processor.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.quantities import QUANTITIES, sized
+from torqued.kernels.input_checks import Fields
 from torqued.kernels.robot.frames import MAX_ORDER
 from torqued.server.requests.constraints import constraint_rows
 from torqued.server.requests.limits import Cost, at_most, contact_points
-
-Fields = Mapping[str, Any]
 
 #: Bytes of a number in a reply.
 NUMBER = 8

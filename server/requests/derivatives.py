@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import Fields, choice, text
 from torqued.server.requests import costs
 from torqued.server.requests.constraints import only_contacts
 from torqued.server.requests.fields import in_coordinates, wrenches
-from torqued.server.requests.operation import operation
+from torqued.server.requests.operation import missing_field, operation, unknown_field
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ def of_inverse_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, a = fields["q"], fields["v"], fields["a"]
     at = in_coordinates(robot, fields)
     dtau_dq, dtau_dv = at.inverse_dynamics_derivatives(q, v, a, wrenches(fields))
-    M = at.mass_matrix(q)
-    return {"M": M, "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
+    return {"M": at.mass_matrix(q), "dtau_dq": dtau_dq, "dtau_dv": dtau_dv}
 
 
 def second_order(robot: Robot, fields: Fields) -> dict[str, Any]:
@@ -63,8 +61,7 @@ def of_forward_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
 def of_contact_dynamics(robot: Robot, fields: Fields) -> dict[str, Any]:
     q, v, tau = fields["q"], fields["v"], fields["tau"]
     at = in_coordinates(robot, fields)
-    found = at.contact_dynamics_derivatives(q, v, tau, only_contacts(fields))
-    return asdict(found)
+    return asdict(at.contact_dynamics_derivatives(q, v, tau, only_contacts(fields)))
 
 
 def linearize(robot: Robot, fields: Fields) -> dict[str, Any]:
@@ -100,19 +97,9 @@ def derivatives(robot: Robot, fields: Fields) -> dict[str, Any]:
     derivative = DERIVATIVES[name]
     for key in derivative.needs:
         if key not in fields:
-            raise errors.error(
-                "missing_field",
-                f"derivatives of {name}: field {key!r} is missing",
-                field=key,
-                expected="present",
-            )
+            raise missing_field(f"derivatives of {name}", key)
     allowed = ("of", "q", "v", *derivative.needs, *derivative.takes)
     for key in fields:
         if key not in allowed:
-            raise errors.error(
-                "unknown_field",
-                f"derivatives of {name}: field {key!r} is unknown, allowed: {', '.join(allowed)}",
-                field=key,
-                expected=f"one of {', '.join(allowed)}",
-            )
+            raise unknown_field(f"derivatives of {name}", key, allowed)
     return dict(derivative.run(robot, fields))

@@ -16,23 +16,6 @@ if TYPE_CHECKING:
     from torqued.kernels import Robot
     from torqued.kernels.charts.charted_robot import ChartedRobot
 
-#: How each type of `FIELD_TYPES` is spelled in a refusal.
-EXPECTED = {
-    "numbers": "a number, an array or a list of numbers",
-    "text": "a text",
-    "list of texts": "a list of texts",
-    "numbers or list of texts": "a list of texts, or an array",
-    "map of numbers": "a map of numbers",
-    "map": "a map",
-    "list of maps": "a list of maps",
-    "map or true": "a map, or true",
-    "truth value": "true or false",
-    "map or list of maps": "a map, or a list of maps",
-    "map or truth value": "a map, true or false",
-    "map, truth value or number": "a number, a map, true or false",
-    "integer": "a whole number",
-}
-
 
 def one_of(*kinds: type) -> Callable[[Any], bool]:
     """Whether a value is of one of some types."""
@@ -44,20 +27,35 @@ def list_of(kind: type) -> Callable[[Any], bool]:
     return lambda value: type(value) is list and {kind}.issuperset(map(type, value))
 
 
-#: Type of a field → whether a value is of that type.
-CHECKS: dict[str, Callable[[Any], bool]] = {
-    "text": one_of(str),
-    "integer": one_of(int),
-    "map": one_of(dict),
-    "map of numbers": one_of(),
-    "map or true": lambda value: type(value) is dict or value is True,
-    "truth value": one_of(bool),
-    "map or truth value": one_of(dict, bool),
-    "map, truth value or number": one_of(dict, bool, int, float),
-    "list of texts": list_of(str),
-    "numbers or list of texts": list_of(str),
-    "list of maps": list_of(dict),
-    "map or list of maps": lambda value: type(value) is dict or CHECKS["list of maps"](value),
+def is_numbers(value: Any) -> bool:
+    """Whether a value is a number, an array, or lists of numbers."""
+    kind = type(value)
+    if kind is list:
+        return all(map(is_numbers, value))
+    return kind is np.ndarray or kind is float or kind is int
+
+
+#: Type of a field, as in `FIELD_TYPES` → whether a value is of it, and its name in a refusal.
+TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "numbers": (is_numbers, "a number, an array or a list of numbers"),
+    "text": (one_of(str), "a text"),
+    "list of texts": (list_of(str), "a list of texts"),
+    "numbers or list of texts": (list_of(str), "a list of texts, or an array"),
+    "map of numbers": (one_of(), "a map of numbers"),
+    "map": (one_of(dict), "a map"),
+    "list of maps": (list_of(dict), "a list of maps"),
+    "map or true": (lambda value: type(value) is dict or value is True, "a map, or true"),
+    "truth value": (one_of(bool), "true or false"),
+    "map or list of maps": (
+        lambda value: type(value) is dict or list_of(dict)(value),
+        "a map, or a list of maps",
+    ),
+    "map or truth value": (one_of(dict, bool), "a map, true or false"),
+    "map, truth value or number": (
+        one_of(dict, bool, int, float),
+        "a number, a map, true or false",
+    ),
+    "integer": (one_of(int), "a whole number"),
 }
 
 
@@ -68,8 +66,8 @@ def typed(name: str, value: Any) -> Any:
         return numbers(name, name, value)
     if expected == "map of numbers" and type(value) is dict:
         return {key: numbers(name, f"{name}[{key!r}]", item) for key, item in value.items()}
-    if not CHECKS[expected](value):
-        wanted = EXPECTED[expected]
+    is_right, wanted = TYPES[expected]
+    if not is_right(value):
         raise InputError(f"{name}: {kind_of(value)}, expected {wanted}", name, None, wanted)
     return value
 
@@ -84,17 +82,9 @@ def numbers(field: str, name: str, value: Any) -> Any:
             return np.asarray(value, np.float64)
         except ValueError:
             value = "lists of different lengths"
-    wanted = EXPECTED["numbers"]
+    _, wanted = TYPES["numbers"]
     what = value if value == "lists of different lengths" else kind_of(value)
     raise InputError(f"{name}: {what}, expected {wanted}", field, None, wanted)
-
-
-def is_numbers(value: Any) -> bool:
-    """Whether a value is a number, an array, or lists of numbers."""
-    kind = type(value)
-    if kind is list:
-        return all(map(is_numbers, value))
-    return kind is np.ndarray or kind is float or kind is int
 
 
 def kind_of(value: Any) -> str:
@@ -127,11 +117,11 @@ def wrenches(fields: Fields) -> Mapping[str, Any] | None:
 
 #: What a member of a map may be, and how that is spelled in a refusal.
 MEMBER_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "text": (CHECKS["text"], "a text"),
-    "texts": (CHECKS["list of texts"], "a list of texts"),
+    "text": TYPES["text"],
+    "texts": TYPES["list of texts"],
     "number": (one_of(int, float), "a number"),
-    "integer": (CHECKS["integer"], "a whole number"),
-    "numbers": (lambda x: is_numbers(x), "numbers"),
+    "integer": TYPES["integer"],
+    "numbers": (is_numbers, "numbers"),
 }
 
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from torqued.client.codec import PROTOCOL_VERSION
 from torqued.common import errors
+from torqued.kernels.input_checks import Fields
 from torqued.server.requests.fields import typed
 from torqued.server.requests.limits import Cost
-
-Fields = Mapping[str, Any]
 
 #: Keys of every request; not fields of its operation.
 REQUEST_HEADER = ("protocol", "id", "op")
@@ -77,12 +76,7 @@ class Operation:
         """
         for key in self.required:
             if message.get(key) is None:
-                raise errors.error(
-                    "missing_field",
-                    f"{self.name}: field {key!r} is missing",
-                    field=key,
-                    expected="present",
-                )
+                raise missing_field(self.name, key)
         allowed = self.required + self.optional
         fields = {}
         for key, value in message.items():
@@ -90,14 +84,21 @@ class Operation:
                 if value is not None:
                     fields[key] = value
             elif key not in REQUEST_HEADER:
-                raise errors.error(
-                    "unknown_field",
-                    f"{self.name}: field {key!r} is unknown, allowed: "
-                    f"{', '.join(allowed) or 'none'}",
-                    field=key,
-                    expected=f"one of {', '.join(allowed)}" if allowed else "no fields",
-                )
+                raise unknown_field(self.name, key, allowed)
         return {key: typed(key, value) for key, value in fields.items()}
+
+
+def missing_field(what: str, key: str) -> errors.RequestError:
+    """The refusal of an operation without a field that it needs."""
+    message = f"{what}: field {key!r} is missing"
+    return errors.error("missing_field", message, field=key, expected="present")
+
+
+def unknown_field(what: str, key: str, allowed: Collection[str]) -> errors.RequestError:
+    """The refusal of an operation with a field that it does not take."""
+    message = f"{what}: field {key!r} is unknown, allowed: {', '.join(allowed) or 'none'}"
+    expected = f"one of {', '.join(allowed)}" if allowed else "no fields"
+    return errors.error("unknown_field", message, field=key, expected=expected)
 
 
 def checked_name(message: Fields, allowed: Collection[str]) -> str:

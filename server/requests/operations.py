@@ -1,7 +1,7 @@
 """The table of operations in the daemon: each row with its function, and with the fields of laws.
 
 The rows are in client/requests/operation_table.py. The function of an operation has its name, in
-the module for where it is carried out, or is a method of the servo. Dispatch, rights, batches and
+a module for where it is carried out, or is a method of the servo. Dispatch, rights, batches and
 the worker go by this table.
 """
 
@@ -24,25 +24,32 @@ from torqued.common import errors
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import GUARDS, OPTIONS, SESSION_OPTIONS
 from torqued.kernels.control.springs import MEASURED
+from torqued.kernels.input_checks import Fields
 from torqued.server.access.rights import right_to_open
-from torqued.server.loop.link_options import LINK_OPTIONS
-from torqued.server.requests import administration, computations, simulation
+from torqued.server.loop.links import LINK_OPTIONS
+from torqued.server.requests import (
+    administration,
+    computations,
+    constraints,
+    derivatives,
+    inverse_kinematics,
+    simulation,
+)
 from torqued.server.requests.batch import Report, run_batch
 from torqued.server.requests.batch_arrays import BatchArrays, names_in
 from torqued.server.requests.limits import Cost
 from torqued.server.requests.operation import (
     ESTIMATES,
     RIGHTS_BY_FIELDS,
-    Fields,
     Operation,
     operation,
 )
 
-#: Where an operation is carried out → the module of its function.
-MODULES: dict[str, ModuleType] = {
-    KERNEL: computations,
-    WORKER: simulation,
-    DAEMON: administration,
+#: Where an operation is carried out → modules, one of which has its function.
+MODULES: dict[str, tuple[ModuleType, ...]] = {
+    KERNEL: (computations, constraints, derivatives, inverse_kinematics),
+    WORKER: (simulation,),
+    DAEMON: (administration,),
 }
 
 #: Operations on a state, which `batch` carries out for many.
@@ -110,7 +117,9 @@ def _function(row: Row) -> Callable[..., Any]:
     if row.name == "batch":
         return batch
     if row.carried_out_by != LOOP:
-        function: Callable[..., Any] = getattr(MODULES[row.carried_out_by], row.name)
+        modules = MODULES[row.carried_out_by]
+        functions = (vars(module)[row.name] for module in modules if row.name in vars(module))
+        function: Callable[..., Any] = next(functions)
         return function
 
     def of_session(servo: Any, fields: Fields, caller: Any) -> Any:

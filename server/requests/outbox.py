@@ -57,14 +57,9 @@ class Outbox:
         """Send a reply, now or after those before it."""
         kept = self._kept.get(route[0])
         if kept is None:
-            if not self._try(route, reply):
-                self._keep(deque(), route, reply)
-        else:
-            self._keep(kept, route, reply)
-
-    def _keep(
-        self, kept: deque[tuple[list[bytes], Reply]], route: list[bytes], reply: Reply
-    ) -> None:
+            if self._try(route, reply):
+                return
+            kept = deque()
         if len(kept) >= MAX_KEPT or self._bytes_kept + len(reply) > MAX_BYTES_KEPT:
             self.unsent += 1
             return

@@ -32,11 +32,11 @@ def checked_identity(message: Mapping[str, Any]) -> Identity:
         return identity
     if isinstance(identity, str) and len(identity) <= MAX_ID:
         return identity
-    what = f"text of {len(identity)} characters" if isinstance(identity, str) else type(identity)
+    is_text = isinstance(identity, str)
+    what = f"text of {len(identity)} characters" if is_text else type(identity).__name__
     raise errors.error(
         "bad_message",
-        f"id is {what if isinstance(what, str) else what.__name__}, expected a whole number or "
-        f"a text of at most {MAX_ID} characters",
+        f"id is {what}, expected a whole number or a text of at most {MAX_ID} characters",
         field="id",
         expected=f"a whole number or at most {MAX_ID} characters",
     )

@@ -19,9 +19,6 @@ from torqued.server.requests.fields import in_coordinates
 from torqued.server.requests.limits import Cost, at_most, fits_into_a_reply
 from torqued.server.requests.operation import operation
 
-#: Bytes of a number in a reply.
-NUMBER = 8
-
 
 def right_to_simulate(message: Fields) -> str:
     """A law needs the right to command, as in `control`."""
@@ -34,7 +31,7 @@ def cost_of_simulation(robot: Robot, fields: Fields) -> Cost:
     at_most("steps", steps)
     every = fields.get("every", 1)
     recorded = steps // every + 1 if isinstance(every, int) and every > 0 else steps
-    size = NUMBER * recorded * (robot.nq + 2 * robot.nv + 1)
+    size = 8 * recorded * (robot.nq + 2 * robot.nv + 1)
     fits_into_a_reply(size, "record fewer steps, with every")
     return Cost(size, float("inf"))
 

@@ -11,15 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from torqued.client.endpoints import (
-    control_endpoint,
-    default_folder,
-    memory_endpoint,
-    telemetry_endpoint,
-)
+from torqued.client.endpoints import control_endpoint, memory_endpoint, telemetry_endpoint
 from torqued.common.errors import TorquedError
-
-__all__ = ["EndpointError", "Endpoints", "default_folder", "private_folder"]
 
 #: Longest path of a local socket, bytes; the operating system's limit.
 MAX_PATH = 107

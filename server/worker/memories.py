@@ -21,7 +21,7 @@ from typing import Any
 
 from torqued.client.memory.batch_memory import MAX_BYTES
 from torqued.common import errors
-from torqued.common.errors import InputError
+from torqued.server.requests.batch_arrays import wrong
 from torqued.server.requests.replies import as_request_error, refusal, success
 from torqued.server.transport.event_loop import EventLoop
 
@@ -81,10 +81,7 @@ class ClientMemories:
         name = described.get("name")
         memory = self._memories.get(name) if isinstance(name, str) else None
         if memory is None:
-            wanted = "the name that the memory socket replied"
-            raise InputError(
-                f"memory: name {name!r} is unknown, expected {wanted}", "memory", None, wanted
-            )
+            raise wrong(f"name {name!r} is unknown", "the name that the memory socket replied")
         return memory
 
     def _drop(self, memory: ClientMemory) -> None:
@@ -112,17 +109,13 @@ def require_usable(descriptor: int, user: int) -> None:
     except OSError:
         seals = 0  # not a memfd
     if not seals & fcntl.F_SEAL_SHRINK:
-        raise _wrong("a file that can shrink", "a memfd sealed against shrinking")
+        raise wrong("a file that can shrink", "a memfd sealed against shrinking")
     if seals & (fcntl.F_SEAL_WRITE | F_SEAL_FUTURE_WRITE):
-        raise _wrong("a file sealed against writing", "one that can be written to")
+        raise wrong("a file sealed against writing", "one that can be written to")
     if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDWR:
-        raise _wrong("a file that is not open for reading and writing", "both")
+        raise wrong("a file that is not open for reading and writing", "both")
     info = os.fstat(descriptor)
     if info.st_size > MAX_BYTES:
-        raise _wrong(f"{info.st_size} bytes", f"at most {MAX_BYTES}")
+        raise wrong(f"{info.st_size} bytes", f"at most {MAX_BYTES}")
     if info.st_uid != user:
-        raise _wrong(f"a file of user {info.st_uid}", f"one of user {user}, who handed it over")
-
-
-def _wrong(what: str, expected: str) -> InputError:
-    return InputError(f"memory: {what}, expected {expected}", "memory", None, expected)
+        raise wrong(f"a file of user {info.st_uid}", f"one of user {user}, who handed it over")

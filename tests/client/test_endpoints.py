@@ -8,12 +8,8 @@ import tempfile
 import pytest
 
 from torqued.client import Client, TorquedError
-from torqued.client.endpoints import (
-    check_local,
-    default_folder,
-    is_alive,
-    request_endpoint,
-)
+from torqued.client.discovery import is_alive
+from torqued.client.endpoints import check_local, default_folder, request_endpoint
 
 SOMEBODY = 12345
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")

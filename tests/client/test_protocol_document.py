@@ -19,7 +19,7 @@ from torqued.client.sessions import frames
 from torqued.common.stacked import STACKED
 from torqued.common.status import TABLE
 from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
-from torqued.server.loop.link_options import MAX_SPIN
+from torqued.server.loop.links import MAX_SPIN
 from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.requests.derivatives import DERIVATIVES
 from torqued.server.requests.limits import LIMITS, MAX_INLINE

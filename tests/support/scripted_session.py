@@ -16,12 +16,11 @@ from torqued.kernels.control.controller import Controller, pack
 from torqued.kernels.control.payload import ask_for
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.loop.frame_layout import frame_buffer
-from torqued.server.loop.link_options import Link
+from torqued.server.loop.links import Link
 from torqued.server.loop.loop_records import COUNTERS, shared_memory
 from torqued.server.loop.servo_loop import run_servo  # noqa: F401  (compiled by its name)
-from torqued.server.loop.session import Safety, Session
+from torqued.server.loop.session import Safety, Session, fill_record
 from torqued.server.loop.session_modes import Event, Mode
-from torqued.server.loop.session_record import fill_record
 from torqued.server.loop.session_states import OPEN
 from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.observation.layout import HEADER, HEADER_BYTES, TICK_HEAD, padded

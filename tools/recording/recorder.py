@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from torqued.client import Client
-from torqued.client.endpoints import is_alive, request_endpoint
+from torqued.client.discovery import is_alive
+from torqued.client.endpoints import request_endpoint
 from torqued.common.errors import TorquedError
 from torqued.tools.recording.reader import Batch, Reader, Values
 from torqued.tools.recording.reader_scheduling import ReaderPriority

@@ -17,7 +17,7 @@ from torqued.client.memory.page_layout import STATES
 from torqued.client.sessions.session_frames import MAX_OUTPUT_AGE
 from torqued.common.errors import InputError, TorquedError
 from torqued.common.status import FALLBACK, STALE, STOPPED
-from torqued.server.loop.link_options import checked_spin
+from torqued.server.loop.links import checked_spin
 
 ON_ARRIVAL = {"transport": "memory", "clock": "state"}
 
