@@ -42,9 +42,7 @@ class ChartedConstraints(ChartedCore):
 
     @like(Contacts.friction_dynamics)
     def friction_dynamics(self, q: Any, v: Any, tau: Any, *rest: Any) -> Any:
-        q, A = self._at(q)
-        velocity = A @ self._velocity("v", v)
-        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        q, velocity, torque = self._to_native(q, v, tau)
         natively = self.robot.friction_dynamics(q, velocity, torque, *rest)
         return replace(natively, a=self._acceleration(q, velocity, natively.a))
 

@@ -30,6 +30,12 @@ class ChartedCore:
         native = self.chart.to_native(q)
         return native, self.chart.A(native)
 
+    def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """Native q, velocities and torques, checked."""
+        native, A = self._at(q)
+        v, tau = self._velocity("v", v), self._velocity("tau", tau)
+        return native, A @ v, self.chart.A_inverse(native).T @ tau
+
     def _velocity(self, name: str, values: Any) -> Array:
         """A velocity, acceleration or torque of the chart, checked; no v is rest."""
         if values is None and name == "v":

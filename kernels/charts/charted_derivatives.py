@@ -41,8 +41,7 @@ class ChartedDerivatives(ChartedCore):
                 self.chart.name,
                 allowed,
             )
-        native = self.chart.to_native(q)
-        return native, self.chart.A(native)
+        return self._at(q)
 
     @like(Derivatives.inverse_dynamics_derivatives)
     def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any, f_ext: Any) -> Any:
@@ -105,12 +104,6 @@ class ChartedDerivatives(ChartedCore):
         return ContactDerivatives(
             *by_a, natively, found.dforce_dv @ A, found.dforce_dtau @ inverse.T
         )
-
-    def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
-        """Native q, velocities and torques, checked."""
-        native = self.chart.to_native(q)
-        v, tau = self._velocity("v", v), self._velocity("tau", tau)
-        return native, self.chart.A(native) @ v, self.chart.A_inverse(native).T @ tau
 
     def _of_acceleration(
         self, native: Array, v: Any, tau: Any, a: Array, dq: Array, dv: Array, dtau: Array
