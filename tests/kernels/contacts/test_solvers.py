@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
 from support.agreement import assert_agree, largest
 from support.contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
-from support.robots import load_real, robots_folder
+from support.robots import load_real, random_motion, robots_folder
 from support.textbook import X, Z, body, chain
 from torqued.kernels import Contact, Inertia, ModelWarning, NumericalError, Pose, Robot
 from torqued.kernels.compilation.entries import COMPILED
@@ -66,9 +66,7 @@ def test_all_solvers_agree_with_the_dense_equations_on_humanoids(humanoid, name)
 def test_arms_on_a_fixed_base(file, solver):
     (path,) = robots_folder().rglob(f"{file}.urdf")
     robot = load_real(path)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    tau = rng.normal(size=robot.nv)
+    q, v, tau = random_motion(robot)
     tip, elbow = robot.joint_names[5], robot.joint_names[2]
     for contacts in (
         [Contact(tip, "normal", normal=(1, 2, 3))],

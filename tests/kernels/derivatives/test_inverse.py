@@ -10,7 +10,7 @@ from oracles import extended_precision
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
 from support.cases import GRAVITY, Case, cases, random_case
-from support.robots import load_real
+from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot, Wrench
 from torqued.kernels.model.catalog import find_urdf
 
@@ -81,9 +81,7 @@ def test_derivatives_agree_with_pinocchio(name, base):
     path = find_urdf(name)
     robot = load_real(path, base, mimic="free")
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
-    rng = np.random.default_rng(2)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot, 2)
     # Pinocchio's tangent of a free flyer is the body twist too, with the linear part first.
     P = oracle.P
     data = oracle.model.createData()
@@ -96,9 +94,8 @@ def test_derivatives_agree_with_pinocchio(name, base):
 @pytest.mark.parametrize("kind", ["chain", "tree"])
 def test_by_velocity_is_twice_C_where_velocities_are_rates(kind):
     robot = Robot.family(kind, 12)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    _, dv = robot.inverse_dynamics_derivatives(q, v, rng.normal(size=12))
+    q, v, a = random_motion(robot)
+    _, dv = robot.inverse_dynamics_derivatives(q, v, a)
     assert_agree(dv, 2.0 * robot.coriolis_matrix(q, v))  # [EW21] remark 3
 
 
@@ -112,9 +109,7 @@ def test_at_rest_the_derivative_by_position_is_symmetric():
 
 def test_robot_far_away_has_the_same_derivatives():
     robot = Robot.family("biped", 8)
-    rng = np.random.default_rng(3)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot, 3)
     near = robot.inverse_dynamics_derivatives(q, v, a)
     q[:3] += [6e3, -8e3, 1e3]
     for here, there in zip(near, robot.inverse_dynamics_derivatives(q, v, a), strict=True):

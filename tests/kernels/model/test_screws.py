@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from support.agreement import assert_agree, largest
 from support.random_trees import random_tree
+from support.robots import random_motion
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
 from torqued.kernels.model.catalog import urdf_files
 from torqued.kernels.model.checks import check
@@ -28,9 +29,7 @@ def assert_same_robot(first: Robot, second: Robot, seed: int = 0) -> None:
     assert (first.joint_names, first.frame_names) == (second.joint_names, second.frame_names)
     for name, value in vars(first.limits).items():
         np.testing.assert_array_equal(value, getattr(second.limits, name))
-    rng = np.random.default_rng(seed)
-    q, v = first.random_state(rng)
-    a = rng.normal(size=first.nv)
+    q, v, a = random_motion(first, seed)
     size = largest(first.mass_matrix(q)) if first.nv else 1.0
     assert_agree(second.mass_matrix(q), first.mass_matrix(q), within=1e-12)
     tau = first.inverse_dynamics(q, v, a)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from oracles.finite_differences import christoffel
 from support.agreement import assert_agree, largest
 from support.cases import RATES, cases
+from support.robots import random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.description import Array
 from torqued.kernels.screws.closed_forms import SystemMatrices
@@ -79,9 +80,7 @@ def test_momentum_form(case):
 
 def test_rate_of_the_momenta_is_their_rate():
     robot = Robot.family("biped", 6)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a, h = rng.normal(size=robot.nv), 1e-5
+    (q, v, a), h = random_motion(robot), 1e-5
     ends = [
         robot.screws.momentum_form(robot.integrate(q, v + 0.5 * t * a, t), v + t * a, a).momentum
         for t in (-h, h)

@@ -10,7 +10,7 @@ from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
 from support.cases import RATES, cases
 from support.chart_cases import NAMES, random_chart_case
-from support.robots import load_real
+from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.catalog import find_urdf
@@ -75,9 +75,8 @@ def test_partials_to_the_third_order_are_derivatives_of_those_below(case, repres
 def test_second_partials_sum_to_the_second_rate_of_the_jacobian(representation):
     """J̈ = Σ ∂²J q̇ q̇ + ∂J q̈."""
     robot = Robot.family("tree", 7)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a, frame, columns = rng.normal(size=robot.nv), robot.frame_names[-1], range(robot.nv)
+    q, v, a = random_motion(robot)
+    frame, columns = robot.frame_names[-1], range(robot.nv)
     total = robot.frame_hessian(q, frame, representation) @ a
     for j in columns:
         for k in columns:
