@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels.charts.charted_core import ChartedCore
 from torqued.kernels.charts.native_signature import like
 from torqued.kernels.contacts.types import ContactDerivatives
@@ -33,14 +32,8 @@ class ChartedDerivatives(ChartedCore):
     def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
         """The native q and A, where A does not change."""
         if not self.chart.constant:
-            allowed = "'native', or coordinates that only reorder velocities"
-            raise InputError(
-                f"coordinates: {what} need a higher derivative of A than {self.chart.name!r} has; "
-                f"allowed: {allowed}",
-                "coordinates",
-                self.chart.name,
-                allowed,
-            )
+            missing = f"{what} need a higher derivative of A than {self.chart.name!r} has"
+            raise self._mixes(f"{missing}; allowed:")
         return self._at(q)
 
     @like(Derivatives.inverse_dynamics_derivatives)
