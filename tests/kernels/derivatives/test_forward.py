@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import cases
+from support.cases import cases, examples
 from support.robots import load_real, random_motion
 from support.textbook import X, Z, body, chain
 from torqued.kernels import ModelWarning, NumericalError, Robot
 from torqued.kernels.model.catalog import find_urdf
 
-few = settings(max_examples=15)
 
-
-@few
-@given(case=cases(most=6))
+@examples(15, case=cases(most=6))
 def test_derivatives_are_those_of_forward_dynamics_along_the_manifold(case):
     robot, q, v, a = case.robot, case.q, case.v, case.a
     f_ext = {case.frame(): case.rng.normal(size=6)} if case.rng.random() < 0.5 else None

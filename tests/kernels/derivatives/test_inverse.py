@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles import extended_precision
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import GRAVITY, Case, cases, random_case
+from support.cases import GRAVITY, Case, cases, examples, random_case
 from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot, Wrench
 from torqued.kernels.model.catalog import find_urdf
-
-few = settings(max_examples=15)
 
 needs_extended = pytest.mark.skipif(
     not extended_precision.IS_EXTENDED, reason="numpy's long double is no wider than float64"
@@ -35,8 +32,7 @@ def by_differences(case: Case, f_ext: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-@few
-@given(case=cases(most=8))
+@examples(15, case=cases(most=8))
 def test_derivatives_are_those_of_inverse_dynamics_along_the_manifold(case, forced):
     """Wrenches keep their axes while frames move."""
     robot, rng, f_ext = case.robot, case.rng, None

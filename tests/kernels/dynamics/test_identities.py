@@ -6,29 +6,19 @@ derivative it comes from finite differences, extrapolated (`oracles.finite_diffe
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative, mass_matrix_rate
 from support.agreement import assert_agree, largest
-from support.cases import RATES, Case, cases
+from support.cases import RATES, Case, cases, examples
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
 
-
-def few(**options: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Some robots of `cases`, with these options."""
-    return lambda test: settings(max_examples=30)(given(case=cases(**options))(test))
-
-
-any_case = few()
+any_case = examples(30, case=cases())
 #: Robots whose velocities are the rates of their coordinates.
-rates = few(types=RATES, bases=("fixed",))
+rates = examples(30, case=cases(types=RATES, bases=("fixed",)))
 both_factorizations = pytest.mark.parametrize("factorization", ["christoffel", "direct"])
 
 
@@ -294,7 +284,7 @@ def test_centroidal_rate_is_the_derivative_of_centroidal_momentum(case):
     assert_agree(A @ a + robot.centroidal_bias(q, v), rate, size=size)
 
 
-@few(mimics=False)
+@examples(30, case=cases(mimics=False))
 def test_centroidal_rate_kernel_takes_accelerations(case):
     robot, q, v, a = case.robot, case.q, case.v, case.a
     out = np.empty(6)
@@ -304,7 +294,7 @@ def test_centroidal_rate_kernel_takes_accelerations(case):
     assert_agree(out, A @ a + robot.centroidal_bias(q, v), size=size)
 
 
-@few(bases=("floating",), mimics=False)
+@examples(30, case=cases(bases=("floating",), mimics=False))
 def test_external_forces_change_centroidal_momentum_of_a_floating_robot(case):
     """Without torques at the base, only gravity and contact forces change the momentum."""
     robot, q, v = case.robot, case.q, case.v

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import literal_joints
 from support.agreement import assert_agree
+from support.cases import examples
 from support.textbook import Z, body, chain, free_body
 from torqued.kernels import InputError, Robot
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
@@ -21,10 +21,7 @@ FREE = free_body()
 BALL = Robot.from_description(chain(("spherical", Z, 0.0 * Z, body(1.0, 0.0 * Z, 0.1, 0.2, 0.25))))
 
 angles = pytest.mark.parametrize("angle", ANGLES)
-
-
-def any_seed(test):
-    return settings(max_examples=25)(given(seed=st.integers(0, 2**32 - 1))(test))
+any_seed = examples(25, seed=st.integers(0, 2**32 - 1))
 
 
 def random_pose(rng: np.random.Generator) -> Array:

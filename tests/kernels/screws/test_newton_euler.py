@@ -5,16 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
 from support.robots import random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.screws import convert, convert_wrench
 
-few = settings(max_examples=10)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
@@ -30,8 +28,7 @@ def link_of(robot: Robot, joint: str) -> str:
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_torques_are_those_of_inverse_dynamics(case, representation):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     size = largest(robot.mass_matrix(q)) * max(1.0, largest(v), largest(a)) ** 2
@@ -43,8 +40,7 @@ def test_torques_are_those_of_inverse_dynamics(case, representation):
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_wrenches_are_the_same_in_every_representation(case, representation):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     found = robot.screws.newton_euler(q, v, a, representation, f_ext)
@@ -66,8 +62,7 @@ def test_first_joint_carries_the_whole_robot():
 
 
 @pytest.mark.parametrize("same_axes", [True, False])
-@few
-@given(case=cases(mimics=False))
+@examples(10, case=cases(mimics=False))
 def test_in_a_moving_frame_the_torques_stay_the_same(case, same_axes):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     frame = case.frame()

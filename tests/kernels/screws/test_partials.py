@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import RATES, cases
+from support.cases import RATES, cases, examples
 from support.chart_cases import NAMES, random_chart_case
 from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot
@@ -16,13 +15,11 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Array
 
-few = settings(max_examples=8)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 @representations
-@few
-@given(case=cases())
+@examples(8, case=cases())
 def test_hessian_is_the_derivative_along_every_velocity(case, representation):
     robot, q, where = case.robot, case.q, (case.frame(), representation, case.rng.normal(size=3))
     H = robot.frame_hessian(q, *where)
@@ -49,8 +46,7 @@ def test_hessian_in_charts_gives_the_rate_of_the_charts_jacobian(name):
 
 
 @representations
-@few
-@given(case=cases(types=RATES, bases=("fixed",), most=8))
+@examples(8, case=cases(types=RATES, bases=("fixed",), most=8))
 def test_partials_to_the_third_order_are_derivatives_of_those_below(case, representation):
     robot, q = case.robot, case.q
     where = (representation, case.rng.normal(size=3))
