@@ -18,7 +18,7 @@ from torqued.common.errors import NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
-from torqued.kernels.model.urdf import read_urdf
+from torqued.kernels.model.urdf_file import read_file
 
 pytest.importorskip("pinocchio")
 
@@ -50,7 +50,7 @@ def is_followed_by_pinocchio(path: Path) -> bool:
     return False
 
 
-JOINTS = {path: read_urdf(path).joints for path in URDFS}
+JOINTS = {path: read_file(path).joints for path in URDFS}
 RIGID = [path for path in URDFS if all(joint.type == "fixed" for joint in JOINTS[path])]
 WITH_MIMICS = [path for path in URDFS if any(joint.mimic for joint in JOINTS[path])]
 FOLLOWED_BY_BOTH = [path for path in WITH_MIMICS if is_followed_by_pinocchio(path)]
@@ -220,7 +220,7 @@ def followed(pair: tuple[Path, Base]) -> Robot:
 @pytest.mark.parametrize("pair", pairs(WITH_MIMICS))
 def test_followed_mimics_are_the_projection_of_pinocchios_free_model(pair):
     path, base = pair
-    robot, maps = followed(pair), mimic_maps(read_urdf(path), base)
+    robot, maps = followed(pair), mimic_maps(read_file(path), base)
     q, v, a = random_motion(robot, robot.nv)
     free = load_real(path, base, mimic="free", accept_unphysical=path.stem in SINGULAR)
     oracle = PinocchioUrdf(build(path, base), list(free.model.joints))

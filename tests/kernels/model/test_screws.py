@@ -19,8 +19,7 @@ from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.screws_writer import to_screws
-from torqued.kernels.model.urdf import parse_urdf
-from torqued.kernels.model.urdf_file import read_file
+from torqued.kernels.model.urdf_file import read_file, read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 
 
@@ -66,7 +65,7 @@ def test_every_file_that_can_be_loaded_is_the_same_by_screws_and_back_as_urdf():
             except ModelError:
                 continue
             read = read_screws(to_screws(read_file(path)))
-            back = parse_urdf(to_urdf(read))
+            back = read_whole(to_urdf(read))
         assert_same_robot(robot, loaded(read, "floating"))
         assert_same_robot(robot, loaded(back, "floating"))
         count += 1
