@@ -63,17 +63,13 @@ class StackedQuantities(WideComputation):
             if out is not None:
                 raise InputError("out: expected nothing, states go one by one here", "out")
             return self.each("dynamics", q, v, want, frames, representation)  # type: ignore[no-any-return]
-        found = self._quantities(q, v, want, frames, representation, out)
-        return Dynamics(self._by_name(found, frames))
-
-    @staticmethod
-    def _by_name(found: Mapping[str, Array], frames: Sequence[str]) -> dict[str, Any]:
-        return {
-            name: {frame: array[:, k] for k, frame in enumerate(frames)}
-            if QUANTITIES[name].per_frame
-            else array
-            for name, array in found.items()
-        }
+        found: dict[str, Any] = {}
+        for name, array in self._quantities(q, v, want, frames, representation, out).items():
+            by_frame = QUANTITIES[name].per_frame
+            found[name] = (
+                dict(zip(frames, array.swapaxes(0, 1), strict=True)) if by_frame else array
+            )
+        return Dynamics(found)
 
     def _quantities(
         self,

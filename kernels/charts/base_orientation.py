@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from torqued.common.errors import NumericalError
-from torqued.kernels.charts.jointwise import JointMap
+from torqued.kernels.charts.jointwise import JointMap, NativeQuaternion
 from torqued.kernels.charts.rotation import (
     LEVI_CIVITA,
     ONE,
@@ -271,16 +271,10 @@ class FreeBase(JointMap):
         return np.append(q1[:3] - q0[:3], self.orientation.difference(q0[3:], q1[3:]))
 
 
-class HybridBase(JointMap):
+class HybridBase(NativeQuaternion):
     """Native q; v = [ω, ẋ] in the parent's axes."""
 
     constant = False
-
-    def __init__(self) -> None:
-        super().__init__(7, 6)
-
-    def fault(self, q: Array) -> str | None:
-        return norm_fault("quaternion (x y z w)", q[3:])
 
     def A(self, q: Array) -> Array:
         return _twice(rotation(q[3:]).T)
@@ -305,7 +299,7 @@ def _twice(block: Array) -> Array:
 
 #: Maps of the floating base by the chart's name.
 BASE_MAPS: dict[str, JointMap] = {
-    "hybrid": HybridBase(),
+    "hybrid": HybridBase(7, 6),
     "rpy": FreeBase(RollPitchYaw()),
     "quaternion": FreeBase(QuaternionRates()),
     "rotation_matrix": FreeBase(MatrixRates()),

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels.charts.charted_core import ChartedCore
 from torqued.kernels.charts.native_signature import like
 from torqued.kernels.constraints.types import are_names
@@ -42,9 +41,7 @@ class ChartedConstraints(ChartedCore):
 
     @like(Contacts.friction_dynamics)
     def friction_dynamics(self, q: Any, v: Any, tau: Any, *rest: Any) -> Any:
-        q, A = self._at(q)
-        velocity = A @ self._velocity("v", v)
-        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        q, velocity, torque = self._to_native(q, v, tau)
         natively = self.robot.friction_dynamics(q, velocity, torque, *rest)
         return replace(natively, a=self._acceleration(q, velocity, natively.a))
 
@@ -101,13 +98,7 @@ class ChartedConstraints(ChartedCore):
         if not np.array_equal(order @ np.ones(A.shape[1]), np.ones(len(A))) or not np.array_equal(
             order, order.round()
         ):
-            allowed = "'native', or coordinates that only reorder velocities"
-            raise InputError(
-                f"coordinates: {self.chart.name!r} mixes velocities; weights require {allowed}",
-                "coordinates",
-                self.chart.name,
-                allowed,
-            )
+            raise self._mixes(f"{self.chart.name!r} mixes velocities; weights require")
         found: Array = order @ self._velocity("weights", weights)
         return found
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from torqued.common.errors import InputError
 from torqued.kernels.charts.chart import Chart
 from torqued.kernels.charts.transformations import Motion
 from torqued.kernels.input_checks import numbers
@@ -30,11 +31,23 @@ class ChartedCore:
         native = self.chart.to_native(q)
         return native, self.chart.A(native)
 
+    def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
+        """Native q, velocities and torques, checked."""
+        native, A = self._at(q)
+        v, tau = self._velocity("v", v), self._velocity("tau", tau)
+        return native, A @ v, self.chart.A_inverse(native).T @ tau
+
     def _velocity(self, name: str, values: Any) -> Array:
         """A velocity, acceleration or torque of the chart, checked; no v is rest."""
         if values is None and name == "v":
             return np.zeros(self.chart.nv)
         return numbers(name, values, (self.chart.nv,))
+
+    def _mixes(self, problem: str) -> InputError:
+        """Of what only coordinates that reorder velocities have; `problem` is about the others."""
+        allowed = "'native', or coordinates that only reorder velocities"
+        message = f"coordinates: {problem} {allowed}"
+        return InputError(message, "coordinates", self.chart.name, allowed)
 
     def _acceleration(self, q: Array, velocity: Array, a: Array) -> Array:
         """ā = A⁺ ν̇ + (A⁺)˙ ν at native q, ν, ν̇."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels.charts.charted_core import ChartedCore
 from torqued.kernels.charts.native_signature import like
 from torqued.kernels.contacts.types import ContactDerivatives
@@ -33,16 +32,9 @@ class ChartedDerivatives(ChartedCore):
     def _at_constant(self, what: str, q: Any) -> tuple[Array, Array]:
         """The native q and A, where A does not change."""
         if not self.chart.constant:
-            allowed = "'native', or coordinates that only reorder velocities"
-            raise InputError(
-                f"coordinates: {what} need a higher derivative of A than {self.chart.name!r} has; "
-                f"allowed: {allowed}",
-                "coordinates",
-                self.chart.name,
-                allowed,
-            )
-        native = self.chart.to_native(q)
-        return native, self.chart.A(native)
+            missing = f"{what} need a higher derivative of A than {self.chart.name!r} has"
+            raise self._mixes(f"{missing}; allowed:")
+        return self._at(q)
 
     @like(Derivatives.inverse_dynamics_derivatives)
     def inverse_dynamics_derivatives(self, q: Any, v: Any, a: Any, f_ext: Any) -> Any:
@@ -105,12 +97,6 @@ class ChartedDerivatives(ChartedCore):
         return ContactDerivatives(
             *by_a, natively, found.dforce_dv @ A, found.dforce_dtau @ inverse.T
         )
-
-    def _to_native(self, q: Any, v: Any, tau: Any) -> tuple[Array, Array, Array]:
-        """Native q, velocities and torques, checked."""
-        native = self.chart.to_native(q)
-        v, tau = self._velocity("v", v), self._velocity("tau", tau)
-        return native, self.chart.A(native) @ v, self.chart.A_inverse(native).T @ tau
 
     def _of_acceleration(
         self, native: Array, v: Any, tau: Any, a: Array, dq: Array, dv: Array, dtau: Array

@@ -104,9 +104,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     @like(Dynamics.forward_dynamics)
     def forward_dynamics(self, q: Any, v: Any, tau: Any, f_ext: Any) -> Any:
         """ā = A⁺ ν̇ + (A⁺)˙ ν, in O(N) as natively."""
-        q, A = self._at(q)
-        velocity = A @ self._velocity("v", v)
-        torque = self.chart.A_inverse(q).T @ self._velocity("tau", tau)
+        q, velocity, torque = self._to_native(q, v, tau)
         a = self.robot.forward_dynamics(q, velocity, torque, f_ext)
         return self._acceleration(q, velocity, a)
 

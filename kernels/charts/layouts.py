@@ -27,18 +27,12 @@ LINEAR_FIRST = np.roll(np.eye(6), 3, axis=0)  # [u; ω] to [ω; u]
 class LinearFirst(NativeQuaternion):
     """Pinocchio's free flyer: native q, v = [u, ω] in the child's axes."""
 
-    def __init__(self) -> None:
-        super().__init__(7, 6)
-
     def A(self, q: Array) -> Array:
         return LINEAR_FIRST
 
 
 class CosineSine(JointMap):
     """Pinocchio's joints without limits; angles come back in (−π, π]."""
-
-    def __init__(self) -> None:
-        super().__init__(2, 1)
 
     def fault(self, q: Array) -> str | None:
         return norm_fault("(cos, sin)", q)
@@ -58,9 +52,6 @@ class BodyPlanar(JointMap):
     """Pinocchio's planar joint: q = [x y, cos, sin], v = [ẋ ẏ in the child's axes, θ̇]."""
 
     constant = False
-
-    def __init__(self) -> None:
-        super().__init__(4, 3)
 
     def fault(self, q: Array) -> str | None:
         return norm_fault("(cos, sin)", q[2:])
@@ -122,11 +113,11 @@ class Ball(JointMap):
 
 def pinocchio_map(joint: JointInfo) -> JointMap:
     if joint.type == "floating":
-        return LinearFirst()
+        return LinearFirst(7, 6)
     if joint.type == "continuous":
-        return CosineSine()
+        return CosineSine(2, 1)
     if joint.type == "planar":
-        return BodyPlanar()
+        return BodyPlanar(4, 3)
     return native_map(joint)
 
 

@@ -7,31 +7,26 @@ from collections.abc import Callable
 from torqued.kernels.charts.base_orientation import BASE_MAPS
 from torqued.kernels.charts.center_of_mass import CenterOfMass
 from torqued.kernels.charts.chart import Chart, Native, own_joints
-from torqued.kernels.charts.jointwise import JointwiseChart, native_map
+from torqued.kernels.charts.jointwise import JointMap, JointwiseChart, native_map
 from torqued.kernels.charts.layouts import mujoco_map, pinocchio_map, rbdl_map
 from torqued.kernels.charts.user import Custom, CustomChart
 from torqued.kernels.input_checks import choice
+from torqued.kernels.model.model import JointInfo
 
 #: What `in_coordinates` takes: a name of CHARTS, or the user's own A and Ȧ.
 Coordinates = str | Custom
 
 
-def native(name: str, robot: Native) -> Chart:
-    return JointwiseChart(name, robot, [(j, native_map(j)) for j in own_joints(robot.model)])
+def jointwise(
+    map_of: Callable[[JointInfo], JointMap], by_name: bool = False
+) -> Callable[[str, Native], Chart]:
+    """A map for each joint; joints in the order of the file, or sorted by name below a link."""
 
+    def chart(name: str, robot: Native) -> Chart:
+        joints = own_joints(robot.model, robot.model.order_by_name if by_name else None)
+        return JointwiseChart(name, robot, [(joint, map_of(joint)) for joint in joints])
 
-def pinocchio(name: str, robot: Native) -> Chart:
-    joints = own_joints(robot.model, robot.model.order_by_name)
-    return JointwiseChart(name, robot, [(joint, pinocchio_map(joint)) for joint in joints])
-
-
-def mujoco(name: str, robot: Native) -> Chart:
-    return JointwiseChart(name, robot, [(j, mujoco_map(j)) for j in own_joints(robot.model)])
-
-
-def rbdl(name: str, robot: Native) -> Chart:
-    joints = own_joints(robot.model, robot.model.order_by_name)
-    return JointwiseChart(name, robot, [(joint, rbdl_map(joint)) for joint in joints])
+    return chart
 
 
 def base_orientation(name: str, robot: Native) -> Chart:
@@ -43,10 +38,10 @@ def base_orientation(name: str, robot: Native) -> Chart:
 
 
 CHARTS: dict[str, Callable[[str, Native], Chart]] = {
-    "native": native,
-    "pinocchio": pinocchio,
-    "mujoco": mujoco,
-    "rbdl": rbdl,
+    "native": jointwise(native_map),
+    "pinocchio": jointwise(pinocchio_map, by_name=True),
+    "mujoco": jointwise(mujoco_map),
+    "rbdl": jointwise(rbdl_map, by_name=True),
     "hybrid": base_orientation,
     "rpy": base_orientation,
     "quaternion": base_orientation,

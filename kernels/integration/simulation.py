@@ -148,12 +148,11 @@ def simulate(
                 report(k + 1, steps)
     if len(applied) < len(states):
         applied.append(acting.torque(times[-1], state.q, state.v) if steps else np.zeros(robot.nv))
-    rows = slice(0, len(states))
     return Simulation(
         np.array(times),
         np.array([state.q for state in states]),
         np.array([state.v for state in states]),
-        np.array(applied[rows]),
+        np.array(applied[: len(states)]),
     )
 
 

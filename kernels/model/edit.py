@@ -55,12 +55,13 @@ def with_joint_frame(model: Model, joint: Any, pose: Any, relative_to: Any) -> M
             wanted,
         )
     bodies = _copy(model)
-    first = _first_body(bodies, info)
+    own = _own_bodies(bodies, info)
+    first = own[0]
     parent = int(bodies[first]["parent"])
     base = _frame(model, parent, relative_to)
     place = _checked_pose(pose)
     new = Pose(base.rotation, base.position) @ place
-    old = _rotation_at_zero(model, bodies, info)
+    old = _rotation_at_zero(model, bodies, own)
     bodies[first]["R"] = (new.rotation @ old.T @ bodies[first]["R"].reshape(3, 3)).ravel()
     bodies[first]["p"] = new.position
     return _with_bodies(model, bodies)
@@ -78,26 +79,20 @@ def _with_bodies(model: Model, bodies: NDArray[np.void]) -> Model:
     return replace(model, bodies=bodies.view(np.recarray), world=world)
 
 
-def _first_body(bodies: NDArray[np.void], info: JointInfo) -> int:
-    """Joints of several degrees of freedom may be chains of bodies, of which this is the first."""
-    return int(np.flatnonzero(bodies["column"] == info.v)[0])
+def _own_bodies(bodies: NDArray[np.void], info: JointInfo) -> list[int]:
+    """Joints of several degrees of freedom may be chains of bodies: all of them, in order."""
+    inside = (bodies["column"] >= info.v) & (bodies["column"] < info.v + info.nv)
+    return np.flatnonzero(inside).tolist()
 
 
-def _rotation_at_zero(model: Model, bodies: NDArray[np.void], info: JointInfo) -> Array:
+def _rotation_at_zero(model: Model, bodies: NDArray[np.void], own: list[int]) -> Array:
     """Of the joint's frame in the body that it hangs on, where its coordinates are zero."""
     R = np.eye(3)
-    last = info.v + info.nv
-    for body in bodies[(bodies["column"] >= info.v) & (bodies["column"] < last)]:
+    for body in bodies[own]:
         R = R @ body["R"].reshape(3, 3)
-    frames = [frame for frame in model.frames if frame.body == _last_body(bodies, info)]
-    own = [frame.rotation for frame in frames if not frame.position.any()]
-    rotation: Array = R @ own[0]
+    frames = [frame for frame in model.frames if frame.body == own[-1]]
+    rotation: Array = R @ next(x.rotation for x in frames if not x.position.any())
     return rotation
-
-
-def _last_body(bodies: NDArray[np.void], info: JointInfo) -> int:
-    inside = (bodies["column"] >= info.v) & (bodies["column"] < info.v + info.nv)
-    return int(np.flatnonzero(inside)[-1])
 
 
 def _frame(model: Model, body: int, name: Any) -> Frame:

@@ -28,7 +28,7 @@ A link whose frame is not on its joint's axis gets another frame there, named af
 
 from __future__ import annotations
 
-import math
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -70,6 +70,8 @@ MIMIC_KEYS = {"joint": 0, "multiplier": 1, "offset": 1}
 NEAR = 1e-12
 ROUNDING = 1e-15
 ROTATION_TOLERANCE = 1e-9
+#: Of a number: whole ones of TOML have no end.
+LARGEST = sys.float_info.max
 
 
 def read_screws(text: Any, source: str = "<text>") -> Description:
@@ -159,7 +161,7 @@ class _Reader:
         if (
             not isinstance(given, list)
             or len(given) != size
-            or not all(type(x) in (int, float) and _finite(x) for x in given)
+            or not all(type(x) in (int, float) and abs(x) <= LARGEST for x in given)
         ):
             wanted = "a finite number" if size == 1 else f"{size} finite numbers"
             self.problems.append(f"{where}: {key!r} is {shown(value)}, expected {wanted}")
@@ -219,13 +221,6 @@ class _Reader:
             )
             rotation = np.eye(3)
         return Pose(rotation, link.get("position", np.zeros(3)))
-
-
-def _finite(x: float) -> bool:
-    try:
-        return math.isfinite(x)
-    except OverflowError:
-        return False
 
 
 def _inertia(link: dict[str, Any], pose: Pose) -> Inertia:

@@ -13,7 +13,6 @@ makes sense is for `checks.py`. Two faults of files in circulation are repaired 
 from __future__ import annotations
 
 import math
-import os
 from collections import Counter
 from dataclasses import replace
 
@@ -35,7 +34,7 @@ from torqued.kernels.model.description import (
 )
 from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rotations import rotation_from_quaternion, rotation_from_rpy
-from torqued.kernels.model.xml_file import Node, parse_root, quoted, read_text
+from torqued.kernels.model.xml_file import Node, parse_root, quoted
 
 #: Tags with a meaning, here or for other programs, by where they stand below <robot>.
 #: Others are ignored as well, but with a warning.
@@ -51,20 +50,7 @@ KNOWN_TAGS = {
 UNIT_AXIS_TOLERANCE = 1e-3
 
 
-def read_urdf(path: str | os.PathLike[str]) -> Description:
-    """The robot in a URDF file."""
-    return parse_urdf(read_text(path), source=os.fspath(path))
-
-
-def parse_urdf(text: str, source: str = "<text>") -> Description:
-    """The robot in a URDF text; `source` names it in error messages."""
-    description, faults = parse_with_faults(text, source)
-    if faults:
-        raise ModelError(source, faults)
-    return description
-
-
-def parse_with_faults(text: str, source: str = "<text>") -> tuple[Description, list[str]]:
+def parse_with_faults(text: str, source: str) -> tuple[Description, list[str]]:
     """As much of the robot as can be read, and what cannot."""
     root = parse_root(text, source)
     if root.tag != "robot":

@@ -22,7 +22,7 @@ from torqued.kernels.robot.contact_inputs import (
     normal_axes,
     rotation_and_position,
 )
-from torqued.kernels.robot.frame_table import FrameTable, Place
+from torqued.kernels.robot.frame_table import WORLD, FrameTable, Place
 
 Constraint = Contact | Loop | Rows
 
@@ -103,9 +103,6 @@ def loop_fields(frames: FrameTable, name: str, loop: Loop, row: int) -> tuple[An
         nonnegative(f"{name}.stiffness", loop.stiffness),
         nonnegative(f"{name}.damping", loop.damping),
     )
-
-
-WORLD = Place(-1, np.eye(3), np.zeros(3))
 
 
 def held_rows(name: str, loop: Loop) -> Any:

@@ -60,11 +60,8 @@ class Derivatives(Contacts):
             COMPILED.inverse_dynamics_derivatives(*here, q, v, a, M, dq, dv)
         else:
             COMPILED.inverse_dynamics_derivatives_forced(*here, q, v, a, *forces, M, dq, dv)
-        return (
-            tree.projected("matrix", M),
-            tree.projected("matrix", dq),
-            tree.projected("matrix", dv),
-        )
+        M, dq, dv = (tree.projected("matrix", x) for x in (M, dq, dv))
+        return M, dq, dv
 
     @finite
     def inverse_dynamics_second_derivatives(self, q: Any, v: Any, a: Any) -> SecondDerivatives:

@@ -33,6 +33,9 @@ class Place(NamedTuple):
         return self.body, self.R.ravel(), self.p
 
 
+WORLD = Place(-1, np.eye(3), np.zeros(3))
+
+
 class FrameTable:
     """Links, then joints whose name no link has."""
 

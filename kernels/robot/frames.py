@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ class Frames(Dynamics):
         out: Array | None = None,
     ) -> Array:
         """J v (6,), without forming J."""
-        return self._frame_motion(q, v, None, frame, representation, point, 0, out)
+        return self._frame_motion(q, v, None, 0, out, frame, representation, point)
 
     @finite
     def frame_acceleration(
@@ -88,7 +89,7 @@ class Frames(Dynamics):
     ) -> Array:
         """J a + J̇ v (6,): the rate of `frame_velocity`; gravity is not in it."""
         a = self.tree.own_v("a", a)
-        return self._frame_motion(q, v, a, frame, representation, point, 1, out)
+        return self._frame_motion(q, v, a, 1, out, frame, representation, point)
 
     @finite
     def frame_bias(
@@ -102,20 +103,11 @@ class Frames(Dynamics):
         out: Array | None = None,
     ) -> Array:
         """J̇ v (6,)."""
-        return self._frame_motion(q, v, None, frame, representation, point, 1, out)
+        return self._frame_motion(q, v, None, 1, out, frame, representation, point)
 
-    def _frame_motion(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        frame: str,
-        representation: str,
-        point: Any,
-        which: int,
-        out: Array | None,
-    ) -> Array:
+    def _frame_motion(self, q: Any, v: Any, a: Any, which: int, out: Any, *where: Any) -> Array:
         """J v (which = 0) or J a + J̇ v (which = 1), (6,); `a` may be None for zero."""
+        frame, representation, point = where
         kind = representation_of(representation)
         tree, records = self.tree, self.frame_table.records([frame], point)
         q, v = tree.q(q), tree.v("v", v)
@@ -139,7 +131,7 @@ class Frames(Dynamics):
     ) -> Array:
         """J q⃛ + 2 J̇ a + J̈ v (6,): the rate of `frame_acceleration`; `jerk` is q⃛ (nv,)."""
         v, a, jerk = (self.tree.own_v(*x) for x in (("v", v), ("a", a), ("jerk", jerk)))
-        return self._rates_of_frame(q, v, a, jerk, frame, 3, representation, point)["jerk"]
+        return self._rates_of_frame(q, (v, a, jerk), 3, frame, representation, point)["jerk"]
 
     @finite
     def frame_jacobian_rate(
@@ -147,7 +139,7 @@ class Frames(Dynamics):
     ) -> Array:
         """J̇ (6, nv): the rate of `frame_jacobian` along v."""
         v = self.tree.own_v("v", v)
-        return self._rates_of_frame(q, v, None, None, frame, 2, representation, point)["Jdot"]
+        return self._rates_of_frame(q, (v,), 2, frame, representation, point)["Jdot"]
 
     @finite
     def frame_jacobian_second_rate(
@@ -155,14 +147,14 @@ class Frames(Dynamics):
     ) -> Array:
         """J̈ (6, nv): the rate of `frame_jacobian_rate` along v and a."""
         v, a = self.tree.own_v("v", v), self.tree.own_v("a", a)
-        return self._rates_of_frame(q, v, a, None, frame, 3, representation, point)["Jddot"]
+        return self._rates_of_frame(q, (v, a), 3, frame, representation, point)["Jddot"]
 
     def _rates_of_frame(
-        self, q: Any, v: Any, a: Any, jerk: Any, frame: str, order: int, kind: str, point: Any
+        self, q: Any, motion: Sequence[Any], order: int, frame: str, kind: str, point: Any
     ) -> dict[str, Array]:
         """Everything up to an order of one frame, by name."""
         records = self.frame_table.records([frame], point)
-        found = self._frame_rates(q, v, a, jerk, records, order, kind)
+        found = self._frame_rates(q, motion, order, records, kind)
         return {word: values[0] for word, values in found.items()}
 
     @finite
@@ -211,7 +203,7 @@ class Frames(Dynamics):
         highest = whole_number("order", order, 0, MAX_ORDER)
         names = names_of("frames", frames)
         records = self.frame_table.records(names, field="frames")
-        rates = self._frame_rates(q, v, a, jerk, records, highest, representation)
+        rates = self._frame_rates(q, (v, a, jerk), highest, records, representation)
         return results.Kinematics(
             {
                 word: {frame: values[k] for k, frame in enumerate(names)}
@@ -220,27 +212,20 @@ class Frames(Dynamics):
         )
 
     def _frame_rates(
-        self,
-        q: Any,
-        v: Any,
-        a: Any,
-        jerk: Any,
-        records: NDArray[np.void],
-        order: int,
-        representation: Any,
+        self, q: Any, motion: Sequence[Any], order: int, frames: NDArray[np.void], kind: Any
     ) -> dict[str, Sequence[Array]]:
-        """Of all frames, by name; v, a and jerk may be None for zero."""
-        kind = representation_of(representation)
-        tree, k, n = self.tree, len(records), self.tree.nv_free
-        motion = [
+        """Of all frames, by name; of v, a and jerk, those that are missing or None are zero."""
+        representation = representation_of(kind)
+        tree, k, n = self.tree, len(frames), self.tree.nv_free
+        rates = [
             np.zeros(n) if values is None else tree.v(name, values)
-            for name, values in (("v", v), ("a", a), ("jerk", jerk))
+            for name, values in zip_longest(("v", "a", "jerk"), motion)
         ]
         q = tree.q(q)
         poses, motions = np.empty((k, 4, 4)), np.empty((k, MAX_ORDER, 6))
         J, Jdot, Jddot = (np.empty((k if order > m else 0, 6, n)) for m in range(MAX_ORDER))
         COMPILED.frame_kinematics(
-            tree.handle, q, *motion, records, kind, order, poses, motions, J, Jdot, Jddot
+            tree.handle, q, *rates, frames, representation, order, poses, motions, J, Jdot, Jddot
         )
         found: dict[str, Sequence[Array]] = {"pose": list(poses)}
         for m, matrices in enumerate((J, Jdot, Jddot)[:order]):

@@ -28,7 +28,7 @@ from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.configurations import OPEN_RANGE
 from torqued.kernels.robot.contact_inputs import rotation_and_position
 from torqued.kernels.robot.core import RobotCore
-from torqued.kernels.robot.frame_table import FrameTable, Place
+from torqued.kernels.robot.frame_table import WORLD, FrameTable, Place
 from torqued.kernels.robot.tree import FreeTree
 
 ENDINGS = (REACHED, NEAREST, STOPPED)
@@ -36,8 +36,6 @@ ENDINGS = (REACHED, NEAREST, STOPPED)
 #: Most that may be asked for.
 MAX_ITERATIONS, MAX_STARTS, MAX_TARGETS = 100_000, 10_000, 256
 MAX_PRIORITY = 1000
-
-WORLD = Place(-1, np.eye(3), np.zeros(3))
 
 
 class Poses(RobotCore):
@@ -138,10 +136,8 @@ class InverseKinematicsSolver:
     def _random_starts(self, q: Array, problem: Problem, count: int, seed: int) -> Array:
         """Joints anywhere within their limits, or around q; a floating base stays."""
         rng = np.random.default_rng(seed)
-        low, high = (
-            np.maximum(self._least, q - self._reach),
-            np.minimum(self._most, q + self._reach),
-        )
+        low = np.maximum(self._least, q - self._reach)
+        high = np.minimum(self._most, q + self._reach)
         bounded = np.isfinite(self._least) & np.isfinite(self._most)
         low, high = np.where(bounded, self._least, low), np.where(bounded, self._most, high)
         # A joint whose every limit lies beyond reach starts at the nearer one.
@@ -167,12 +163,12 @@ class InverseKinematicsSolver:
             choice(f"{name}.kind", target.kind, KINDS)
             whole_number(f"{name}.priority", target.priority, 0, MAX_PRIORITY)
         levels = sorted({target.priority for target in given})
-        moving = [(k, t) for k, t in enumerate(given) if t.kind != "posture"]
-        moving.sort(key=lambda item: item[1].priority)
+        moving = sorted_places(given)
         tasks = empty_records(TASK, len(moving))
         fields, rows = tasks.view(TASK, np.ndarray), 0
         level_rows = np.zeros(len(levels) + 1, np.int64)
-        for place, (k, target) in enumerate(moving):
+        for place, k in enumerate(moving):
+            target = given[k]
             level = levels.index(target.priority)
             weights = row_weights(f"targets[{k}]", target)
             count = int((weights > 0.0).sum())
@@ -234,8 +230,7 @@ class InverseKinematicsSolver:
         found = np.zeros((len(tasks), 6))
         COMPILED.target_errors(self._tree.handle, tasks, problem, search, found)
         left: list[Array] = []
-        moving = iter(sorted_places(given))
-        place_of = {k: place for place, k in enumerate(moving)}
+        place_of = {k: place for place, k in enumerate(sorted_places(given))}
         for k, target in enumerate(given):
             if target.kind == "posture":
                 left.append(np.where(problem.posture_weight > 0.0, search.missing, 0.0))
@@ -249,10 +244,8 @@ class InverseKinematicsSolver:
             good
             for good, target in zip(reached, given, strict=True)
             if target.priority == first and target.kind != "posture"
-        ]
-        status = REACHED if needed and all(needed) else ENDINGS[max(1, ended)]
-        if not needed:  # only a posture comes first, which steps only stop at
-            status = REACHED if all(reached) else ENDINGS[max(1, ended)]
+        ] or reached  # only a posture comes first, which steps only stop at
+        status = REACHED if all(needed) else ENDINGS[max(1, ended)]
         steps, starts = counts.tolist()
         return InverseKinematics(search.best, status, errors, tuple(left), reached, steps, starts)
 

@@ -49,13 +49,11 @@ class FreeTree:
     def own_q(self, q: Any, name: str = "q") -> Array:
         """The robot's coordinates (nq,), checked."""
         own = numbers(name, q, (self.nq,))
-        if self.quaternions:
-            self._require_unit_quaternions(name, own)
-        return own
-
-    def _require_unit_quaternions(self, name: str, own: Array) -> None:
-        if not COMPILED.unit_quaternions_at(own, self._starts, QUATERNION_TOLERANCE):
+        if self.quaternions and not COMPILED.unit_quaternions_at(
+            own, self._starts, QUATERNION_TOLERANCE
+        ):
             unit_quaternions(name, own, self.quaternions)
+        return own
 
     def own_v(self, name: str, v: Any) -> Array:
         """The robot's velocities, accelerations or torques (nv,), checked; no v is rest."""
@@ -65,9 +63,7 @@ class FreeTree:
 
     def q(self, q: Any, name: str = "q") -> Array:
         """The free tree's coordinates for the robot's q, checked."""
-        own = numbers(name, q, (self.nq,))
-        if self.quaternions:
-            self._require_unit_quaternions(name, own)
+        own = self.own_q(q, name)
         if not self.follows:
             return own
         mimics, free = self.model.mimics, np.empty(self.nq_free)

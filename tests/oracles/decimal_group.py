@@ -42,8 +42,7 @@ def _skew(w: Any) -> Any:
 
 def exp(x: Any) -> Matrix:
     """Of the rotation vector or twist as it is in float64."""
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         X = _skew(x[:3])
         if len(x) == 6:
             X = np.block([[X, np.reshape(x[3:], (3, 1))], [np.zeros((1, 4))]])
@@ -52,8 +51,7 @@ def exp(x: Any) -> Matrix:
 
 def dexp(x: Any) -> Matrix:
     """Σ ad_xⁿ / (n + 1)!, the definition."""
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         X = _skew(x[:3])
         if len(x) == 6:
             X = np.block([[X, np.zeros((3, 3))], [_skew(x[3:]), X]])
@@ -62,8 +60,7 @@ def dexp(x: Any) -> Matrix:
 
 def difference(found: Any, exact: Matrix) -> float:
     """The largest, before it is rounded."""
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         return float(
             max(
                 abs(Decimal(float(x)) - y)
@@ -75,8 +72,7 @@ def difference(found: Any, exact: Matrix) -> float:
 
 def residual_of_inverse(found: Any, exact: Matrix) -> float:
     """The largest entry of found · exact − 1."""
-    with localcontext() as context:
-        context.prec = DIGITS
+    with localcontext(prec=DIGITS):
         product = _product(_exact(found), exact)
         return float(
             max(abs(x - int(i == j)) for i, row in enumerate(product) for j, x in enumerate(row))

@@ -218,7 +218,7 @@ def christoffel(tree: LiteralTree, q: Array) -> Array:
     return Gamma
 
 
-def coriolis_coefficients(tree: LiteralTree, q: Array, factor: Factor = factor_10) -> Array:
+def coriolis_coefficients(tree: LiteralTree, q: Array) -> Array:
     """Γ[i, j, k] = ∂C_ij/∂ν_k for any joints. C is linear in ν, so column k is C(q, e_k)."""
-    columns = [coriolis(tree, q, e_k, factor)[2] for e_k in np.eye(tree.nv)]
+    columns = [coriolis(tree, q, e_k)[2] for e_k in np.eye(tree.nv)]
     return np.stack(columns, axis=2)

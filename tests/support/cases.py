@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from hypothesis import assume
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from oracles.literal_tree import Base, LiteralTree
@@ -76,6 +77,13 @@ def random_case(
     q = tree.random_configuration(rng)[robot.model.mimics.leaders_q]
     v, a = rng.uniform(-3.0, 3.0, (2, robot.nv))
     return Case(description, base, robot, q, v, a, rng)
+
+
+def examples(
+    count: int, /, **strategies: Any
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Runs a test with so many examples of its arguments."""
+    return lambda test: settings(max_examples=count)(given(**strategies)(test))
 
 
 @st.composite

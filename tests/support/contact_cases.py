@@ -52,15 +52,10 @@ def corners(
     ]
 
 
-def tripod(friction: float, height: float = SIZE[2] / 2.0) -> list[Contact]:
+def tripod() -> list[Contact]:
     """Three points below the box: unlike four, they leave no doubt about who carries what."""
-    angles = np.array([0.1, 2.2, 4.3])
-    return [
-        Contact(
-            "box", "point", point=(0.1 * np.cos(x), 0.1 * np.sin(x), -height), friction=friction
-        )
-        for x in angles
-    ]
+    points = [(0.1 * np.cos(x), 0.1 * np.sin(x), -SIZE[2] / 2.0) for x in (0.1, 2.2, 4.3)]
+    return [Contact("box", "point", point=point, friction=0.4) for point in points]
 
 
 @dataclass(frozen=True)

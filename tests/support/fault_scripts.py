@@ -25,7 +25,6 @@ def start(s):
     s.states(4, near(s))
     s.states(6, far(s))
     s.states(3)
-    s.close()
 
 
 def near(s):
@@ -62,7 +61,6 @@ def silence(s):
     s.resume()
     s.tick(1)
     s.states(4, near(s))
-    s.close()
 
 
 def bad_states(s):
@@ -92,7 +90,6 @@ def bad_states(s):
     s.state(q=s.q * 1.5)  # no quaternion, where there is one
     s.tick(2)
     s.states(2)
-    s.close()
 
 
 def overflow(s):
@@ -110,7 +107,6 @@ def overflow(s):
     s.states(3)
     s.states(2, dict.fromkeys(s.controller.references, 1e300))
     s.states(3)
-    s.close()
 
 
 def no_time(s):
@@ -125,7 +121,6 @@ def no_time(s):
     s.states(3)
     s.resume()
     s.states(3)
-    s.close()
 
 
 def orders(s):
@@ -156,7 +151,6 @@ def orders(s):
     s.states(2)
     s.move(0.01, 0.0)
     s.states(2)
-    s.close()
 
 
 def orders_in_fallback(s):
@@ -181,7 +175,6 @@ def orders_in_fallback(s):
     s.resume()
     s.tick(6)
     s.states(2)
-    s.close()
 
 
 def stops(s):
@@ -209,7 +202,6 @@ def stops(s):
     s.states(2)
     s.stop()
     s.tick(2)
-    s.close()
 
 
 def halt_before_states(s):
@@ -218,14 +210,12 @@ def halt_before_states(s):
     s.states(2)
     s.resume()
     s.states(2)
-    s.close()
 
 
 def resume_before_states(s):
     s.resume()
     s.tick(2)
     s.states(3, near(s))
-    s.close()
 
 
 def leases(s):
@@ -251,7 +241,6 @@ def leases(s):
     s.recover()
     s.resume()
     s.states(3, near(s))
-    s.close()
 
 
 def changes(s):
@@ -269,18 +258,15 @@ def changes(s):
     s.states(8)
     s.resume()
     s.states(2)
-    s.close()
 
 
 def wait_and_close(s):
     s.tick(2)
-    s.close()
 
 
 def fall_and_close(s):
     s.states(2)
     s.tick(14)
-    s.close()
 
 
 def brake_to_rest(s):
@@ -292,7 +278,6 @@ def brake_to_rest(s):
     s.states(6)
     s.tick(6)
     s.states(4)
-    s.close()
 
 
 def arrivals(s):
@@ -305,7 +290,6 @@ def arrivals(s):
     s.states(3)
     s.resume()
     s.states(2)
-    s.close()
 
 
 SCRIPTS = (
@@ -366,6 +350,7 @@ def play(name):
     session = ScriptedSession(robot(), law, safety, **options)
     (script,) = [script for script in scripts if script.__name__ == wanted]
     script(session)
+    session.close()
     return session.ticks
 
 

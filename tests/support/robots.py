@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torqued.kernels import ModelWarning, Robot
+from torqued.kernels.model.description import Array
 
 
 def robots_folder() -> Path:
@@ -29,6 +30,13 @@ def load_real(path: Path, base: str = "fixed", **options: Any) -> Robot:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)
         return Robot.from_urdf(path, base, **options)
+
+
+def random_motion(robot: Robot, seed: int = 0) -> tuple[Array, Array, Array]:
+    """q, v, and one more vector (nv,) for accelerations or torques."""
+    rng = np.random.default_rng(seed)
+    q, v = robot.random_state(rng)
+    return q, v, rng.normal(size=robot.nv)
 
 
 def without_effort_limits(robot: Robot) -> Robot:

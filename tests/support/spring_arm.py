@@ -60,16 +60,20 @@ class SpringArm:
     def run(
         self,
         x: Array,
-        law: Callable[[Array, float], Array],
+        law: Callable[..., Any],
         seconds: float,
         dt: float,
         external: Any = 0.0,
-    ) -> Array:
-        """States (steps + 1, 4, nv) with the law's torque held for dt."""
-        states = [x]
-        for k in range(round(seconds / dt)):
-            states.append(self.moved(states[-1], law(states[-1], k * dt), dt, 1, external))
-        return np.array(states)
+        **references: Array,
+    ) -> tuple[Array, list[Any]]:
+        """States (steps + 1, 4, nv) with the torque held for dt of a controller's `torque` or
+        `step`, and its outputs."""
+        states, outputs = [x], []
+        for _ in range(round(seconds / dt)):
+            state, motors = state_of(states[-1])
+            outputs.append(law(*state, dt, **motors, **references))
+            states.append(self.moved(states[-1], outputs[-1].tau, dt, 1, external))
+        return np.array(states), outputs
 
 
 def state_of(x: Array) -> tuple[tuple[Array, Array], dict[str, Array]]:

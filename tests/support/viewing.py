@@ -81,7 +81,7 @@ class Viewer:
 
 
 class Recording:
-    """`torqued record` beside a daemon, until the end of a block; then it has its `file`."""
+    """`torqued record` beside a daemon, into one `file`, until the end of a block."""
 
     def __init__(self, daemon, folder):
         self.folder = folder
@@ -97,7 +97,11 @@ class Recording:
     def __exit__(self, *_):
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(60.0)  # its code tells of lost ticks, which are no matter here
-        (self.file,) = self.folder.glob("*.mcap")
+
+    @property
+    def file(self):
+        (path,) = eventually(lambda: list(self.folder.glob("*.mcap")))
+        return path
 
     @property
     def size(self):

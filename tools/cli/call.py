@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from torqued.common.errors import TorquedError
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
+from torqued.tools.cli.options import add_request, as_json, connect, table
 
 if TYPE_CHECKING:
     from torqued.client import Client
@@ -27,8 +27,7 @@ SHOWN = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("operation", help="operation, as named in docs/PROTOCOL.md")
-    add_connection(parser)
-    add_json(parser)
+    add_request(parser)
     fields = parser.add_argument(
         "fields",
         nargs=argparse.REMAINDER,
@@ -76,8 +75,7 @@ WHOLE = ("order", "iterations", "session", "every", "restarts", "seed")
 def without_options(words: list[str], args: argparse.Namespace) -> list[str]:
     """The words that are not options of the command; those that are, set in `args`."""
     own = argparse.ArgumentParser(prog="torqued call", add_help=False, allow_abbrev=False)
-    add_connection(own)
-    add_json(own)
+    add_request(own)
     return own.parse_known_args(words, args)[1]
 
 

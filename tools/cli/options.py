@@ -43,7 +43,9 @@ def add_connection(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
+def add_request(parser: argparse.ArgumentParser) -> None:
+    """The connection, and --json: of the commands that make one request."""
+    add_connection(parser)
     parser.add_argument("--json", action="store_true", help="print the reply as JSON")
 
 

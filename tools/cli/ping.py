@@ -7,15 +7,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect
+from torqued.tools.cli.options import add_request, as_json, connect
 
 HELP = "check whether a daemon is ready"
 EXAMPLE = "  torqued ping --robot panda"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_connection(parser)
-    add_json(parser)
+add_arguments = add_request
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect
+from torqued.tools.cli.options import add_request, as_json, connect
 
 HELP = "reload a daemon's robot files; refused while sessions are open"
 EXAMPLE = "  torqued reload --robot panda"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_connection(parser)
-    add_json(parser)
+add_arguments = add_request
 
 
 def run(args: argparse.Namespace) -> int:

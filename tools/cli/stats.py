@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from torqued.tools.cli.options import add_connection, add_json, as_json, connect, table
+from torqued.tools.cli.options import add_request, as_json, connect, table
 from torqued.tools.cli.ping import progress
 
 HELP = "print a daemon's counters and the percentiles of its loop"
@@ -16,9 +16,7 @@ EXAMPLE = "  torqued stats --robot panda\n  torqued stats --json"
 COUNTERS = ("states", "bad_states", "outputs", "dropped", "stale", "clamped")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_connection(parser)
-    add_json(parser)
+add_arguments = add_request
 
 
 def run(args: argparse.Namespace) -> int:

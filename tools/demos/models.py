@@ -61,19 +61,15 @@ def with_locked(description: Description, names: Collection[str]) -> Description
 
 
 def with_payload(
-    description: Description,
-    link: str,
-    mass: float,
-    at: Array,
-    edge: float = 0.1,
-    name: str = "payload",
+    description: Description, link: str, mass: float, at: Array, edge: float = 0.1
 ) -> Description:
     """A cube of `mass` kg with edges of `edge` m, its center `at` (3,) m in the link's axes."""
     inertia = Inertia(mass, np.zeros(3), mass * edge**2 / 6.0 * np.eye(3))
-    joint = Joint(f"{name}_joint", "fixed", link, name, Pose(position=np.asarray(at, float)))
+    place = Pose(position=np.asarray(at, float))
+    joint = Joint("payload_joint", "fixed", link, "payload", place)
     return replace(
         description,
-        links=(*description.links, Link(name, inertia)),
+        links=(*description.links, Link("payload", inertia)),
         joints=(*description.joints, joint),
     )
 

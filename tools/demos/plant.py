@@ -208,14 +208,6 @@ class Plant:
         return total
 
 
-def lossless(description: Description) -> Description:
-    """Without friction, damping and end stops."""
-    joints = tuple(
-        replace(joint, damping=0.0, friction=0.0, limits=Limits()) for joint in description.joints
-    )
-    return replace(description, joints=joints, notes=())
-
-
 def body_name(link: str) -> str:
     """MuJoCo calls the ground `world`; a link of that name gets another one."""
     return "not_the_world" if link == "world" else link
@@ -224,15 +216,15 @@ def body_name(link: str) -> str:
 def specification(
     description: Description, base: str, walls: tuple[Wall, ...], touchers: tuple[Toucher, ...]
 ) -> Any:
-    """Source of MuJoCo's model: inertias and joints as they are, meshes left out."""
-    plain = lossless(description)
-    names = {link.name: body_name(link.name) for link in plain.links}
+    """Source of MuJoCo's model: inertias and joints as they are, meshes, losses and end stops left
+    out."""
+    free: dict[str, Any] = {"damping": 0.0, "friction": 0.0, "armature": 0.0, "limits": Limits()}
     plain = replace(
-        plain,
-        links=tuple(replace(link, name=names[link.name]) for link in plain.links),
+        description,
+        links=tuple(replace(link, name=body_name(link.name)) for link in description.links),
         joints=tuple(
-            replace(joint, armature=0.0, parent=names[joint.parent], child=names[joint.child])
-            for joint in plain.joints
+            replace(joint, parent=body_name(joint.parent), child=body_name(joint.child), **free)
+            for joint in description.joints
         ),
     )
     settings = '<mujoco><compiler fusestatic="false" balanceinertia="false"/></mujoco></robot>'

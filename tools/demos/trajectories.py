@@ -72,8 +72,8 @@ class SmoothSines(Sines):
         return self.center + out[0], out[1], out[2], out[3], out[4]
 
 
-def panda_sines(center: Array, scale: float = 1.0) -> Sines:
-    """A motion that uses about half of the Panda's velocities and torques at scale 1."""
-    amplitude = scale * np.array([0.5, 0.35, 0.45, 0.4, 0.6, 0.5, 0.7])
+def panda_sines(center: Array) -> Sines:
+    """A motion that uses about half of the Panda's velocities and torques."""
+    amplitude = np.array([0.5, 0.35, 0.45, 0.4, 0.6, 0.5, 0.7])
     frequency = np.array([0.45, 0.6, 0.5, 0.55, 0.6, 0.65, 0.5])
     return Sines(center, amplitude, frequency)

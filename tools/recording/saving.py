@@ -63,22 +63,15 @@ class _Copier:
                 schemas[record.id] = record
             elif isinstance(record, Channel):
                 channels[record.id] = record
-            elif isinstance(record, Metadata):
-                if self._is_new(record.name):
-                    self._writer.add_metadata(record.name, record.metadata)
-            elif isinstance(record, Attachment):
-                if self._is_new(record.name):
-                    self._writer.add_attachment(**vars(record))
             elif isinstance(record, Message):
                 channel = channels[record.channel_id]
                 self._take(record, channel, schemas[channel.schema_id])
-
-    def _is_new(self, name: str) -> bool:
-        """Whether this describes the robot or daemon for the first time."""
-        if name in self._described:
-            return False
-        self._described.add(name)
-        return True
+            elif isinstance(record, Metadata | Attachment) and record.name not in self._described:
+                self._described.add(record.name)
+                if isinstance(record, Metadata):
+                    self._writer.add_metadata(record.name, record.metadata)
+                else:
+                    self._writer.add_attachment(**vars(record))
 
     def _take(self, message: Message, channel: Channel, schema: Schema) -> None:
         # Gains and loads hold until they change: earlier ones are needed, too.

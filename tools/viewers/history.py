@@ -112,7 +112,8 @@ class History:
             self.tracks[number].info = sessions[number]
             self._watch(self.tracks[number], rows)
             self.tracks[number].add(rows)
-        for number in [n for n in self.tracks if self._is_over(sessions, n)]:
+        still_open = {number for number, info in sessions.items() if info.closed is None}
+        for number in [n for n in self.tracks if not self.keep_closed and n not in still_open]:
             track = self.tracks.pop(number)
             self._log(track.newest, track.info, "closed")
         if len(loop):
@@ -120,11 +121,6 @@ class History:
             self.compute.extend((1e-3 * loop["compute"]).tolist())
         if len(loop) > 1:
             self.period = 1e-3 * float(np.median(np.diff(loop["deadline"])))
-
-    def _is_over(self, sessions: Mapping[int, SessionInfo], number: int) -> bool:
-        if self.keep_closed:
-            return False
-        return number not in sessions or sessions[number].closed is not None
 
     def _limits(self, info: SessionInfo) -> Array:
         """Effort limits of the session where the directory has them, else the robot's."""

@@ -173,7 +173,9 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     has_torques = "tau" in (track.newest.dtype.names or ())
     torques: Array = np.ravel(track.newest["tau"]) if has_torques else np.zeros(0)
     names = titles(len(torques), robot, joints_of(robot))
-    rows = zip(names, torques, _of(track, torques), strict=True)
+    known = len(track.limits) == len(torques)
+    limits = track.limits if known else np.full(len(torques), np.inf)
+    rows = zip(names, torques, limits, strict=True)
     bars = "".join(
         bar_html(name, float(value), float(limit))
         for name, value, limit in rows
@@ -182,11 +184,6 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     if bars:
         bars = f'<div style="color:#888;text-align:right">torque, N m, of its limit</div>{bars}'
     return f'<div style="margin:0.6em 1em;font-size:0.85em">{head}{bars}</div>'
-
-
-def _of(track: Track, torques: Any) -> Array:
-    limits = track.limits
-    return limits if len(limits) == len(torques) else np.full(len(torques), np.inf)
 
 
 def bar_html(name: str, value: float, limit: float) -> str:

@@ -45,14 +45,6 @@ def together(robot: Robot, model: Any, seed: int = 0) -> Both:
     return Both(robot, model, data, q, v, tau)
 
 
-@pytest.fixture(scope="module", params=[(f, b) for f in FILES for b in ("fixed", "floating")])
-def real_both(request: pytest.FixtureRequest) -> Both:
-    name, base = request.param
-    path = next(path for path in robot_urdfs() if path.stem == name)
-    model = build(path.read_text(encoding="utf-8"), base)
-    return together(real(name, base, mimic="free"), model)
-
-
 BALLS = """
 <mujoco>
   <option gravity="0 0 -9.81"><flag constraint="disable" contact="disable"/></option>
@@ -76,7 +68,6 @@ BALLS = """
 """
 
 
-@pytest.fixture(scope="module")
 def balls() -> Both:
     """A free body with two ball joints, in MuJoCo's own language and as a description."""
 
@@ -104,24 +95,36 @@ def balls() -> Both:
     return together(robot, mujoco.MjModel.from_xml_string(BALLS))
 
 
-def assert_same(both: Both) -> None:
+@pytest.fixture(
+    scope="module", params=[*((f, b) for f in FILES for b in ("fixed", "floating")), "balls"]
+)
+def both(request: pytest.FixtureRequest) -> Both:
+    if request.param == "balls":
+        return balls()
+    name, base = request.param
+    path = next(path for path in robot_urdfs() if path.stem == name)
+    model = build(path.read_text(encoding="utf-8"), base)
+    return together(real(name, base, mimic="free"), model)
+
+
+def test_dynamics_agree(both):
     robot, model, data, q, v, tau = both
-    assert (robot.chart("mujoco").nq, robot.chart("mujoco").nv) == (model.nq, model.nv)
+    charted = robot.in_coordinates(CHART)
+    assert (charted.nq, charted.nv) == (model.nq, model.nv)
     M = np.zeros((model.nv, model.nv))
     mujoco.mj_fullM(model, data, M)
-    assert_agree(robot.in_coordinates(CHART).mass_matrix(q), M)
+    assert_agree(charted.mass_matrix(q), M)
     size = largest(M)
-    assert_agree(robot.in_coordinates(CHART).bias(q, v), data.qfrc_bias, size=1e-3 * size)
-    a = robot.in_coordinates(CHART).forward_dynamics(q, v, tau)
+    assert_agree(charted.bias(q, v), data.qfrc_bias, size=1e-3 * size)
+    a = charted.forward_dynamics(q, v, tau)
     if np.linalg.cond(M) < 1e5:
         assert_agree(a, data.qacc)
     assert_agree(M @ a + data.qfrc_bias, tau, size=size * largest(a))
-    C = robot.in_coordinates(CHART).coriolis_matrix(q, v)
-    g = robot.in_coordinates(CHART).gravity(q)
-    assert_agree(C @ v + g, data.qfrc_bias, size=1e-3 * size)
+    C = charted.coriolis_matrix(q, v)
+    assert_agree(C @ v + charted.gravity(q), data.qfrc_bias, size=1e-3 * size)
 
 
-def assert_same_jacobians(both: Both) -> None:
+def test_jacobians_agree(both):
     robot, model, data, q = both[:4]
     for k in range(1, model.nbody):
         name = model.body(k).name
@@ -132,7 +135,7 @@ def assert_same_jacobians(both: Both) -> None:
         assert_agree(robot.in_coordinates(CHART).frame_jacobian(q, name), J)
 
 
-def assert_same_manifold(both: Both) -> None:
+def test_integration_agrees(both):
     robot, model, _, q, v, _ = both
     end = q.copy()
     mujoco.mj_integratePos(model, end, v, 0.2)
@@ -142,25 +145,7 @@ def assert_same_manifold(both: Both) -> None:
     assert_agree(robot.in_coordinates(CHART).difference(q, end), step)
 
 
-def test_dynamics_agree_on_real_robots(real_both):
-    assert_same(real_both)
-
-
-def test_dynamics_agree_on_ball_joints(balls):
-    assert_same(balls)
-
-
-def test_jacobians_agree(real_both, balls):
-    assert_same_jacobians(real_both)
-    assert_same_jacobians(balls)
-
-
-def test_integration_agrees(real_both, balls):
-    assert_same_manifold(real_both)
-    assert_same_manifold(balls)
-
-
-def test_joints_come_in_mujocos_order(real_both):
-    model, robot = real_both.model, real_both.robot
+def test_joints_come_in_mujocos_order(both):
+    model, robot = both.model, both.robot
     names = [model.joint(k).name or "root_joint" for k in range(model.njnt)]
     assert list(robot.chart("mujoco").joint_names) == names

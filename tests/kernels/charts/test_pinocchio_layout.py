@@ -45,24 +45,30 @@ def state(model: Any, seed: int = 0) -> tuple[Array, Array, Array]:
     return q, rng.normal(size=model.nv), rng.normal(size=model.nv)
 
 
-@pytest.fixture(scope="module", params=[(f, b) for f in FILES for b in ("fixed", "floating")])
+def tree(seed: int) -> Both:
+    """Kinds of joints that files for Pinocchio rarely have."""
+    types = ("revolute", "prismatic", "planar", "spherical", "floating", "translation", "helical")
+    description = random_tree(np.random.default_rng(seed), 8, types)
+    model = floating_model(description)
+    robot = Robot.from_description(description, "floating")
+    return Both(robot, model, model.createData(), *state(model, seed))
+
+
+REAL = [(name, base) for name in FILES for base in ("fixed", "floating")]
+of_files = pytest.mark.parametrize("both", REAL, indirect=True)
+
+
+@pytest.fixture(scope="module", params=[*REAL, *range(6)])
 def both(request: pytest.FixtureRequest) -> Both:
+    if request.param not in REAL:
+        return tree(request.param)
     name, base = request.param
     path = next(path for path in robot_urdfs() if path.stem == name)
     model = build(path, base)
     return Both(real(name, base, mimic="free"), model, model.createData(), *state(model))
 
 
-@pytest.fixture(scope="module", params=range(6))
-def tree(request: pytest.FixtureRequest) -> Both:
-    """Kinds of joints that files for Pinocchio rarely have."""
-    types = ("revolute", "prismatic", "planar", "spherical", "floating", "translation", "helical")
-    description = random_tree(np.random.default_rng(request.param), 8, types)
-    model = floating_model(description)
-    robot = Robot.from_description(description, "floating")
-    return Both(robot, model, model.createData(), *state(model, request.param))
-
-
+@of_files
 def test_sizes_and_order_are_pinocchios(both):
     chart = both.robot.chart("pinocchio")
     assert (chart.nq, chart.nv) == (both.model.nq, both.model.nv)
@@ -76,53 +82,38 @@ def test_the_files_have_continuous_joints_and_another_order():
     assert talos.chart("pinocchio").joint_names != talos.joint_names
 
 
-def assert_same_dynamics(both: Both) -> None:
+def test_dynamics_agree(both):
     robot, model, data, q, v, a = both
+    charted = robot.in_coordinates(CHART)
     M = np.array(pin.crba(model, data, q))
     M = np.triu(M) + np.triu(M, 1).T
-    assert_agree(robot.in_coordinates(CHART).mass_matrix(q), M)
+    assert_agree(charted.mass_matrix(q), M)
     C = np.array(pin.computeCoriolisMatrix(model, data, q, v))
     size = largest(M)
-    assert_agree(robot.in_coordinates(CHART).coriolis_matrix(q, v), C, size=1e-3 * size)
+    assert_agree(charted.coriolis_matrix(q, v), C, size=1e-3 * size)
     g = pin.computeGeneralizedGravity(model, data, q)
-    assert_agree(robot.in_coordinates(CHART).gravity(q), g, size=1e-3 * size)
+    assert_agree(charted.gravity(q), g, size=1e-3 * size)
     bias = pin.nonLinearEffects(model, data, q, v)
-    assert_agree(robot.in_coordinates(CHART).bias(q, v), bias, size=1e-3 * size)
+    assert_agree(charted.bias(q, v), bias, size=1e-3 * size)
     tau = np.array(pin.rnea(model, data, q, v, a))
-    assert_agree(robot.in_coordinates(CHART).inverse_dynamics(q, v, a), tau)
-    acceleration = robot.in_coordinates(CHART).forward_dynamics(q, v, tau)
+    assert_agree(charted.inverse_dynamics(q, v, a), tau)
+    acceleration = charted.forward_dynamics(q, v, tau)
     if np.linalg.cond(M) < 1e5:
         assert_agree(acceleration, pin.aba(model, data, q, v, tau))
     assert_agree(M @ acceleration + bias, tau, size=size * largest(acceleration))
     kinetic = pin.computeKineticEnergy(model, data, q, v)
-    assert_agree(robot.in_coordinates(CHART).energy(q, v)[0], kinetic)
+    assert_agree(charted.energy(q, v)[0], kinetic)
     J = np.array(pin.jacobianCenterOfMass(model, data, q))
-    assert_agree(robot.in_coordinates(CHART).center_of_mass_jacobian(q), J)
+    assert_agree(charted.center_of_mass_jacobian(q), J)
 
 
-def assert_same_manifold(both: Both) -> None:
+def test_integration_agrees(both):
     robot, model, _, q, v, _ = both
     assert_agree(robot.in_coordinates(CHART).neutral(), pin.neutral(model))
     end = pin.integrate(model, q, 0.3 * v)
     assert_agree(robot.in_coordinates(CHART).integrate(q, v, 0.3), end)
     other = pin.integrate(model, q, np.tanh(v))
     assert_agree(robot.in_coordinates(CHART).difference(q, other), pin.difference(model, q, other))
-
-
-def test_dynamics_agree_on_real_robots(both):
-    assert_same_dynamics(both)
-
-
-def test_dynamics_agree_on_trees(tree):
-    assert_same_dynamics(tree)
-
-
-def test_integration_agrees_on_real_robots(both):
-    assert_same_manifold(both)
-
-
-def test_integration_agrees_on_trees(tree):
-    assert_same_manifold(tree)
 
 
 def test_continuous_joints_take_the_shorter_way_as_in_pinocchio():
@@ -132,6 +123,7 @@ def test_continuous_joints_take_the_shorter_way_as_in_pinocchio():
     assert_agree(robot.in_coordinates(CHART).difference(q0, q1), np.full(robot.nv, 2 * np.pi - 6.0))
 
 
+@of_files
 def test_frame_jacobians_agree(both):
     robot, model, data, q, v, a = both
     kinds = {"hybrid": pin.LOCAL_WORLD_ALIGNED, "body": pin.LOCAL, "spatial": pin.WORLD}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from support.agreement import assert_agree
+from support.robots import random_motion
 from torqued.kernels import Contact, InputError, Loop, Robot, Rows, Wrench
 from torqued.kernels.constraints.types import LOOP_KINDS, ROWS
 
@@ -22,8 +23,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def state(robot):
-    rng = np.random.default_rng(3)
-    return *robot.random_state(rng), rng.normal(size=robot.nv)
+    return random_motion(robot, 3)
 
 
 def loop(**options):

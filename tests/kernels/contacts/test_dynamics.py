@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import cases
+from support.cases import cases, examples
 from support.contact_cases import (
     HUMANOIDS,
     SIZE,
@@ -26,7 +25,6 @@ from torqued.kernels import Contact, Robot, Wrench
 from torqued.kernels.contacts.types import ContactForce
 from torqued.kernels.model.description import Array
 
-few = settings(max_examples=40)
 real = pytest.mark.skipif(
     not robots_folder().exists(), reason="example-robot-data is not installed"
 )
@@ -162,8 +160,7 @@ def as_external(forces: tuple[ContactForce, ...]) -> dict[str, list[Wrench]]:
 class TestExternalForces:
     """[BK12] eq. 24: forces at points of bodies, several on each, enter by Jᵀ f."""
 
-    @few
-    @given(case=contact_cases())
+    @examples(40, case=contact_cases())
     def test_contact_forces_given_as_external_ones_need_the_same_torques(self, case):
         robot, (q, v) = case.robot, case.state
         tau = case.case.vector()
@@ -298,8 +295,7 @@ class TestVerdicts:
         assert all(force.pulls for force in hangs.contacts)
 
 
-@few
-@given(case=cases(least=2))
+@examples(40, case=cases(least=2))
 def test_point_and_normal_rows_are_part_of_the_frames_rows(case):
     robot, q, v = case.robot, case.q, case.v
     frame = random_contact(case, "frame", loop=False)

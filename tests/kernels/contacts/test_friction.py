@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example
 from hypothesis import strategies as st
 
 from support.agreement import assert_agree
-from support.cases import cases
+from support.cases import cases, examples
 from support.contact_cases import (
     SIZE,
     box,
@@ -23,8 +23,6 @@ from support.contact_cases import (
 from support.friction_cases import DT, HEIGHT, MASS, G, conditions, pushed, solve, total_force
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Description, Joint, Link
-
-few = settings(max_examples=50)
 
 
 class TestBox:
@@ -162,8 +160,8 @@ def test_box_on_a_box():
         assert together == moves
 
 
-@few
-@given(
+@examples(
+    50,
     seed=st.integers(0, 2**32 - 1),
     friction=st.floats(0.0, 1.5),
     speed=st.sampled_from([0.0, 0.01, 1.0]),
@@ -182,8 +180,7 @@ def test_box_obeys_the_conditions_of_friction(seed, friction, speed, force):
     conditions(robot, q, v, contacts, solution)
 
 
-@few
-@given(case=cases(most=8), count=st.integers(1, 5), friction=st.floats(0.0, 1.2))
+@examples(50, case=cases(most=8), count=st.integers(1, 5), friction=st.floats(0.0, 1.2))
 def test_any_robot_obeys_the_conditions_of_friction(case, count, friction):
     robot, q, v = case.robot, case.q, case.v
     contacts = [
@@ -201,8 +198,7 @@ def test_any_robot_obeys_the_conditions_of_friction(case, count, friction):
         conditions(robot, q, v, contacts, solution)
 
 
-@few
-@given(case=contact_cases(), dt=st.floats(1e-4, 1e-2))
+@examples(50, case=contact_cases(), dt=st.floats(1e-4, 1e-2))
 def test_contacts_that_all_push_and_hold_move_as_held_ones_do(case, dt):
     """So much friction and load that nothing slides or lets go: τ pushes along the normals."""
     robot, (q, v) = case.robot, case.state

@@ -86,11 +86,11 @@ class TestIterations:
         for _ in range(20):
             v = 0.1 * rng.normal(size=6)
             tau = 5.0 * rng.normal(size=6) * [0.1, 0.1, 0.1, 1, 1, 1]
-            before = robot.friction_dynamics(q, v, tau, tripod(0.4), DT)
+            before = robot.friction_dynamics(q, v, tau, tripod(), DT)
             after = 1.001 * tau
-            cold += robot.friction_dynamics(q, v, after, tripod(0.4), DT).iterations
+            cold += robot.friction_dynamics(q, v, after, tripod(), DT).iterations
             warm += robot.friction_dynamics(
-                q, v, after, tripod(0.4), DT, start=before.force
+                q, v, after, tripod(), DT, start=before.force
             ).iterations
         assert warm < cold
 

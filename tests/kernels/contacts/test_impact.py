@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.contact_kkt import jacobian
 from support.agreement import assert_agree, largest
+from support.cases import examples
 from support.contact_cases import HUMANOIDS, bent, box, contact_cases, corners, standing
 from support.robots import robots_folder
 from support.textbook import DoublePendulum
@@ -16,7 +16,6 @@ from torqued.kernels import Contact, Robot
 from torqued.kernels.contacts.types import ImpactSolution
 from torqued.kernels.model.description import Array
 
-few = settings(max_examples=60)
 restitutions = st.floats(0.0, 1.0)
 
 
@@ -39,8 +38,7 @@ def assert_balanced(
     assert_agree(G @ solution.v, -restitution * G @ v, within=1e-6, size=1.0 + largest(G @ v))
 
 
-@few
-@given(case=contact_cases(), restitution=restitutions)
+@examples(60, case=contact_cases(), restitution=restitutions)
 def test_momentum_balances_and_velocities_turn_back(case, restitution):
     robot, (q, v) = case.robot, case.state
     solution = robot.impact(q, v, case.contacts, restitution)
@@ -48,8 +46,7 @@ def test_momentum_balances_and_velocities_turn_back(case, restitution):
     assert_balanced(robot, q, v, case.contacts, restitution, solution)
 
 
-@few
-@given(case=contact_cases(), restitution=restitutions)
+@examples(60, case=contact_cases(), restitution=restitutions)
 def test_energy_never_grows_and_what_is_lost_is_said(case, restitution):
     robot, (q, v) = case.robot, case.state
     solution = robot.impact(q, v, case.contacts, restitution)
@@ -59,8 +56,7 @@ def test_energy_never_grows_and_what_is_lost_is_said(case, restitution):
     assert_agree(before - after, solution.energy_lost, within=1e-8, size=before)
 
 
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_elastic_impact_conserves_energy(case):
     robot, (q, v) = case.robot, case.state
     solution = robot.impact(q, v, case.contacts, 1.0)
@@ -69,8 +65,7 @@ def test_elastic_impact_conserves_energy(case):
     assert solution.energy_lost <= 1e-8 * before
 
 
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_loss_falls_with_the_square_of_restitution(case):
     robot, (q, v) = case.robot, case.state
     most = robot.impact(q, v, case.contacts, 0.0).energy_lost
@@ -78,8 +73,7 @@ def test_loss_falls_with_the_square_of_restitution(case):
     assert_agree(half, 0.75 * most, within=1e-8, size=1e-6 * kinetic(robot, q, v))
 
 
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_second_impact_changes_nothing(case):
     """After an inelastic one what touches is at rest, redundant or not."""
     robot, (q, v) = case.robot, case.state

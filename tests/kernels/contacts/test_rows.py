@@ -6,18 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles.contact_kkt import acceleration_bias, jacobian, selection
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree
-from support.cases import cases
+from support.cases import cases, examples
 from support.contact_cases import box, contact_cases, random_contact
 from torqued.kernels import Contact, Robot
 from torqued.kernels.model.description import Array
-
-few = settings(max_examples=40)
 
 
 def rows(robot: Robot, q: Array, v: Array, contacts: list[Contact]) -> tuple[Array, Array, Array]:
@@ -37,16 +34,14 @@ def rotation(w: Array) -> Array:
     return R
 
 
-@few
-@given(case=contact_cases())
+@examples(40, case=contact_cases())
 def test_G_is_the_jacobian_of_what_is_held_minus_that_of_what_holds_it(case):
     q, v = case.state
     G, _, _ = rows(case.robot, q, v, case.contacts)
     assert_agree(G, jacobian(case.robot, q, case.contacts), size=1.0)
 
 
-@few
-@given(case=contact_cases())
+@examples(40, case=contact_cases())
 def test_G_v_is_the_relative_velocity(case):
     robot, (q, v) = case.robot, case.state
     G, velocity, _ = rows(robot, q, v, case.contacts)
@@ -60,8 +55,7 @@ def test_G_v_is_the_relative_velocity(case):
     assert_agree(velocity, np.concatenate(relative), size=1.0)
 
 
-@few
-@given(case=contact_cases())
+@examples(40, case=contact_cases())
 def test_gamma_is_minus_the_rate_of_G_along_the_motion_times_v(case):
     robot, (q, v) = case.robot, case.state
     _, _, gamma = rows(robot, q, v, case.contacts)
@@ -103,8 +97,7 @@ def gains_part(robot: Robot, q: Array, v: Array, contact: Contact) -> Array:
 
 
 @pytest.mark.parametrize("kind", ["normal", "point", "frame"])
-@few
-@given(case=cases())
+@examples(40, case=cases())
 def test_damping_acts_against_the_velocity_error(case, kind):
     robot, q, v = case.robot, case.q, case.v
     contact = replace(random_contact(case, kind, loop=False), damping=7.0)
@@ -112,8 +105,9 @@ def test_damping_acts_against_the_velocity_error(case, kind):
     assert_agree(gains_part(robot, q, v, contact), -7.0 * velocity, size=1.0)
 
 
-@few
-@given(case=cases(), size=st.floats(0.0, 3.1), kind=st.sampled_from(["normal", "point", "frame"]))
+@examples(
+    40, case=cases(), size=st.floats(0.0, 3.1), kind=st.sampled_from(["normal", "point", "frame"])
+)
 def test_stiffness_acts_against_the_position_error(case, size, kind):
     robot, q, v, rng = case.robot, case.q, case.v, case.rng
     contact = random_contact(case, kind, loop=False)
@@ -141,8 +135,7 @@ def test_turning_error_is_the_rotation_vector_up_to_half_a_turn(axis, angle):
     assert_agree(gains_part(robot, robot.neutral(), zero, contact)[:3], -angle * axis, within=1e-7)
 
 
-@few
-@given(case=cases(least=2))
+@examples(40, case=cases(least=2))
 def test_loop_closure_measures_errors_relative_to_the_other_frame(case):
     robot, q, v, rng = case.robot, case.q, case.v, case.rng
     contact = random_contact(case, "frame", loop=True)

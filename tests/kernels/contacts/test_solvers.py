@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.contact_kkt import contact_dynamics, rank, rows_of
 from support.agreement import assert_agree, largest
+from support.cases import examples
 from support.contact_cases import HUMANOIDS, Humanoid, bent, box, contact_cases, corners, standing
-from support.robots import load_real, robots_folder
+from support.robots import load_real, random_motion, robots_folder
 from support.textbook import X, Z, body, chain
 from torqued.kernels import Contact, Inertia, ModelWarning, NumericalError, Pose, Robot
 from torqued.kernels.compilation.entries import COMPILED
@@ -22,7 +22,6 @@ from torqued.kernels.model.description import Array
 from torqued.kernels.model.families import family
 from torqued.kernels.primitives.workspace import unbranched
 
-few = settings(max_examples=60)
 solvers = pytest.mark.parametrize("solver", SOLVERS)
 
 pytestmark = pytest.mark.skipif(
@@ -66,9 +65,7 @@ def test_all_solvers_agree_with_the_dense_equations_on_humanoids(humanoid, name)
 def test_arms_on_a_fixed_base(file, solver):
     (path,) = robots_folder().rglob(f"{file}.urdf")
     robot = load_real(path)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    tau = rng.normal(size=robot.nv)
+    q, v, tau = random_motion(robot)
     tip, elbow = robot.joint_names[5], robot.joint_names[2]
     for contacts in (
         [Contact(tip, "normal", normal=(1, 2, 3))],
@@ -131,8 +128,7 @@ def assert_equations_hold(
 
 
 @solvers
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_any_contacts_have_an_answer(case, solver):
     robot, (q, v) = case.robot, case.state
     tau = case.case.vector()
@@ -141,8 +137,7 @@ def test_any_contacts_have_an_answer(case, solver):
     assert_equations_hold(robot, q, v, tau, solution)
 
 
-@few
-@given(case=contact_cases(most_contacts=6))
+@examples(60, case=contact_cases(most_contacts=6))
 def test_forces_are_no_longer_than_numpys_minimum_norm(case):
     robot, (q, v) = case.robot, case.state
     tau = case.case.vector()
@@ -157,8 +152,7 @@ def test_forces_are_no_longer_than_numpys_minimum_norm(case):
         assert solution.rank_deficient == (not full)
 
 
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_status_is_the_same_for_every_solver(case):
     robot, (q, v) = case.robot, case.state
     tau = case.case.vector()
@@ -168,8 +162,7 @@ def test_status_is_the_same_for_every_solver(case):
 
 
 @solvers
-@few
-@given(case=contact_cases())
+@examples(60, case=contact_cases())
 def test_no_contacts_are_forward_dynamics(case, solver):
     robot, (q, v) = case.robot, case.state
     tau = case.case.vector()
@@ -366,8 +359,7 @@ class TestConflicting:
         solution = arm.contact_dynamics(arm.neutral(), zero, zero, [away])
         assert solution.conflicting and not solution.force.any()
 
-    @few
-    @given(case=contact_cases())
+    @examples(60, case=contact_cases())
     def test_conflict_is_what_numpy_finds_no_solution_for(self, case):
         robot, (q, v) = case.robot, case.state
         tau = case.case.vector()

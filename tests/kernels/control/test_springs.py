@@ -91,19 +91,11 @@ def test_walls_hold_links_through_their_springs(wall):
     end = float(law.data.upper[2])
     law.data.upper[2] = 1.6  # of the elbow, nearer than its own
     wanted = Q + np.array([0.0, 0.0, 0.5, 0.0, 0.0, 0.0])
-    seen = []
-
-    def torque(x, t):
-        state, motors = state_of(x)
-        out = law.step(*state, PERIOD, **motors, q_ref=wanted)
-        seen.append(out.status)
-        return out.tau
-
-    states = arm.run(arm.at_rest(Q), torque, 1.0, PERIOD)
+    states, outputs = arm.run(arm.at_rest(Q), law.step, 1.0, PERIOD, q_ref=wanted)
     assert end > 1.6
     beyond = states[:, 0, 2].max() - 1.6
     assert (beyond < 0.02) == wall
-    assert any("WALL" in status for status in seen) == wall
+    assert any("WALL" in out.status for out in outputs) == wall
     if wall:
         late = states[-200:]
         assert np.abs(late[:, 0, 2] - 1.6).max() < 5e-3 and np.abs(late[:, 1, 2]).max() < 0.1
@@ -112,20 +104,18 @@ def test_walls_hold_links_through_their_springs(wall):
 def test_a_jump_of_the_reference_becomes_a_motion_that_springs_can_follow():
     arm = SpringArm(UR5, STIFFNESS, INERTIA)
     law = Controller(UR5, "elastic", springs=arm.springs)
-    seen, off = [], []
+    off = []
 
-    def torque(x, t):
-        state, motors = state_of(x)
-        out = law.step(*state, PERIOD, **motors, q_ref=Q + 0.5)
-        seen.append(out.status)
-        off.append(np.abs(x[0] - law.data.state[24:30]).max())  # behind q, v and motors
-        return out.tau
+    def step(q, *given, **references):
+        out = law.step(q, *given, **references)
+        off.append(np.abs(q - law.data.state[24:30]).max())  # behind q, v and motors
+        return out
 
-    states = arm.run(arm.at_rest(Q), torque, 2.0, PERIOD)
+    states, outputs = arm.run(arm.at_rest(Q), step, 2.0, PERIOD, q_ref=Q + 0.5)
     assert np.abs(states[-1, 0] - Q - 0.5).max() < 1e-3
     assert max(off) < 0.01
     # Torques change as fast as they may while the jerk turns round, and no longer.
-    assert sum("CLAMPED" in status for status in seen) < 20
+    assert sum("CLAMPED" in out.status for out in outputs) < 20
     assert (np.abs(states[:, 1]) / UR5.limits.velocity).max() < 1.0
 
 

@@ -8,14 +8,13 @@ import pytest
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
 from support.cases import random_case
+from support.robots import random_motion
 from torqued.kernels import Contact, InputError, NumericalError, Robot
 
 
 def biped() -> tuple[Robot, np.ndarray, np.ndarray, np.ndarray]:
     robot = Robot.family("biped", 12)
-    rng = np.random.default_rng(4)
-    q, v = robot.random_state(rng)
-    return robot, q, v, rng.normal(size=robot.nv)
+    return robot, *random_motion(robot, 4)
 
 
 def feet(robot: Robot) -> tuple[str, str]:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import cases
-from support.robots import load_real
+from support.cases import cases, examples
+from support.robots import load_real, random_motion
 from support.textbook import X, Z, body, chain
 from torqued.kernels import ModelWarning, NumericalError, Robot
 from torqued.kernels.model.catalog import find_urdf
 
-few = settings(max_examples=15)
 
-
-@few
-@given(case=cases(most=6))
+@examples(15, case=cases(most=6))
 def test_derivatives_are_those_of_forward_dynamics_along_the_manifold(case):
     robot, q, v, a = case.robot, case.q, case.v, case.a
     f_ext = {case.frame(): case.rng.normal(size=6)} if case.rng.random() < 0.5 else None
@@ -50,9 +46,8 @@ def test_derivatives_agree_with_pinocchio(name, base):
     path = find_urdf(name)
     robot = load_real(path, base, mimic="free")
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
-    rng = np.random.default_rng(2)
-    q, v = robot.random_state(rng)
-    tau = robot.inverse_dynamics(q, v, rng.normal(size=robot.nv))
+    q, v, a = random_motion(robot, 2)
+    tau = robot.inverse_dynamics(q, v, a)
     P = oracle.P
     data = oracle.model.createData()
     pin.computeABADerivatives(oracle.model, data, oracle.q_to_pin(q), P @ v, P @ tau)
@@ -73,9 +68,7 @@ def test_inverse_of_M_is_symmetric_to_the_last_digit():
 def test_robots_of_every_small_size_have_derivatives(size):
     """Fewer columns than a register has lanes, whole blocks, and one more."""
     robot = Robot.family("chain", size)
-    rng = np.random.default_rng(size)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=size)
+    q, v, a = random_motion(robot, size)
     M = robot.mass_matrix(q)
     dq, dv = robot.inverse_dynamics_derivatives(q, v, a)
     found = robot.forward_dynamics_derivatives(q, v, robot.inverse_dynamics(q, v, a))

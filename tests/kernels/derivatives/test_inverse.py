@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles import extended_precision
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import GRAVITY, Case, cases, random_case
-from support.robots import load_real
+from support.cases import GRAVITY, Case, cases, examples, random_case
+from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot, Wrench
 from torqued.kernels.model.catalog import find_urdf
-
-few = settings(max_examples=15)
 
 needs_extended = pytest.mark.skipif(
     not extended_precision.IS_EXTENDED, reason="numpy's long double is no wider than float64"
@@ -35,8 +32,7 @@ def by_differences(case: Case, f_ext: object) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("forced", [False, True])
-@few
-@given(case=cases(most=8))
+@examples(15, case=cases(most=8))
 def test_derivatives_are_those_of_inverse_dynamics_along_the_manifold(case, forced):
     """Wrenches keep their axes while frames move."""
     robot, rng, f_ext = case.robot, case.rng, None
@@ -81,9 +77,7 @@ def test_derivatives_agree_with_pinocchio(name, base):
     path = find_urdf(name)
     robot = load_real(path, base, mimic="free")
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
-    rng = np.random.default_rng(2)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot, 2)
     # Pinocchio's tangent of a free flyer is the body twist too, with the linear part first.
     P = oracle.P
     data = oracle.model.createData()
@@ -96,9 +90,8 @@ def test_derivatives_agree_with_pinocchio(name, base):
 @pytest.mark.parametrize("kind", ["chain", "tree"])
 def test_by_velocity_is_twice_C_where_velocities_are_rates(kind):
     robot = Robot.family(kind, 12)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    _, dv = robot.inverse_dynamics_derivatives(q, v, rng.normal(size=12))
+    q, v, a = random_motion(robot)
+    _, dv = robot.inverse_dynamics_derivatives(q, v, a)
     assert_agree(dv, 2.0 * robot.coriolis_matrix(q, v))  # [EW21] remark 3
 
 
@@ -112,9 +105,7 @@ def test_at_rest_the_derivative_by_position_is_symmetric():
 
 def test_robot_far_away_has_the_same_derivatives():
     robot = Robot.family("biped", 8)
-    rng = np.random.default_rng(3)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot, 3)
     near = robot.inverse_dynamics_derivatives(q, v, a)
     q[:3] += [6e3, -8e3, 1e3]
     for here, there in zip(near, robot.inverse_dynamics_derivatives(q, v, a), strict=True):

@@ -15,24 +15,21 @@ from torqued.kernels.derivatives.linearization import exponential
 CASES = [(1, 5, "floating"), (2, 6, "fixed"), (4, 6, "floating")]
 
 
-def rate_of_difference(robot: Robot, q, v, tau, dq, dv, coordinates="native"):
+def rate_of_difference(robot: Robot, q, v, tau, dq, dv):
     """(δq̇, δv̇) of two motions under τ, one at q, v and the other a small step away.
 
     Over a short time h both follow their accelerations to second order, which is all that
     derivatives at h = 0 see.
     """
-    options = coordinates
 
     def after(q, v, h):
-        a = robot.in_coordinates(options).forward_dynamics(q, v, tau)
-        return robot.in_coordinates(options).integrate(q, v + 0.5 * h * a, h), v + h * a
+        a = robot.forward_dynamics(q, v, tau)
+        return robot.integrate(q, v + 0.5 * h * a, h), v + h * a
 
     def apart(h):
         here = after(q, v, h)
-        there = after(robot.in_coordinates(options).integrate(q, dq, 1.0), v + dv, h)
-        return np.hstack(
-            [robot.in_coordinates(options).difference(here[0], there[0]), there[1] - here[1]]
-        )
+        there = after(robot.integrate(q, dq, 1.0), v + dv, h)
+        return np.hstack([robot.difference(here[0], there[0]), there[1] - here[1]])
 
     return derivative(apart, 1e-2)
 

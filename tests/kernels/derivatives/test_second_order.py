@@ -6,19 +6,16 @@ from dataclasses import astuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles import extended_precision
 from oracles.extended_precision import second_slope
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import GRAVITY, Case, cases, random_case
+from support.cases import GRAVITY, Case, cases, examples, random_case
 from support.chart_cases import NAMES, random_chart_case
 from support.robots import load_real
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.catalog import find_urdf
-
-few = settings(max_examples=10)
 
 needs_extended = pytest.mark.skipif(
     not extended_precision.IS_EXTENDED, reason="numpy's long double is no wider than float64"
@@ -43,8 +40,7 @@ def by_differences(case: Case) -> tuple[np.ndarray, ...]:
     )
 
 
-@few
-@given(case=cases(most=7))
+@examples(10, case=cases(most=7))
 def test_second_derivatives_are_derivatives_of_the_first_along_the_manifold(case):
     found = case.robot.inverse_dynamics_second_derivatives(case.q, case.v, case.a)
     size = largest(case.robot.inverse_dynamics(case.q, case.v, case.a))
@@ -115,8 +111,7 @@ def test_second_derivatives_agree_with_second_differences_in_extended_precision(
             assert_agree(ours[name][:, k, m], x, within=1e-11, size=sizes[name])
 
 
-@few
-@given(case=cases(most=6))
+@examples(10, case=cases(most=6))
 def test_by_velocities_they_are_christoffel_symbols_in_both_orders(case):
     found = case.robot.inverse_dynamics_second_derivatives(case.q, case.v, case.a)
     Gamma = case.robot.christoffel(case.q)

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles import literal_algorithms as literal
 from oracles.literal_quantities import kinetic_energy, link_jacobian, potential_energy
 from oracles.literal_tree import LiteralTree
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
 from torqued.kernels.model.description import SINGLE_DOF, Array
 
-few = settings(max_examples=25)
-any_case = given(case=cases(mimics=False))
+any_case = examples(25, case=cases(mimics=False))
 factorizations = pytest.mark.parametrize(
     ("factorization", "factor"), [("christoffel", literal.factor_10), ("direct", literal.factor_9)]
 )
@@ -41,7 +39,6 @@ def list_links(case: Case) -> list[str]:
     return [link.name for link in case.description.links]
 
 
-@few
 @any_case
 def test_inverse_dynamics_with_external_forces_is_the_recursive_newton_euler_algorithm(case):
     tree, (q, v, a) = case.free_tree(), (case.q, case.v, case.a)
@@ -52,13 +49,11 @@ def test_inverse_dynamics_with_external_forces_is_the_recursive_newton_euler_alg
     assert_agree(case.robot.inverse_dynamics(q, v, a), expected)
 
 
-@few
 @any_case
 def test_mass_matrix_is_the_composite_rigid_body_algorithm(case):
     assert_agree(case.robot.mass_matrix(case.q), literal.crba(case.free_tree(), case.q))
 
 
-@few
 @any_case
 def test_forward_dynamics_with_external_forces_is_the_articulated_body_algorithm(case):
     """Where M magnifies rounding beyond 1e-10, both must solve M a = τ − bias instead."""
@@ -74,7 +69,6 @@ def test_forward_dynamics_with_external_forces_is_the_articulated_body_algorithm
 
 
 @factorizations
-@few
 @any_case
 def test_mass_matrix_its_rate_and_C_are_algorithm_1(case, factorization, factor):
     tree, (q, v) = case.free_tree(), (case.q, case.v)
@@ -87,16 +81,14 @@ def test_mass_matrix_its_rate_and_C_are_algorithm_1(case, factorization, factor)
     assert_agree(together["Mdot"], Mdot, size=size)
 
 
-@few
-@given(case=cases(types=sorted(SINGLE_DOF), bases=("fixed",), mimics=False))
+@examples(25, case=cases(types=sorted(SINGLE_DOF), bases=("fixed",), mimics=False))
 def test_christoffel_symbols_are_algorithm_2(case):
     tree = case.free_tree()
     Gamma = literal.christoffel(tree, case.q)
     assert_agree(case.robot.christoffel(case.q), Gamma, size=largest(literal.crba(tree, case.q)))
 
 
-@few
-@given(case=cases(mimics=False, most=6))
+@examples(25, case=cases(mimics=False, most=6))
 def test_christoffel_coefficients_of_any_joint_are_C_of_unit_velocities(case):
     """The generalization of Algorithm 2 to joints of many degrees of freedom."""
     tree = case.free_tree()
@@ -104,7 +96,6 @@ def test_christoffel_coefficients_of_any_joint_are_C_of_unit_velocities(case):
     assert_agree(case.robot.christoffel(case.q), Gamma, size=largest(literal.crba(tree, case.q)))
 
 
-@few
 @any_case
 def test_energies_are_the_sums_over_bodies(case):
     tree, (q, v), g = case.free_tree(), (case.q, case.v), case.robot.gravity_vector
@@ -114,7 +105,6 @@ def test_energies_are_the_sums_over_bodies(case):
     assert_agree(potential, potential_energy(tree, q, g), size=weight)
 
 
-@few
 @any_case
 def test_links_are_where_and_move_as_the_joints_say(case):
     tree, q = case.free_tree(), case.q
@@ -129,7 +119,6 @@ def test_links_are_where_and_move_as_the_joints_say(case):
         assert_agree(J, link_jacobian(tree, q, link))
 
 
-@few
 @any_case
 def test_integrate_moves_as_the_joints_say(case):
     """Up to the sign of a quaternion, which means nothing."""

@@ -9,7 +9,7 @@ from oracles.literal_tree import Base
 from support.agreement import assert_agree, largest
 from support.cases import BASES, GRAVITY, with_random_armature
 from support.random_trees import random_tree
-from support.robots import load_real, robot_urdfs
+from support.robots import load_real, random_motion, robot_urdfs
 from torqued.kernels import Robot
 from torqued.kernels.model.families import FAMILIES, family
 from torqued.kernels.model.urdf_writer import to_urdf
@@ -46,9 +46,8 @@ bases = pytest.mark.parametrize("base", BASES)
 
 def assert_agree_with_mujoco(robot: Robot, urdf: str, base: Base, seed: int) -> None:
     """M, bias and accelerations; the last as a residual where M magnifies rounding too much."""
-    rng = np.random.default_rng(seed)
-    q, v = robot.random_state(rng)
-    tau = 10.0 * rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot, seed)
+    tau = 10.0 * a
     model = build(urdf, base)
     model.opt.gravity = robot.gravity_vector
     oracle = MujocoRobot(model, list(robot.model.joints), robot.limits.armature)

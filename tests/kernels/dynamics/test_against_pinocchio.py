@@ -13,12 +13,12 @@ import pytest
 from oracles.literal_tree import Base, mimic_maps
 from support.agreement import assert_agree, largest
 from support.cases import BASES
-from support.robots import load_real, robot_urdfs
+from support.robots import load_real, random_motion, robot_urdfs
 from torqued.common.errors import NumericalError
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
-from torqued.kernels.model.urdf import read_urdf
+from torqued.kernels.model.urdf_file import read_file
 
 pytest.importorskip("pinocchio")
 
@@ -42,14 +42,6 @@ def loaded_by_pinocchio() -> list[Path]:
 URDFS = loaded_by_pinocchio()
 
 
-def has_mimics(path: Path) -> bool:
-    return any(joint.mimic for joint in read_urdf(path).joints)
-
-
-def is_rigid(path: Path) -> bool:
-    return all(joint.type == "fixed" for joint in read_urdf(path).joints)
-
-
 def is_followed_by_pinocchio(path: Path) -> bool:
     """Pinocchio cannot follow where it meets a follower before its leader."""
     with contextlib.suppress(ValueError):
@@ -58,8 +50,9 @@ def is_followed_by_pinocchio(path: Path) -> bool:
     return False
 
 
-RIGID = [path for path in URDFS if is_rigid(path)]
-WITH_MIMICS = [path for path in URDFS if has_mimics(path)]
+JOINTS = {path: read_file(path).joints for path in URDFS}
+RIGID = [path for path in URDFS if all(joint.type == "fixed" for joint in JOINTS[path])]
+WITH_MIMICS = [path for path in URDFS if any(joint.mimic for joint in JOINTS[path])]
 FOLLOWED_BY_BOTH = [path for path in WITH_MIMICS if is_followed_by_pinocchio(path)]
 
 
@@ -88,12 +81,6 @@ class Both:
     size: float  # of the largest inertia, for what may vanish: a thousandth of it counts
 
 
-def state(robot: Robot) -> tuple[Array, Array, Array]:
-    rng = np.random.default_rng(robot.nv)
-    q, v = robot.random_state(rng)
-    return q, v, rng.normal(size=robot.nv)
-
-
 def some_frames(robot: Robot) -> tuple[str, ...]:
     """Four: the first, the last and two in between, links and joints."""
     names = robot.frame_names
@@ -106,7 +93,7 @@ def both(request: pytest.FixtureRequest) -> Both:
     path, base = request.param
     robot = load_real(path, base, mimic="free", accept_unphysical=path.stem in SINGULAR)
     oracle = PinocchioUrdf(build(path, base), list(robot.model.joints))
-    q, v, a = state(robot)
+    q, v, a = random_motion(robot, robot.nv)
     size = 1e-3 * largest(robot.mass_matrix(q))
     return Both(path, base, robot, oracle, q, v, a, some_frames(robot), size)
 
@@ -194,14 +181,11 @@ def test_frame_jacobians_and_accelerations_agree(both, representation):
         assert_agree(robot.frame_acceleration(q, v, a, frame, representation), acceleration)
 
 
-def wound(both: Both, q: Array) -> Array:
-    """q with continuous joints within half a turn, where Pinocchio's cos and sin keep them."""
-    return both.oracle.q_from_pin(both.oracle.q_to_pin(q))
-
-
 def test_integrate_and_difference_agree(both):
     robot, oracle, q, v = both.robot, both.oracle, both.q, both.v
-    assert_agree(wound(both, robot.integrate(q, v, 0.3)), oracle.integrate(q, v, 0.3))
+    # With continuous joints within half a turn, where Pinocchio's cos and sin keep them.
+    moved = oracle.q_from_pin(oracle.q_to_pin(robot.integrate(q, v, 0.3)))
+    assert_agree(moved, oracle.integrate(q, v, 0.3))
     # Less than half a turn away, where there is one shortest way.
     other = robot.integrate(q, np.tanh(v), 1.0)
     assert_agree(robot.difference(q, other), oracle.difference(q, other))
@@ -236,8 +220,8 @@ def followed(pair: tuple[Path, Base]) -> Robot:
 @pytest.mark.parametrize("pair", pairs(WITH_MIMICS))
 def test_followed_mimics_are_the_projection_of_pinocchios_free_model(pair):
     path, base = pair
-    robot, maps = followed(pair), mimic_maps(read_urdf(path), base)
-    q, v, a = state(robot)
+    robot, maps = followed(pair), mimic_maps(read_file(path), base)
+    q, v, a = random_motion(robot, robot.nv)
     free = load_real(path, base, mimic="free", accept_unphysical=path.stem in SINGULAR)
     oracle = PinocchioUrdf(build(path, base), list(free.model.joints))
     G, q_free = maps.Gv, maps.Gq @ q + maps.offset
@@ -272,7 +256,7 @@ def test_followed_mimics_agree_with_those_that_pinocchio_follows(pair):
             joints.append(replace(joint, q=nq, v=nv))
             nq, nv = nq + joint.nq, nv + joint.nv
     oracle = PinocchioUrdf(build(path, base, mimic=True), joints)
-    q, v, a = state(robot)
+    q, v, a = random_motion(robot, robot.nv)
     assert_agree(robot.mass_matrix(q), oracle.mass_matrix(q))
     assert_agree(robot.gravity(q), oracle.gravity(q))
     assert_agree(robot.inverse_dynamics(q, v, a), oracle.inverse_dynamics(q, v, a))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
 from support.textbook import LIMITS, X, Z, body, chain, free_body
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Array, Description, Joint, Link
 from torqued.kernels.model.families import family
 
-few = settings(max_examples=25)
-any_case = given(case=cases(mimics=False))
+any_case = examples(25, case=cases(mimics=False))
 
 
 def moving_links(case: Case) -> list[Link]:
@@ -30,7 +28,6 @@ def test_potential_energy_is_zero_at_the_worlds_origin_and_grows_with_height():
     assert_agree(robot.energy(q, np.zeros(6))[1], 2.0 * 9.81 * 3.0)
 
 
-@few
 @any_case
 def test_center_of_mass_is_the_mean_of_the_links(case):
     robot, q, links = case.robot, case.q, moving_links(case)
@@ -40,7 +37,6 @@ def test_center_of_mass_is_the_mean_of_the_links(case):
     assert_agree(robot.center_of_mass(q), masses @ np.array(places) / masses.sum(), size=1.0)
 
 
-@few
 @any_case
 def test_centroidal_momentum_is_the_sum_over_links(case):
     robot, q, v = case.robot, case.q, case.v
@@ -67,8 +63,7 @@ def test_what_is_fixed_to_the_world_does_not_count():
     np.testing.assert_array_equal(a.center_of_mass(q), b.center_of_mass(q))
 
 
-@few
-@given(case=cases(bases=("floating",)))
+@examples(25, case=cases(bases=("floating",)))
 def test_centroidal_matrix_turns_with_the_base_and_does_not_depend_on_its_place(case):
     robot, q = case.robot, case.q
     moved = q.copy()

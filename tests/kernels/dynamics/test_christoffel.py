@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles import finite_differences
 from support.agreement import assert_agree, largest
-from support.cases import RATES, cases
+from support.cases import RATES, cases, examples
 from torqued.kernels import Robot
 from torqued.kernels.compilation.entries import COMPILED
 
-few = settings(max_examples=25)
 
-
-@few
-@given(case=cases(types=RATES, bases=("fixed",), most=8))
+@examples(25, case=cases(types=RATES, bases=("fixed",), most=8))
 def test_symbols_are_their_definition_by_partial_derivatives_of_M(case):
     """Γ_ijk = ½ (∂M_ij/∂q_k + ∂M_ik/∂q_j − ∂M_jk/∂q_i), with and without mimics."""
     Gamma = finite_differences.christoffel(case.robot.mass_matrix, case.q)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import cases
+from support.cases import cases, examples
 from torqued.kernels import InputError, Robot
 
-few = settings(max_examples=25)
 factorizations = pytest.mark.parametrize("factorization", ["christoffel", "direct"])
 
 
-@few
-@given(case=cases(bases=("floating",)))
+@examples(25, case=cases(bases=("floating",)))
 def test_M_C_and_christoffel_symbols_do_not_depend_on_where_the_base_is(case):
     robot, q, v = case.robot, case.q, case.v
     moved = q.copy()

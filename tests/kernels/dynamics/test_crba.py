@@ -6,14 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree
-from support.cases import cases
+from support.cases import cases, examples
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
-
-few = settings(max_examples=25)
 
 
 def test_mass_matrix_does_not_depend_on_how_far_the_robot_stands_from_the_origin():
@@ -31,8 +28,7 @@ def test_mass_matrix_does_not_depend_on_how_far_the_robot_stands_from_the_origin
     assert_agree(there.forward_dynamics(q, v, v), here.forward_dynamics(q, v, v))
 
 
-@few
-@given(case=cases(bases=("floating",), mimics=False))
+@examples(25, case=cases(bases=("floating",), mimics=False))
 def test_translation_of_a_floating_base_moves_the_whole_mass(case):
     M = case.robot.mass_matrix(case.q)
     assert_agree(M[3:6, 3:6], case.robot.total_mass * np.eye(3))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree
-from support.cases import cases
+from support.cases import cases, examples
 from support.textbook import X, Y, Z, body, chain
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array, Description, Joint, Link, Pose
 
-few = settings(max_examples=25)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
@@ -35,8 +33,7 @@ def from_hybrid(representation: str, pose: Array) -> Array:
 
 
 @representations
-@few
-@given(case=cases())
+@examples(25, case=cases())
 def test_representations_are_what_they_say(case, representation):
     robot, q, frame, point = case.robot, case.q, case.frame(), case.rng.normal(size=3)
     T = from_hybrid(representation, robot.frame_pose(q, frame, point))
@@ -44,8 +41,7 @@ def test_representations_are_what_they_say(case, representation):
     assert_agree(robot.frame_jacobian(q, frame, representation, point), T @ hybrid, size=1.0)
 
 
-@few
-@given(case=cases())
+@examples(25, case=cases())
 def test_point_is_given_in_the_frames_axes(case):
     robot, q, frame, point = case.robot, case.q, case.frame(), case.rng.normal(size=3)
     pose = robot.frame_pose(q, frame)

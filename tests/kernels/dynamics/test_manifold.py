@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import literal_joints
 from support.agreement import assert_agree
+from support.cases import examples
 from support.textbook import Z, body, chain, free_body
 from torqued.kernels import InputError, Robot
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
@@ -21,7 +21,7 @@ FREE = free_body()
 BALL = Robot.from_description(chain(("spherical", Z, 0.0 * Z, body(1.0, 0.0 * Z, 0.1, 0.2, 0.25))))
 
 angles = pytest.mark.parametrize("angle", ANGLES)
-seeds = st.integers(0, 2**32 - 1)
+any_seed = examples(25, seed=st.integers(0, 2**32 - 1))
 
 
 def random_pose(rng: np.random.Generator) -> Array:
@@ -35,8 +35,7 @@ def turn(rng: np.random.Generator, angle: float) -> Array:
 
 
 @angles
-@settings(max_examples=10)
-@given(seed=seeds)
+@any_seed
 def test_floating_body_moves_along_the_exponential_of_its_twist(angle, seed):
     rng = np.random.default_rng(seed)
     q, v = random_pose(rng), np.hstack([turn(rng, angle), rng.normal(size=3)])
@@ -46,8 +45,7 @@ def test_floating_body_moves_along_the_exponential_of_its_twist(angle, seed):
 
 
 @angles
-@settings(max_examples=10)
-@given(seed=seeds)
+@any_seed
 def test_difference_finds_the_step_back_at_every_angle(angle, seed):
     rng = np.random.default_rng(seed)
     q, v = random_pose(rng), np.hstack([turn(rng, angle), rng.normal(size=3)])
@@ -62,16 +60,14 @@ def test_small_steps_keep_their_relative_precision():
     assert_agree(FREE.difference(q, FREE.integrate(q, v, 1.0)), v, within=1e-14)
 
 
-@settings(max_examples=25)
-@given(seed=seeds)
+@any_seed
 def test_difference_goes_the_short_way_round(seed):
     rng = np.random.default_rng(seed)
     step = FREE.difference(random_pose(rng), random_pose(rng))
     assert np.linalg.norm(step[:3]) <= np.pi + 1e-12
 
 
-@settings(max_examples=25)
-@given(seed=seeds)
+@any_seed
 def test_integrate_inverts_difference_between_any_two_poses(seed):
     rng = np.random.default_rng(seed)
     start, end = random_pose(rng), random_pose(rng)
@@ -81,8 +77,7 @@ def test_integrate_inverts_difference_between_any_two_poses(seed):
     )
 
 
-@settings(max_examples=25)
-@given(seed=seeds)
+@any_seed
 def test_sign_of_a_quaternion_means_nothing(seed):
     rng = np.random.default_rng(seed)
     start, end = random_pose(rng), random_pose(rng)
@@ -91,8 +86,7 @@ def test_sign_of_a_quaternion_means_nothing(seed):
     assert_agree(FREE.difference(start, negative), FREE.difference(start, end), 1e-13, 1.0)
 
 
-@settings(max_examples=25)
-@given(seed=seeds)
+@any_seed
 def test_length_of_a_quaternion_within_tolerance_means_nothing(seed):
     """What a caller rounded to few digits is taken as the rotation that it means."""
     rng = np.random.default_rng(seed)

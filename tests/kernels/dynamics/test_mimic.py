@@ -6,19 +6,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume
 
 from oracles.literal_tree import MimicMaps, mimic_maps
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
 from support.textbook import LIMITS, X, Y, Z, body
 from torqued.kernels import ModelError, ModelWarning, Robot
 from torqued.kernels.model.description import SINGLE_DOF, Description, Joint, Link, Mimic, Pose
 
-few = settings(max_examples=25)
 #: Mostly joints that can follow; a tree in which none does is drawn now and then.
-followers = given(
-    case=cases(sorted(SINGLE_DOF) * 3 + ["spherical", "planar"], mimics=True, least=4)
+followers = examples(
+    25, case=cases(sorted(SINGLE_DOF) * 3 + ["spherical", "planar"], mimics=True, least=4)
 )
 
 
@@ -31,7 +30,6 @@ def free_twin(case: Case) -> tuple[Robot, MimicMaps]:
     return robot, mimic_maps(case.description, case.base)
 
 
-@few
 @followers
 def test_everything_is_the_projection_of_the_free_tree(case):
     free, maps = free_twin(case)
@@ -59,7 +57,6 @@ def test_everything_is_the_projection_of_the_free_tree(case):
     assert_agree(robot.frame_bias(q, v, frame), bias, size=largest(v))
 
 
-@few
 @followers
 def test_integrate_and_difference_move_the_leaders(case):
     free, maps = free_twin(case)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import cases, random_case
+from support.cases import cases, examples, random_case
 from support.textbook import G, X, Y, Z, body, chain
 from torqued.kernels import Robot
 from torqued.kernels.model.families import family
-
-few = settings(max_examples=25)
 
 
 def test_screw_shares_its_weight_between_turning_and_sliding():
@@ -23,16 +20,14 @@ def test_screw_shares_its_weight_between_turning_and_sliding():
     assert_agree(robot.inverse_dynamics([0.7], [1.5], [2.0]), [tau])
 
 
-@few
-@given(case=cases())
+@examples(25, case=cases())
 def test_gravity_is_the_bias_at_rest(case):
     robot, q = case.robot, case.q
     g = robot.gravity(q)
     assert_agree(robot.bias(q, np.zeros(robot.nv)), g, size=1e-2 * robot.total_mass)
 
 
-@few
-@given(case=cases(mimics=False))
+@examples(25, case=cases(mimics=False))
 def test_robot_in_free_fall_needs_no_torque(case):
     """On a floating base, accelerated as gravity does: [0; Rᵀ g] at rest."""
     robot = Robot.from_description(case.description, "floating", gravity=(1.0, -2.0, 3.0))
@@ -58,8 +53,7 @@ def test_gravity_is_linear_in_the_vector_that_was_set():
 
 
 class TestExternalForces:
-    @few
-    @given(case=cases(mimics=False))
+    @examples(25, case=cases(mimics=False))
     def test_links_held_up_by_their_weights_need_no_torque(self, case):
         robot, q = case.robot, case.q
         f_ext = {}

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
 from torqued.kernels import Robot
 from torqued.kernels.dynamics.tracking import PARAMETERS
 
-few = settings(max_examples=25)
-any_case = given(case=cases())
+any_case = examples(25, case=cases())
 
 
 def size(case: Case, *rates: np.ndarray) -> float:
@@ -25,7 +23,6 @@ def size(case: Case, *rates: np.ndarray) -> float:
     )
 
 
-@few
 @any_case
 def test_tracking_torque_is_that_of_formed_matrices(case):
     robot, q, v, w, a = case.robot, case.q, case.v, case.vector(), case.vector()
@@ -33,7 +30,6 @@ def test_tracking_torque_is_that_of_formed_matrices(case):
     assert_agree(robot.tracking_torque(q, v, w, a), expected, size=size(case, w, a))
 
 
-@few
 @any_case
 def test_momentum_and_its_rate_are_those_of_formed_matrices(case):
     robot, q, v = case.robot, case.q, case.v
@@ -43,7 +39,6 @@ def test_momentum_and_its_rate_are_those_of_formed_matrices(case):
     assert_agree(rate, expected, size=size(case))
 
 
-@few
 @any_case
 def test_regressor_times_parameters_is_the_tracking_torque_without_rotors(case):
     robot, q, v, w, a = case.robot, case.q, case.v, case.vector(), case.vector()

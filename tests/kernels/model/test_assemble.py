@@ -38,9 +38,9 @@ def model_of(description: Description, base: str = "fixed") -> Model:
     return assemble(description, base, NO_GRAVITY)
 
 
-def random_model(seed: int, base: str, mimics: bool = False) -> tuple[Description, Model]:
+def random_model(seed: int, base: str) -> tuple[Description, Model]:
     rng = np.random.default_rng(seed)
-    description = random_tree(rng, int(rng.integers(1, 15)), mimics=mimics)
+    description = random_tree(rng, int(rng.integers(1, 15)))
     return description, model_of(description, base)
 
 

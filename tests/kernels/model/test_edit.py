@@ -9,6 +9,7 @@ import pytest
 
 from support.agreement import assert_agree
 from support.random_trees import random_tree
+from support.robots import random_motion
 from torqued.kernels import Inertia, InputError, Pose, Robot
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy
@@ -17,9 +18,7 @@ ARM = family("chain", 5, seed=3)
 
 
 def same(one, two, seed=0):
-    rng = np.random.default_rng(seed)
-    q, v = one.random_state(rng)
-    a = rng.normal(size=one.nv)
+    q, v, a = random_motion(one, seed)
     assert_agree(one.mass_matrix(q), two.mass_matrix(q))
     assert_agree(one.inverse_dynamics(q, v, a), two.inverse_dynamics(q, v, a))
     for frame in one.frame_names:

@@ -15,7 +15,7 @@ from torqued.common.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Inertia, Pose
-from torqued.kernels.model.urdf import read_urdf
+from torqued.kernels.model.urdf_file import read_file
 
 pin = pytest.importorskip("pinocchio")
 
@@ -60,7 +60,7 @@ def test_the_robots_are_there():
 @pytest.mark.parametrize("path", URDFS, ids=shown)
 def test_real_robot_loads_without_a_fault(path):
     loaded_by_pinocchio(path)
-    description = read_urdf(path)
+    description = read_file(path)
     warnings = check(description, accept_unphysical=path.name in UNPHYSICAL)
     assert all(": " in sentence for sentence in warnings)
 
@@ -68,7 +68,7 @@ def test_real_robot_loads_without_a_fault(path):
 @pytest.mark.parametrize("path", [p for p in URDFS if p.name in UNPHYSICAL], ids=shown)
 def test_unphysical_robot_is_refused_with_all_reasons_until_accepted(path):
     with pytest.raises(ModelError) as caught:
-        check(read_urdf(path))
+        check(read_file(path))
     named = {sentence.split(":")[0] for sentence in caught.value.problems}
     assert named == UNPHYSICAL[path.name]
 
@@ -86,7 +86,7 @@ def test_real_robot_has_the_bodies_placements_and_axes_that_pinocchio_finds(path
     model = loaded_by_pinocchio(path)
     data = model.createData()
     pin.computeJointJacobians(model, data, pin.neutral(model))
-    bodies = Bodies(read_urdf(path))
+    bodies = Bodies(read_file(path))
     found: list[tuple[Any, Pose]] = [pair for pairs in bodies.joints.values() for pair in pairs]
     assert {joint.name for joint, _ in found} == set(model.names) - {"universe"}
     for joint, pose in found:
@@ -104,7 +104,7 @@ def test_real_robot_has_the_bodies_placements_and_axes_that_pinocchio_finds(path
 @pytest.mark.parametrize("path", URDFS, ids=shown)
 def test_real_robot_has_the_limits_that_pinocchio_finds(path):
     model = loaded_by_pinocchio(path)
-    for joint in read_urdf(path).joints:
+    for joint in read_file(path).joints:
         if joint.type not in ("revolute", "prismatic"):
             continue
         index = model.getJointId(joint.name)

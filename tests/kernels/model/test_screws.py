@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from support.agreement import assert_agree, largest
 from support.random_trees import random_tree
+from support.robots import random_motion
 from torqued.kernels import InputError, ModelError, ModelWarning, Robot
 from torqued.kernels.model.catalog import urdf_files
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.screws_writer import to_screws
-from torqued.kernels.model.urdf import parse_urdf
-from torqued.kernels.model.urdf_file import read_file
+from torqued.kernels.model.urdf_file import read_file, read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 
 
@@ -28,9 +28,7 @@ def assert_same_robot(first: Robot, second: Robot, seed: int = 0) -> None:
     assert (first.joint_names, first.frame_names) == (second.joint_names, second.frame_names)
     for name, value in vars(first.limits).items():
         np.testing.assert_array_equal(value, getattr(second.limits, name))
-    rng = np.random.default_rng(seed)
-    q, v = first.random_state(rng)
-    a = rng.normal(size=first.nv)
+    q, v, a = random_motion(first, seed)
     size = largest(first.mass_matrix(q)) if first.nv else 1.0
     assert_agree(second.mass_matrix(q), first.mass_matrix(q), within=1e-12)
     tau = first.inverse_dynamics(q, v, a)
@@ -67,7 +65,7 @@ def test_every_file_that_can_be_loaded_is_the_same_by_screws_and_back_as_urdf():
             except ModelError:
                 continue
             read = read_screws(to_screws(read_file(path)))
-            back = parse_urdf(to_urdf(read))
+            back = read_whole(to_urdf(read))
         assert_same_robot(robot, loaded(read, "floating"))
         assert_same_robot(robot, loaded(back, "floating"))
         count += 1

@@ -9,7 +9,7 @@ from torqued.common.errors import ModelError
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf import parse_urdf, read_urdf
+from torqued.kernels.model.urdf_file import read_file, read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 
 
@@ -20,7 +20,7 @@ def test_the_text_that_fuzzing_starts_from_is_sound():
 def load(text: str) -> Description | ModelError:
     """Anything but these two outcomes is an error of the reader."""
     try:
-        description = parse_urdf(text)
+        description = read_whole(text)
         check(description)
     except ModelError as error:
         return error
@@ -37,7 +37,7 @@ def test_any_file_gives_a_description_or_a_model_error(tmp_path_factory, data):
     path = tmp_path_factory.getbasetemp() / "fuzz.urdf"
     path.write_bytes(data)
     try:
-        read_urdf(path)
+        read_file(path)
     except ModelError as error:
         assert error.problems
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.random_trees import ALL_TYPES, random_tree
 from torqued.kernels.model.description import Description, Limits
 from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf import parse_urdf
+from torqued.kernels.model.urdf_file import read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
 
 SEEDS = st.integers(0, 2**32)
@@ -43,7 +43,7 @@ def assert_same(actual: Description, expected: Description) -> None:
 @given(SEEDS, BODIES)
 def test_random_tree_of_all_types_is_read_back_as_written(seed, bodies):
     written = random_tree(np.random.default_rng(seed), bodies, mimics=True)
-    read = parse_urdf(to_urdf(written))
+    read = read_whole(to_urdf(written))
     assert_same(read, written)
     assert read.notes == ()
 
@@ -61,7 +61,7 @@ def test_partial_limits_and_armature_are_read_back_as_written(limits):
     chain = family("chain", 1)
     joint = replace(chain.joints[0], limits=limits, armature=0.25)
     written = replace(chain, joints=(joint,))
-    assert_same(parse_urdf(to_urdf(written)), written)
+    assert_same(read_whole(to_urdf(written)), written)
 
 
 def test_names_with_special_characters_are_read_back_as_written():
@@ -69,7 +69,7 @@ def test_names_with_special_characters_are_read_back_as_written():
     name = "l\"1' <&> é\n\t"
     links = (chain.links[0], replace(chain.links[1], name=name))
     written = replace(chain, links=links, joints=(replace(chain.joints[0], child=name),))
-    assert_same(parse_urdf(to_urdf(written)), written)
+    assert_same(read_whole(to_urdf(written)), written)
 
 
 def test_random_trees_hold_every_type_mimic_chains_and_massless_links():

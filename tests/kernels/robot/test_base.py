@@ -6,14 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree
-from support.cases import cases, random_case
+from support.cases import cases, examples, random_case
 from support.robots import load_real, robot_urdfs
 from torqued.kernels import Robot
-
-few = settings(max_examples=25)
 
 
 def real(name: str, base: str = "fixed") -> Robot:
@@ -39,8 +36,7 @@ class TestNames:
     def test_repr_says_what_it_is(self):
         assert repr(Robot.family("chain", 3)) == "<Robot 'chain3': fixed base, nq=3, nv=3>"
 
-    @few
-    @given(case=cases())
+    @examples(25, case=cases())
     def test_sizes_fit_together(self, case):
         robot = case.robot
         assert robot.neutral().shape == case.q.shape == (robot.nq,)
@@ -53,8 +49,7 @@ class TestNames:
 
 
 class TestLimits:
-    @few
-    @given(case=cases(mimics=False))
+    @examples(25, case=cases(mimics=False))
     def test_are_those_of_the_description(self, case):
         declared = {joint.name: joint for joint in case.description.joints}
         limits = case.robot.limits
@@ -80,8 +75,7 @@ class TestStates:
         q = Robot.family("biped", 4).neutral()
         np.testing.assert_array_equal(q, [0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0])
 
-    @few
-    @given(case=cases())
+    @examples(25, case=cases())
     def test_random_states_are_valid_and_within_limits(self, case):
         q, v = case.robot.random_state(case.rng)
         limits = case.robot.limits

@@ -7,6 +7,7 @@ import pytest
 
 from support.agreement import assert_agree
 from support.contact_cases import box, corners, standing
+from support.robots import random_motion
 from torqued.kernels import Contact, InputError, NumericalError, Robot
 from torqued.kernels.contacts.types import center_of_pressure
 
@@ -20,8 +21,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def state(robot):
-    rng = np.random.default_rng(2)
-    return *robot.random_state(rng), rng.normal(size=robot.nv)
+    return random_motion(robot, 2)
 
 
 def test_points_go_there_and_back(robot, state):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from support.agreement import assert_agree
+from support.robots import random_motion
 from torqued.kernels import InputError, Robot, Wrench
 
 
@@ -16,8 +17,7 @@ def robot():
 
 @pytest.fixture(scope="module")
 def state(robot):
-    rng = np.random.default_rng(1)
-    return *robot.random_state(rng), rng.normal(size=robot.nv)
+    return random_motion(robot, 1)
 
 
 def frame_of(robot):

@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import christoffel
 from support.agreement import assert_agree, largest
-from support.cases import RATES, cases
+from support.cases import RATES, cases, examples
+from support.robots import random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.model.description import Array
 from torqued.kernels.screws.closed_forms import SystemMatrices
 
-few = settings(max_examples=10)
 
-
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_mass_matrix(case):
     assert_agree(case.robot.screws.mass_matrix(case.q), case.robot.mass_matrix(case.q))
 
 
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_coriolis_matrix_gives_the_bias(case):
     robot, q, v = case.robot, case.q, case.v
     bias = robot.screws.coriolis_matrix(q, v) @ v + robot.gravity(q)
     assert_agree(bias, robot.bias(q, v), size=largest(robot.mass_matrix(q)))
 
 
-@few
-@given(case=cases(mimics=False))
+@examples(10, case=cases(mimics=False))
 def test_coriolis_matrix_becomes_the_direct_one_by_a_term_that_does_no_work(case):
     robot, q, v = case.robot, case.q, case.v
     system = SystemMatrices(robot.screws.bodies(q))
@@ -42,8 +37,7 @@ def test_coriolis_matrix_becomes_the_direct_one_by_a_term_that_does_no_work(case
 
 
 @pytest.mark.parametrize("inertia", ["tensor", "binet"])
-@few
-@given(case=cases(types=RATES, bases=("fixed",), most=8))
+@examples(10, case=cases(types=RATES, bases=("fixed",), most=8))
 def test_christoffel_symbols(case, inertia):
     robot, q = case.robot, case.q
     Gamma = robot.screws.christoffel(q, inertia)
@@ -63,8 +57,7 @@ def test_christoffel_symbols_are_derivatives_of_the_mass_matrix(inertia):
     assert_agree(Gamma, christoffel(mass_matrix, q), within=1e-9)
 
 
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_momentum_form(case):
     robot, q, v, a = case.robot, case.q, case.v, case.a
     found = robot.screws.momentum_form(q, v, a)
@@ -79,9 +72,7 @@ def test_momentum_form(case):
 
 def test_rate_of_the_momenta_is_their_rate():
     robot = Robot.family("biped", 6)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a, h = rng.normal(size=robot.nv), 1e-5
+    (q, v, a), h = random_motion(robot), 1e-5
     ends = [
         robot.screws.momentum_form(robot.integrate(q, v + 0.5 * t * a, t), v + t * a, a).momentum
         for t in (-h, h)

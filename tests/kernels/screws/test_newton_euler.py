@@ -5,15 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from support.agreement import assert_agree, largest
-from support.cases import Case, cases
+from support.cases import Case, cases, examples
+from support.robots import random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.screws import convert, convert_wrench
 
-few = settings(max_examples=10)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
@@ -29,8 +28,7 @@ def link_of(robot: Robot, joint: str) -> str:
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_torques_are_those_of_inverse_dynamics(case, representation):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     size = largest(robot.mass_matrix(q)) * max(1.0, largest(v), largest(a)) ** 2
@@ -42,8 +40,7 @@ def test_torques_are_those_of_inverse_dynamics(case, representation):
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_wrenches_are_the_same_in_every_representation(case, representation):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     found = robot.screws.newton_euler(q, v, a, representation, f_ext)
@@ -57,9 +54,7 @@ def test_wrenches_are_the_same_in_every_representation(case, representation):
 def test_first_joint_carries_the_whole_robot():
     """An oracle beside the recursion: the rate of the total momentum about the world's origin."""
     robot = Robot.family("chain", 6)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a = rng.normal(size=robot.nv)
+    q, v, a = random_motion(robot)
     found = robot.screws.newton_euler(q, v, a, "spatial")
     momenta = robot.screws.momentum_form(q, v, a)
     total = momenta.rate.sum(axis=0) - momenta.gravity.sum(axis=0)
@@ -67,8 +62,7 @@ def test_first_joint_carries_the_whole_robot():
 
 
 @pytest.mark.parametrize("same_axes", [True, False])
-@few
-@given(case=cases(mimics=False))
+@examples(10, case=cases(mimics=False))
 def test_in_a_moving_frame_the_torques_stay_the_same(case, same_axes):
     robot, q, v, a, f_ext = case.robot, case.q, case.v, case.a, external(case)
     frame = case.frame()
@@ -91,9 +85,8 @@ def test_rates_in_a_moving_frame_are_rates_of_those_numbers():
     from torqued.kernels.screws.arbitrary_frame import newton_euler_in_frame
 
     robot = Robot.family("biped", 6)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a, frame, axes = rng.normal(size=robot.nv), robot.frame_names[-1], robot.frame_names[3]
+    q, v, a = random_motion(robot)
+    frame, axes = robot.frame_names[-1], robot.frame_names[3]
 
     def twists_at(t: float) -> np.ndarray:
         there = robot.integrate(q, v + 0.5 * t * a, t)

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import RATES, cases
+from support.cases import RATES, cases, examples
 from support.chart_cases import NAMES, random_chart_case
-from support.robots import load_real
+from support.robots import load_real, random_motion
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Array
 
-few = settings(max_examples=8)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
 @representations
-@few
-@given(case=cases())
+@examples(8, case=cases())
 def test_hessian_is_the_derivative_along_every_velocity(case, representation):
     robot, q, where = case.robot, case.q, (case.frame(), representation, case.rng.normal(size=3))
     H = robot.frame_hessian(q, *where)
@@ -49,8 +46,7 @@ def test_hessian_in_charts_gives_the_rate_of_the_charts_jacobian(name):
 
 
 @representations
-@few
-@given(case=cases(types=RATES, bases=("fixed",), most=8))
+@examples(8, case=cases(types=RATES, bases=("fixed",), most=8))
 def test_partials_to_the_third_order_are_derivatives_of_those_below(case, representation):
     robot, q = case.robot, case.q
     where = (representation, case.rng.normal(size=3))
@@ -75,9 +71,8 @@ def test_partials_to_the_third_order_are_derivatives_of_those_below(case, repres
 def test_second_partials_sum_to_the_second_rate_of_the_jacobian(representation):
     """J̈ = Σ ∂²J q̇ q̇ + ∂J q̈."""
     robot = Robot.family("tree", 7)
-    rng = np.random.default_rng(0)
-    q, v = robot.random_state(rng)
-    a, frame, columns = rng.normal(size=robot.nv), robot.frame_names[-1], range(robot.nv)
+    q, v, a = random_motion(robot)
+    frame, columns = robot.frame_names[-1], range(robot.nv)
     total = robot.frame_hessian(q, frame, representation) @ a
     for j in columns:
         for k in columns:

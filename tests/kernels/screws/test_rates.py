@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from oracles.finite_differences import derivative
 from support.agreement import assert_agree, largest
-from support.cases import cases
+from support.cases import cases, examples
 from support.chart_cases import NAMES, random_chart_case
 from torqued.kernels import InputError, Robot
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.model.description import Array
 from torqued.kernels.screws.representations import adjoint, convert, convert_wrench, transformation
 
-few = settings(max_examples=10)
 representations = pytest.mark.parametrize("representation", REPRESENTATIONS)
 
 
@@ -37,8 +35,7 @@ class Motion:
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_rates_are_those_of_the_represented_numbers(case, representation):
     robot, motion = case.robot, Motion(case)
     where = (case.frame(), representation, case.rng.normal(size=3))
@@ -62,8 +59,7 @@ def test_rates_are_those_of_the_represented_numbers(case, representation):
 
 
 @representations
-@few
-@given(case=cases())
+@examples(10, case=cases())
 def test_motions_are_sums_of_the_jacobian_and_its_rates(case, representation):
     robot, q, v, a, jerk = case.robot, case.q, case.v, case.a, case.vector()
     where = (case.frame(), representation, case.rng.normal(size=3))
@@ -79,8 +75,7 @@ def test_motions_are_sums_of_the_jacobian_and_its_rates(case, representation):
 
 @pytest.mark.parametrize("source", REPRESENTATIONS)
 @pytest.mark.parametrize("target", REPRESENTATIONS)
-@settings(max_examples=5)
-@given(case=cases())
+@examples(5, case=cases())
 def test_conversions_give_what_the_other_representation_gives(case, source, target):
     robot, q, v, a, jerk = case.robot, case.q, case.v, case.a, case.vector()
     frame = case.frame()

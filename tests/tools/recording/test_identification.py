@@ -28,7 +28,7 @@ MASS, AT, EDGE = 1.5, np.array([0.03, -0.02, 0.08]), 0.1
 ARMS = {"panda": "panda_hand", "ur5": "tool0"}
 
 
-def moved_arm(name, moving=None, seconds=8.0, noise=0.0, mass=MASS):
+def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS):
     """Samples of an arm with a payload and friction that its model knows nothing of."""
     description = panda() if name == "panda" else described(name)
     bare = plant_of(name)
@@ -36,8 +36,6 @@ def moved_arm(name, moving=None, seconds=8.0, noise=0.0, mass=MASS):
     rub(plant, **friction_of(bare))
     n = bare.robot.nv
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
-    if moving is not None:
-        amplitude = np.where(np.arange(n) == moving, amplitude, 0.0)
     center = swing(bare, name)(0.0)[0]
     motion = Sines(center, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
     controller = Controller(bare.robot, "computed_torque")
@@ -167,16 +165,16 @@ def test_parameters_move_as_a_body_of_points_does():
     assert np.allclose(moved(R, p) @ of(points), of(points @ R.T + p))
 
 
-def noisy_recordings(count, seconds=8.0, step=0.004):
+def noisy_recordings(count):
     """Samples of one motion of a UR5 with payload and friction, each with noise of its own: white
     in velocities, and so in accelerations; related over 0.05 s in torques. And x as it is."""
     bare = plant_of("ur5")
     heavy = Plant(with_payload(described("ur5"), "tool0", MASS, AT, EDGE)).robot
-    friction, n = friction_of(bare), bare.robot.nv
+    friction, n, step = friction_of(bare), bare.robot.nv, 0.004
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
     center = swing(bare, "ur5")(0.0)[0]
     motion = Sines(center, amplitude, 0.3 + 0.11 * np.arange(n), start=0.5)
-    time = np.arange(0.0, seconds, step)
+    time = np.arange(0.0, 8.0, step)
     middle = time[:-1] + 0.5 * step
     v = np.array([motion(t)[1] for t in time])
     q, speed, a = (np.array(x) for x in zip(*map(motion, middle), strict=True))

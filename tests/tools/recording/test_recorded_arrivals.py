@@ -1,14 +1,11 @@
 """Ticks of sessions whose states are answered as they arrive: read, recorded and replayed."""
 
-import signal
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 
 from support.daemons import daemon_of
 from support.eventually import eventually
+from support.viewing import Recording
 from torqued.common.status import LAST
 from torqued.kernels import Robot
 from torqued.server.observation.layout import ARRIVAL, USED
@@ -85,10 +82,8 @@ def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
 
 
 def test_recording_has_them_and_replays_to_the_last_bit(daemon, client, tmp_path):
-    command = ["record", "--robot", ROBOT, "--folder", str(daemon.folder), "--out", str(tmp_path)]
-    process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
-    try:
-        (path,) = eventually(lambda: list(tmp_path.glob("*.mcap")))
+    with Recording(daemon, tmp_path) as recording:
+        path = recording.file  # it has begun
         options = {"rate_limit": [30.0] * 8, "low_pass": 50.0}  # which go by the step of time
         with client.session("pd_plus", **options, **ON_ARRIVAL) as session:
             drive(session, 100)
@@ -98,9 +93,6 @@ def test_recording_has_them_and_replays_to_the_last_bit(daemon, client, tmp_path
             return found if found and found.ticks["status"][-1] & LAST else None
 
         found = eventually(recorded)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
     assert found.from_start and found.has_all
     steps = found.ticks["period"][found.ticks["mode"] & ARRIVAL != 0]
     assert len(set(steps.tolist())) > 5

@@ -14,6 +14,7 @@ from mcap.records import Message
 from support.daemons import DaemonProcess
 from support.disturbances import STEP, friction_of, plant_of, rub, swing
 from support.eventually import eventually
+from support.viewing import Recording
 from torqued.tools.demos.models import panda, with_payload, write_urdf
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines
@@ -42,12 +43,10 @@ def file(tmp_path_factory):
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
     motion = Sines(center, amplitude, 0.4 + 0.13 * np.arange(7), start=0.5)
     daemon = DaemonProcess(folder, "arm", "--urdf", str(urdf), "--base", "fixed").start()
-    command = ["record", "--robot", "arm", "--folder", str(folder), "--out", str(out)]
-    process = subprocess.Popen([sys.executable, "-m", "torqued.tools.cli.main", *command])
     try:
-        (path,) = eventually(lambda: list(out.glob("*.mcap")))
-        plant.reset(*motion(0.0)[:2])
-        with daemon.client() as client:
+        with Recording(daemon, out) as recorder, daemon.client() as client:
+            path = recorder.file  # it has begun
+            plant.reset(*motion(0.0)[:2])
             with client.session("computed_torque", reference_limits=False) as session:
                 for _ in range(round(SECONDS / STEP)):
                     q_ref, v_ref, a_ref = motion(plant.time)
@@ -58,8 +57,6 @@ def file(tmp_path_factory):
             number = session.number
             eventually(lambda: is_whole(path, number))
     finally:
-        process.terminate()
-        process.wait(60)
         daemon.stop()
     return path
 

@@ -121,12 +121,7 @@ def test_an_arm_follows_the_error_that_its_gains_say(damping):
     law = Controller(robot, "elastic", springs=arm.springs, gains=UNBOUNDED)
     q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
     dt, offset = 1e-4, 0.02
-
-    def torque(x, t):
-        state, motors = state_of(x)
-        return law.torque(*state, dt, **motors, q_ref=q).tau
-
-    states = arm.run(arm.at_rest(q + offset), torque, 0.2, dt)
+    states, _ = arm.run(arm.at_rest(q + offset), law.torque, 0.2, dt, q_ref=q)
     e = np.zeros((4, robot.nv))
     e[0] = offset
     expected = [e[0]]
@@ -175,12 +170,7 @@ def test_bounded_errors_draw_no_faster_than_speed_limits():
     arm = SpringArm(robot, [843.0] * 3 + [250.0] * 3, [0.3] * 3 + [0.05] * 3)
     law = Controller(robot, "elastic", springs=arm.springs)
     q = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2])
-
-    def torque(x, t):
-        state, motors = state_of(x)
-        return law.torque(*state, 1e-3, **motors, q_ref=q + 1.0).tau
-
-    states = arm.run(arm.at_rest(q), torque, 1.5, 1e-3)
+    states, _ = arm.run(arm.at_rest(q), law.torque, 1.5, 1e-3, q_ref=q + 1.0)
     assert (np.abs(states[:, 1]) / robot.limits.velocity).max() < 1.1
     assert np.abs(states[-1, 0] - q - 1.0).max() < 0.05
 
@@ -194,12 +184,7 @@ def test_integral_action_takes_a_constant_torque_on_links_away():
         law = Controller(robot, "elastic", springs=arm.springs, integral=integral)
         if integral:
             law.data.bias_limit[:] = 10.0
-
-        def torque(x, t, law=law):
-            state, motors = state_of(x)
-            return law.torque(*state, 1e-3, **motors, q_ref=q).tau
-
-        states = arm.run(arm.at_rest(q), torque, 1.5, 1e-3, external=pull)
+        states, _ = arm.run(arm.at_rest(q), law.torque, 1.5, 1e-3, pull, q_ref=q)
         off[integral] = np.abs(states[-1, 0] - q).max()
     assert off[False] > 1e-3
     assert off[5.0] < 0.02 * off[False]
@@ -210,16 +195,8 @@ def test_observer_measures_external_torques_through_springs():
     arm = arm_of(robot, 4)
     q, pull = np.array([0.3, -1.2, 1.4, -0.6, 0.5, 0.2]), np.array([3.0, -4.0, 2.0, 1.0, 0.5, 0.2])
     law = Controller(robot, "elastic", springs=arm.springs, observer={"gain": 50.0})
-    seen = []
-
-    def torque(x, t):
-        state, motors = state_of(x)
-        out = law.torque(*state, 1e-3, **motors, q_ref=q)
-        seen.append(out.external)
-        return out.tau
-
-    arm.run(arm.at_rest(q), torque, 0.5, 1e-3, external=pull)
-    assert np.abs(seen[-1] - pull).max() < 0.02 * np.abs(pull).max()
+    _, outputs = arm.run(arm.at_rest(q), law.torque, 0.5, 1e-3, pull, q_ref=q)
+    assert np.abs(outputs[-1].external - pull).max() < 0.02 * np.abs(pull).max()
 
 
 GOOD = {"stiffness": 300.0, "motor_inertia": 0.1}

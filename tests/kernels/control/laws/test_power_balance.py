@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.robots import without_effort_limits
+from support.robots import random_motion, without_effort_limits
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
@@ -85,9 +85,7 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
 def test_storage_changes_by_what_the_law_accounts_for(robot, law, seed):
     controller = make(robot, law)
     wanted = trajectory(robot, seed)
-    rng = np.random.default_rng(100 + seed)
-    q, v = robot.random_state(rng)
-    external = rng.normal(size=robot.nv)
+    q, v, external = random_motion(robot, 100 + seed)
 
     def outputs(t: float, q: np.ndarray, v: np.ndarray) -> Any:
         references = {name: x for name, x in wanted(t).items() if name in controller.references}
