@@ -142,6 +142,7 @@ class Config(BaseModel):
     abandoned: float = Field(10.0, ge=0.1)  # s
     fallback: Literal["brake", "hold", "gravity", "zero"] = "brake"  # while states come
     without_states: Literal["gravity", "zero"] = "zero"  # what a torque fades to
+    move_speed: float = Field(0.25, gt=0.0, le=1.0)  # share of the speed limits
     group: str | None = None  # group that may connect locally, besides the user
     listen: str | None = None  # tcp://INTERFACE:PORT, beside the local sockets
     plain_tcp: bool = False  # without keys
@@ -224,6 +225,7 @@ class Config(BaseModel):
             self.abandoned,
             self.fallback,
             self.without_states,
+            move_speed=self.move_speed,
         )
 
     @property

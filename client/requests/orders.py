@@ -41,14 +41,19 @@ class Orders:
     @Method
     @staticmethod
     def move(
-        session: int, references: Mapping[str, Any], seconds: float | None = None
+        session: int,
+        references: Mapping[str, Any],
+        seconds: float | None = None,
+        speed: float | None = None,
     ) -> Request[float]:
-        """Move to references, by name, in `seconds` (default: as fast as limits allow); then hold.
+        """Move to references, by name, in `seconds`, or at `speed`; then hold.
 
-        The seconds that it takes.
+        `speed` is a share of the speed limits, above 0 and up to 1 (default: the daemon's
+        `move_speed`, a quarter). The seconds that it takes.
         """
         given = arrays_of("references", references)
-        fields = {"session": session, "references": given} | options(seconds=seconds)
+        fields = {"session": session, "references": given}
+        fields |= options(seconds=seconds, speed=speed)
         return Request("move", fields, only("seconds"))
 
     @Method

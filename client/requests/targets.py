@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.rotation import quaternion
+from torqued.common.rotation import check_pose, quaternion
 
 Array = NDArray[np.float64]
 
@@ -23,6 +23,7 @@ def targets(
     value = np.asarray(target, np.float64)
     prefix = f"{motion}." if motion else ""
     if value.shape == (4, 4):
+        check_pose("target", value)
         found = {}
         if f"{prefix}position" in references:
             found[f"{prefix}position"] = value[:3, 3].copy()

@@ -73,14 +73,20 @@ class Arm(ContextManager):
         return pose
 
     def move_to(
-        self, target: Any, seconds: float | None = None, wait: bool = True, motion: str = ""
+        self,
+        target: Any,
+        seconds: float | None = None,
+        wait: bool = True,
+        motion: str = "",
+        speed: float | None = None,
     ) -> float:
         """Move to joint positions (nq,) or a pose (4, 4); returns the seconds that it takes.
 
+        In `seconds`, or at `speed`, a share of the speed limits (default: the daemon's, a quarter).
         With `wait` it returns once the robot is there, and raises if the robot is stopped before.
         """
         goal = targets(target, self._references, motion)
-        taken: float = self._ask(lambda: self._client.move(self.session, goal, seconds))
+        taken: float = self._ask(lambda: self._client.move(self.session, goal, seconds, speed))
         if wait:
             self._wait_for_end(taken)
         return taken

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys
+from torqued.client.requests.request_parts import options
 from torqued.client.requests.targets import targets
 from torqued.client.sessions.session_frames import NO_STATE, Output, SessionFrames
 from torqued.client.sessions.transports import transport_for
@@ -82,16 +83,22 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         done: Done = self._order("resume", no_result)
         return done
 
-    def move_to(self, target: Any, seconds: float | None = None, motion: str = "") -> Seconds:
+    def move_to(
+        self,
+        target: Any,
+        seconds: float | None = None,
+        motion: str = "",
+        speed: float | None = None,
+    ) -> Seconds:
         """Move joints to q (nq,), or a law's frame to a pose (4, 4), and hold there.
 
-        Within `seconds`, by default as fast as the limits of references allow; returns how long it
-        takes. Goes on while states are sent; references of `step` are ignored until `resume`.
-        `motion` is the name of a motion, where a law moves several frames.
+        In `seconds`, or at `speed`, a share of the speed limits, above 0 and up to 1 (default: the
+        daemon's `move_speed`, a quarter); returns the seconds that it takes. Goes on while states
+        are sent; references of `step` are ignored until `resume`. `motion` is the name of a motion,
+        where a law moves several frames.
         """
         fields: dict[str, Any] = {"references": targets(target, self.references, motion)}
-        if seconds is not None:
-            fields["seconds"] = seconds
+        fields |= options(seconds=seconds, speed=speed)
         taken: Seconds = self._order("move", lambda reply: float(reply["seconds"]), **fields)
         return taken
 

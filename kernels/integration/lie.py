@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from torqued.common.errors import InputError, NumericalError
+from torqued.common.errors import NumericalError
+from torqued.common.rotation import check_pose, check_rotation
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
-from torqued.kernels.robot.contact_inputs import ROTATION_TOLERANCE
 
 #: Nearer than this to π, in rad, the log of a rotation is not known to either side of its jump.
 AT_PI = 1e-7
@@ -82,10 +82,8 @@ def dlog(C: Any) -> Array:
 def _rigid(C: Any) -> Array:
     """A rotation (3, 3) or a pose (4, 4), checked."""
     C = numbers("C", C, (3, 3), (4, 4))
-    R = C[:3, :3]
-    off = float(np.abs(R.T @ R - np.eye(3)).max()) if np.abs(R).max() < 2.0 else math.inf
-    if not off <= ROTATION_TOLERANCE or np.linalg.det(R) < 0.0:
-        raise InputError("C: its upper left 3x3 part is not a rotation", "C", None, "a rotation")
-    if len(C) == 4 and np.abs(C[3] - [0.0, 0.0, 0.0, 1.0]).max() > ROTATION_TOLERANCE:
-        raise InputError("C: its last row is not 0 0 0 1", "C", None, "a pose (4, 4)")
+    if len(C) == 4:
+        check_pose("C", C)
+    else:
+        check_rotation("C", C)
     return np.ascontiguousarray(C)

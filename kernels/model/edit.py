@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.errors import InputError
+from torqued.common.rotation import check_pose
 from torqued.kernels.input_checks import known_name, numbers
 from torqued.kernels.model.checks_joint import ROUNDING
-from torqued.kernels.model.checks_mass import in_range
+from torqued.kernels.model.checks_mass import MAX_NUMBER, in_range
 from torqued.kernels.model.description import Array, Pose
 from torqued.kernels.model.model import Frame, JointInfo, Model
 from torqued.kernels.model.payloads import load_of
@@ -115,11 +116,8 @@ def _frame(model: Model, body: int, name: Any) -> Frame:
 
 def _checked_pose(pose: Any) -> Pose:
     place = numbers("pose", pose, (4, 4))
-    R, p = place[:3, :3], place[:3, 3]
-    off = np.abs(R.T @ R - np.eye(3)).max() if in_range(place) else np.inf
-    if not off < ROUNDING or np.linalg.det(R) < 0.0:
-        wanted = "a rotation and a position"
-        raise InputError(
-            f"pose: the upper left 3x3 block is not a rotation, expected {wanted}", "pose"
-        )
-    return Pose(R.copy(), p.copy())
+    check_pose("pose", place, ROUNDING)
+    if not in_range(place):
+        wanted = f"numbers up to {MAX_NUMBER:g}"
+        raise InputError(f"pose: position {place[:3, 3].tolist()}, expected {wanted}", "pose")
+    return Pose(place[:3, :3].copy(), place[:3, 3].copy())

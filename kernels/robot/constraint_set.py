@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.rotation import check_rotation
 from torqued.kernels.constraints.loops import LOOP
 from torqued.kernels.constraints.types import LOOP_KINDS, ROWS, Loop, Rows
 from torqued.kernels.contacts.rows import CONTACT
@@ -17,7 +18,6 @@ from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence,
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.robot.contact_inputs import (
-    ROTATION_TOLERANCE,
     contact_fields,
     normal_axes,
     rotation_and_position,
@@ -124,9 +124,7 @@ def loop_axes(name: str, axis: Any) -> Array:
     given = numbers(name, axis, (3,), (3, 3))
     if given.ndim == 1:
         return normal_axes(name, given)
-    off = np.abs(given.T @ given - np.eye(3)).max()
-    if not off <= ROTATION_TOLERANCE or np.linalg.det(given) < 0.0:
-        raise InputError(f"{name}: is not a rotation", name, None, "a direction or a rotation")
+    check_rotation(name, given)
     return given
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.rotation import check_pose
 from torqued.kernels.contacts.rows import CONTACT
 from torqued.kernels.contacts.types import KINDS, Contact
 from torqued.kernels.input_checks import choice, nonnegative, numbers, sequence, shown
@@ -15,9 +16,6 @@ from torqued.kernels.model.assemble import axis_frame
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.robot.frame_table import FrameTable, Place
-
-#: How far RᵀR of a target may be from the identity.
-ROTATION_TOLERANCE = 1e-6
 
 #: Contacts that are kept as checked.
 MAX_KNOWN = 256
@@ -125,12 +123,5 @@ def rotation_and_position(name: str, target: Any) -> tuple[Array, Array]:
     place = numbers(name, target, (3,), (4, 4))
     if place.ndim == 1:
         return np.eye(3), place
-    R = place[:3, :3]
-    # Parts of a rotation are at most 1; the products of larger ones may overflow.
-    if (
-        np.abs(R).max() > 1.0 + ROTATION_TOLERANCE
-        or np.abs(R.T @ R - np.eye(3)).max() > ROTATION_TOLERANCE
-        or np.linalg.det(R) < 0.0
-    ):
-        raise InputError(f"{name}: its upper left 3x3 part is not a rotation", name)
-    return R, place[:3, 3]
+    check_pose(name, place)
+    return place[:3, :3], place[:3, 3]

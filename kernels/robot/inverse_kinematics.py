@@ -23,6 +23,7 @@ from torqued.kernels.inverse_kinematics.targets import (
 )
 from torqued.kernels.inverse_kinematics.tasks import COM_TASK, FRAME_TASK, TASK
 from torqued.kernels.model.description import Array
+from torqued.kernels.model.reach import check_reach
 from torqued.kernels.primitives.layout import empty_records
 from torqued.kernels.result_checks import finite
 from torqued.kernels.robot.configurations import OPEN_RANGE
@@ -175,6 +176,9 @@ class InverseKinematicsSolver:
             at = self._place(f"targets[{k}]", target)
             kind = COM_TASK if target.kind == "com" else FRAME_TASK
             R, p = target_place(f"targets[{k}]", target)
+            if tree.model.base == "fixed" and target.kind != "orientation":
+                carrier = None if target.kind == "com" else (at.body, at.p)
+                check_reach(f"targets[{k}].value", tree.model, carrier, p, np.zeros(3))
             fields[place] = (at.fields, kind, rows, count, level, weights, R.ravel(), p)
             rows += count
             level_rows[level + 1 :] = rows

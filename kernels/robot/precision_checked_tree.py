@@ -17,6 +17,7 @@ import numpy as np
 from torqued.common.errors import NumericalError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.model.description import Array
+from torqued.kernels.model.reach import lengths
 from torqued.kernels.primitives import layout
 from torqued.kernels.robot.tree import FreeTree
 
@@ -26,9 +27,6 @@ MAX_LOSS = 1e-6
 #: Robots that cannot reach further are not looked at: no joint moves a body whose radius of
 #: gyration is so small (1.5 mm) that it mattered.
 ORDINARY_REACH = 100.0
-
-#: Kinds of elementary joints that move along.
-MOVING_ALONG = (layout.PRISMATIC, layout.HELICAL, layout.FLOATING)
 
 
 def precision_checked_tree(tree: FreeTree) -> FreeTree:
@@ -77,16 +75,10 @@ NO_POSES = np.zeros((0, 4, 4))
 
 def reach(tree: FreeTree) -> float:
     """No body is ever further from the anchor, m: all lengths on the way, and how far joints go."""
-    bodies, dofs = tree.model.bodies, tree.model.dofs
+    bodies = tree.model.bodies
     if len(bodies) == 0:
         return 0.0
-    lengths = np.linalg.norm(bodies["p"], axis=1)
-    for i, body in enumerate(bodies):
-        if body["kind"] in MOVING_ALONG:
-            q = int(body["q"])
-            travel = max(abs(dofs.lower[q]), abs(dofs.upper[q]))
-            turns = body["kind"] == layout.HELICAL
-            lengths[i] += travel * abs(body["pitch"]) if turns and body["pitch"] else travel
+    length = lengths(tree.model)
     anchor = int(tree.model.world["anchor"][0])
     # What lies before the anchor moves others away from it only where they do not hang from it.
     inside = np.zeros(len(bodies), bool)
@@ -95,8 +87,8 @@ def reach(tree: FreeTree) -> float:
     for i in range(anchor + 1, len(bodies)):
         parent = int(bodies["parent"][i])
         inside[i] = parent >= 0 and bool(inside[parent])
-        away[i] = lengths[i] + (away[parent] if parent > anchor or inside[i] else 0.0)
-    to_anchor = 0.0 if inside[anchor:].all() else float(lengths[: anchor + 1].sum())
+        away[i] = length[i] + (away[parent] if parent > anchor or inside[i] else 0.0)
+    to_anchor = 0.0 if inside[anchor:].all() else float(length[: anchor + 1].sum())
     return float(away.max() + to_anchor)
 
 

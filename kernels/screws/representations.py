@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from torqued.common.rotation import check_pose
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.input_checks import choice, numbers
 from torqued.kernels.model.description import Array
@@ -88,7 +89,9 @@ def convert_wrench(source: str, target: str, pose: Any, wrench: Any) -> Array:
 
 
 def _pose(pose: Any) -> Array:
-    return numbers("pose", pose, (4, 4))
+    place = numbers("pose", pose, (4, 4))
+    check_pose("pose", place)
+    return place
 
 
 def _carried(T: Jet, x: list[Array]) -> list[Array]:

@@ -14,7 +14,9 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.status import status_names
 from torqued.kernels import InputError
+from torqued.kernels.control.references.motions import COM, JOINTS
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
+from torqued.kernels.model.reach import check_reach
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
 from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
 #: s: the longest movement.
 MAX_MOVE = 3600.0
-#: Default duration of a movement, relative to its minimum.
+#: Duration of a movement at full speed, relative to its minimum.
 EASE = 1.1
 
 
@@ -98,13 +100,17 @@ class Orders:
         return {"session": session.number}
 
     def move(self, fields: Fields, caller: Caller) -> dict[str, Any]:
-        """Move to references, by name, within `seconds`; then hold there."""
+        """Move to references, by name, in `seconds`, or at a share `speed` of the limits; then hold
+        there."""
         session = self._ready(fields, caller)
         target = self._references(session, fields, positions=True)
         minimum = min_seconds(session.controller, target)
-        seconds = EASE * minimum + 0.02
-        if fields.get("seconds") is not None:
-            seconds = number("seconds", fields["seconds"])
+        share, seconds = fields.get("speed"), fields.get("seconds")
+        if share is not None and seconds is not None:
+            raise InputError("speed and seconds are both given, expected one of them", "speed")
+        if seconds is None:
+            seconds = EASE * minimum / checked_share(share, self.servo.safety.move_speed) + 0.02
+        seconds = number("seconds", seconds)
         if not minimum <= seconds <= MAX_MOVE:
             allowed = f"{minimum:.3g} … {MAX_MOVE:g} s by the limits of references"
             raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
@@ -251,11 +257,22 @@ class Orders:
             time.sleep(1e-4)
 
 
+def checked_share(speed: Any, default: float) -> float:
+    """A share of the speed limits, above 0 and up to 1."""
+    share = default if speed is None else number("speed", speed)
+    if not 0.0 < share <= 1.0:
+        wanted = "a share of the speed limits, above 0 and up to 1"
+        raise InputError(f"speed is {share:g}, expected {wanted}", "speed", share, wanted)
+    return share
+
+
 def check_inside(controller: Any, target: np.ndarray) -> None:
-    """Refuse joint positions beyond their limits and quaternions without unit length."""
+    """Refuse joints beyond limits, frames far beyond reach, quaternions without unit length."""
     data, robot = controller.data, controller.robot
     for motion in data.motions:
-        if motion.kind == 0 and np.isfinite(target[motion.position]):
+        if motion.kind == JOINTS:
+            if not np.isfinite(target[motion.position]):
+                continue
             q = target[motion.position : motion.position + robot.nq]
             for k, i in enumerate(data.coordinate):
                 if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
@@ -266,6 +283,11 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
                         "references",
                         float(q[i]),
                     )
+        elif motion.position >= 0 and np.isfinite(target[motion.position]):
+            frame = None if motion.kind == COM else (int(motion.frame.body), motion.frame.p)
+            position = target[motion.position : motion.position + 3]
+            base = data.state[:3] if robot.model.base == "floating" else np.zeros(3)
+            check_reach("references", robot.model, frame, position, base)
         if motion.orientation >= 0 and np.isfinite(target[motion.orientation]):
             size = float(np.linalg.norm(target[motion.orientation : motion.orientation + 4]))
             if not abs(size - 1.0) <= 1e-3:

@@ -29,7 +29,7 @@ WITHOUT_STATES = ("gravity", "zero")
 
 @dataclass
 class Safety:
-    """What happens when there is no torque of the law; times in seconds."""
+    """What happens when there is no torque of the law, and how fast robots move; times in s."""
 
     stale_after: float = 0.003
     hold: float = 0.02  # the last torque is held
@@ -38,6 +38,7 @@ class Safety:
     fallback: str = "brake"  # while states come: brake, hold, gravity, zero
     without_states: str = "zero"  # what the torque fades to: gravity (at the last state), zero
     fallback_damping: float = 0.0  # N m s/rad, beside the fallback while states come
+    move_speed: float = 0.25  # of movements that do not say, as a share of the speed limits
 
 
 @dataclass

@@ -120,6 +120,7 @@ def good_fields(robot):
         "fallback": ["brake", "hold", "gravity", "zero"],
         "without_states": ["gravity", "zero"],
         "seconds": [0.01, 0, 1.0],
+        "speed": [0.1, 1],
         "take_over": [True, False],
         "lease": [0.5, 10],
         "method": ["rkmk4", "momentum", "euler"],

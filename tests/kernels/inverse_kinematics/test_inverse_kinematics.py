@@ -243,6 +243,8 @@ def test_any_coordinates(biped, places, chart):
     assert np.abs(biped.difference(other.to_native(found.q), own.q)).max() < 1e-5
 
 
+SHIFTED = np.eye(4) + 0.5 * np.eye(4, k=3)
+
 WRONG = {
     "no targets": ([], "targets: 0, expected 1 to 256"),
     "no list": (Target(np.eye(4), "tip"), "(?s)targets: .*expected a list of targets"),
@@ -253,6 +255,10 @@ WRONG = {
     "frame of com": ([Target([0, 0, 0], "tip", "com")], "the center of mass has no frame"),
     "pose": ([Target(np.eye(3), "tip")], r"targets\[0\].value: shape \(3, 3\)"),
     "rotation": ([Target(2 * np.eye(4), "tip")], r"targets\[0\].value: .*not a rotation"),
+    "reflection": ([Target(np.diag([1.0, 1, -1, 1]), "tip")], "not a rotation but a reflection"),
+    "transposed": ([Target(SHIFTED.T, "tip")], r"targets\[0\].value: not a pose, .*transposed"),
+    "millimetres": ([position([700.0, 0, 200.0])], r"728 m from the base, expected at most"),
+    "com in mm": ([Target([9e2, 0, 0], kind="com")], r"900 m from the base, expected at most"),
     "axes": ([position([0, 0, 0], axes="xw")], r"targets\[0\].axes: 'xw', expected some of 'xyz'"),
     "axis twice": ([position([0, 0, 0], axes="xx")], r"targets\[0\].axes: 'xx'"),
     "weight": ([position([0, 0, 0], weight=0.0)], "weight and radian must be positive"),

@@ -15,6 +15,15 @@ from torqued.kernels import Robot
 
 NV = 3
 
+#: Each makes something of a pose that is none, and what is said of it.
+WRONG_POSES = [
+    (lambda pose: 0.0 * pose, "not a rotation, RᵀR differs from the identity by 1"),
+    (lambda pose: 2.0 * pose, "not a rotation, RᵀR differs from the identity by 3"),
+    (lambda pose: pose.T, "last row is .*, expected 0 0 0 1; is it transposed"),
+    (lambda pose: pose * [1, 1, -1, 1], "not a rotation but a reflection"),
+    (lambda pose: pose @ (np.eye(4) + 0.1 * np.eye(4, k=1)), "not a rotation, RᵀR"),
+]
+
 
 @pytest.fixture(scope="module")
 def robot():
@@ -115,6 +124,37 @@ def test_movement_shorter_than_limits_allow_is_refused_with_the_least(driver, co
         commander.move(number, {"q_ref": driver.q + 0.3}, seconds=0.001)
     with pytest.raises(errors.FieldError, match="references: 'v_ref' is unknown, allowed: q_ref"):
         commander.move(number, {"v_ref": driver.v})
+
+
+def test_movement_goes_at_a_quarter_of_the_speed_limits_unless_it_says(driver, commander):
+    number, goal = driver.session.number, {"q_ref": driver.q + 0.3}
+    with driver.pause:
+        usual = commander.move(number, goal)
+        quarter = commander.move(number, goal, speed=0.25)
+        full = commander.move(number, goal, speed=1.0)
+    assert usual == quarter
+    assert usual - 0.02 == pytest.approx(4.0 * (full - 0.02))
+    for speed in (0.0, -0.1, 1.01):
+        with pytest.raises(RequestError, match=rf"speed is {speed:g}, expected a share .* up to 1"):
+            commander.move(number, goal, speed=speed)
+    with pytest.raises(RequestError, match="speed and seconds are both given"):
+        commander.move(number, goal, seconds=3.0, speed=0.5)
+
+
+def test_frame_is_not_moved_to_what_is_not_a_pose_or_far_beyond_reach(daemon, robot):
+    frame = robot.frame_names[-1]
+    with daemon.client() as client, client.session("impedance", frame=frame) as session:
+        q = robot.neutral() + 0.1
+        session.step(q, np.zeros(NV))
+        pose = robot.frame_pose(q, frame)
+        for wrong, words in WRONG_POSES:
+            with pytest.raises(ValueError, match=words):
+                session.move_to(wrong(pose))
+        millimetres = pose[:3, 3] * 1000.0
+        for order in (client.move, client.command):
+            with pytest.raises(RequestError, match=r"from the base, expected at most .* in metres"):
+                order(session.number, {"position": millimetres})
+        assert session.move_to(pose) > 0.0
 
 
 def test_hold_brings_a_movement_to_rest(driver, commander):
