@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import re
+import secrets
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,6 +29,10 @@ from torqued.common.errors import TorquedError
 
 #: s after a reply in which the daemon counts as alive.
 RECENT = 0.1
+#: Numbers of this process's clients.
+CLIENTS = itertools.count(1)
+#: Letters of a program's name in the daemon's messages.
+MAX_NAME = 32
 
 
 #: Names that a client had, or that others have → what it is called here.
@@ -53,6 +61,7 @@ class BaseClient(Computations, Orders, Administration, Performing):
         self.closed = False
         self._identities = itertools.count()
         self._heard = -math.inf  # when the last reply came
+        self._number, self._secret = next(CLIENTS), secrets.token_hex(8)
 
     if not TYPE_CHECKING:  # which would otherwise believe in every name
 
@@ -107,12 +116,22 @@ class BaseClient(Computations, Orders, Administration, Performing):
         self._require_open()
         socket = context.socket(zmq.DEALER)
         socket.linger = 0
+        if endpoint.startswith("ipc:"):  # the daemon knows this client by it after a new connection
+            name = f"{program_name()}-{os.getpid()}-{self._number}"
+            socket.routing_id = f"{name}.{self._secret}".encode()
         try:
             connect(socket, endpoint, self._keys)
         except TorquedError:
             socket.close()
             raise
         return socket
+
+
+def program_name() -> str:
+    """Of this process, for people."""
+    path = Path(sys.argv[0])
+    name = path.parent.name if path.stem == "__main__" else path.stem  # python -m
+    return re.sub(r"[^A-Za-z0-9_]+", "_", name)[:MAX_NAME] or "python"
 
 
 def fields_for(identity: int, data: bytes, endpoint: str) -> dict[str, Any] | None:

@@ -139,7 +139,7 @@ class Config(BaseModel):
     stale_ticks: int = Field(3, ge=1, le=100_000)  # many: for lock step
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
-    abandoned: float = Field(10.0, ge=0.1)  # s
+    abandon_after: float = Field(30.0, ge=0.1)  # s without states, then a session is closed
     fallback: Literal["brake", "hold", "gravity", "zero"] = "brake"  # while states come
     without_states: Literal["gravity", "zero"] = "zero"  # what a torque fades to
     move_speed: float = Field(0.25, gt=0.0, le=1.0)  # share of the speed limits
@@ -222,7 +222,7 @@ class Config(BaseModel):
             stale_after,
             self.hold,
             self.fade,
-            self.abandoned,
+            self.abandon_after,
             self.fallback,
             self.without_states,
             move_speed=self.move_speed,

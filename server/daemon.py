@@ -243,6 +243,7 @@ class Daemon:
                 self.events.wait(RETRY_DELAY if any(waiting) else POLL_INTERVAL)
                 if self.access_changed.is_set():
                     self._end_revoked()
+                self.servo.end_abandoned()
                 if self.flight and self.observation.ring:
                     self.flight.check()
         finally:

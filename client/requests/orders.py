@@ -72,6 +72,15 @@ class Orders:
 
     @Method
     @staticmethod
+    def close_session(session: int) -> Request[None]:
+        """Close a session by its number, as one that a dead driver left; its torque ends at zero.
+
+        Sessions of other clients need the right to administrate, which local clients have.
+        """
+        return Request("close", {"session": session}, lambda fields: None)
+
+    @Method
+    @staticmethod
     def look(session: int) -> Request[results.SessionState]:
         """A session's newest state, its references in effect and what it is doing."""
         return Request("look", {"session": session}, results.SessionState)

@@ -26,6 +26,8 @@ from torqued.client.requests.targets import targets
 
 Array = NDArray[np.float64]
 
+#: s without a state after which a session's driver counts as dead.
+MAX_IDLE = 1.0
 #: s between two reads of a movement under way.
 POLL_INTERVAL = 0.05
 
@@ -41,10 +43,20 @@ class Arm(ContextManager):
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._lost: TorquedError | None = None
-        self._ask(lambda: client.take(session, take_over=take_over, lease=lease))
+        self.take(take_over)
         self._references = {name: value.shape for name, value in self.state.references.items()}
-        self._renewal = threading.Thread(target=self._renew_lease, name="commander", daemon=True)
-        self._renewal.start()
+
+    def take(self, take_over: bool = False) -> None:
+        """Command the session, again after the lease has expired: the robot holds.
+
+        `take_over`: even if another client commands it.
+        """
+        with self._lock:
+            taken = self._client.take(self.session, take_over=take_over, lease=self._lease)
+            self._name, self._lost = taken.commander, None
+            renewal = threading.Thread(target=self._renew_lease, name="commander", daemon=True)
+            self._renewal = renewal
+            renewal.start()
 
     def __repr__(self) -> str:
         state = self.state
@@ -147,20 +159,31 @@ class Arm(ContextManager):
     def _renew_lease(self) -> None:
         """Renew the lease until the arm is closed."""
         while not self._closed.wait(self._lease / 3.0):
-            try:
-                with self._lock:
-                    self._client.look(self.session)
-            except TorquedError as error:
-                self._lost = error
-                return
+            with self._lock:
+                if threading.current_thread() is not self._renewal:
+                    return  # `take` has started another one
+                try:
+                    commander = self._client.look(self.session).commander
+                except TorquedError as error:
+                    self._lost = error
+                    return
+                if commander != self._name:
+                    self._lost = OperationError("in_use", self._lost_to(commander))
+                    return
+
+    def _lost_to(self, commander: str) -> str:
+        by = f"{commander!r} commands it" if commander else "its lease expired"
+        return f"session {self.session} is no longer commanded by this arm: {by}; arm.take() again"
 
 
 def only_torque_session(sessions: list[dict[str, Any]]) -> int:
-    """The number of the one session that gives torques."""
-    numbers = [session["session"] for session in sessions if session["law"] != "stream"]
-    if len(numbers) == 1:
-        return int(numbers[0])
-    if not numbers:
+    """The number of the one session that gives torques; of several, the one with a live driver."""
+    torques = [session for session in sessions if session["law"] != "stream"]
+    live = [session for session in torques if session["states"] and session["idle"] < MAX_IDLE]
+    chosen = live or torques
+    if len(chosen) == 1:
+        return int(chosen[0]["session"])
+    if not chosen:
         raise TorquedError("no session gives torques: start the robot's driver first")
-    listed = ", ".join(map(str, numbers))
+    listed = ", ".join(f"{x['session']} (no state for {x['idle']:.3g} s)" for x in chosen)
     raise TorquedError(f"several sessions give torques, choose one: {listed}")

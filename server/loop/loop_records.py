@@ -107,10 +107,8 @@ SESSION = np.dtype(
         ("order_seconds", "f8"),  # of a movement
         ("order_number", "i8"),
         ("order_taken", "i8"),
-        (
-            "resume_requested",
-            "i8",
-        ),  # not 0: RESUME waits for a fresh state without a stop
+        ("resume_requested", "i8"),  # not 0: RESUME waits for a fresh state without a stop,
+        ("resume_until", "i8"),  # ns, until then
         ("halt_requested", "i8"),  # Python sets 1: HALT happens at the next tick, which sets 0
         ("lease_deadline", "i8"),  # ns, until when a commander counts as alive; 0: there is none
         # changed gains: Python writes `tuning` after the wanted gains and the ramp, the loop takes

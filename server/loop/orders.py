@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: s of silence after which a commander counts as dead: default and limits.
 DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
+#: s without a state after which orders are refused; `stale_after` where that is longer.
+MAX_SILENCE = 0.1
 #: s: the longest movement.
 MAX_MOVE = 3600.0
 #: Duration of a movement at full speed, relative to its minimum.
@@ -51,9 +53,8 @@ class Orders:
     def take(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Become the commander of a session; `take_over`: even if there is another."""
         session = self._torque_session(fields)
-        record = self._record(session)
         lease = seconds_within("lease", fields.get("lease", DEFAULT_LEASE), MIN_LEASE, MAX_LEASE)
-        other = session.commander if record.lease_deadline > 0 else None
+        other = session.commander if self._lease_holds(session) else None
         is_new = other is None or other.key != caller.key
         if other is not None and is_new and fields.get("take_over") is not True:
             raise errors.error(
@@ -90,6 +91,7 @@ class Orders:
         session = self.commanded(fields, caller)
         if self.servo.shared.loop["stop_requested"][0]:
             raise errors.error("stopped", "all sessions are stopped: call `recover` first")
+        self._require_states(session)
         self._order(session, Event.RESUME)
         return {"session": session.number}
 
@@ -161,8 +163,13 @@ class Orders:
             "references": references,
             "status": status_names(int(seen.session.status)),
             "remaining": max(0.0, left),
-            "commander": session.commander.name if session.commander else "",
+            "commander": self.commander(session),
         }
+
+    def commander(self, session: Session) -> str:
+        """Name of a session's commander, if it has one."""
+        alive = session.commander is not None and self._lease_holds(session)
+        return session.commander.name if session.commander is not None and alive else ""
 
     def _stopped(self) -> dict[str, Any]:
         return {"stopped": bool(self.servo.shared.loop["stop_requested"][0])}
@@ -181,6 +188,15 @@ class Orders:
     def commanded(self, fields: Fields, caller: Caller) -> Session:
         """A session that the caller commands: as its commander, or without one as its client."""
         session = self._torque_session(fields)
+        if session.commander is not None and not self._lease_holds(session):
+            if session.commander.key == caller.key:
+                raise errors.error(
+                    "in_use",
+                    f"the lease of session {session.number} expired, {session.lease:g} s after the "
+                    "last request: call `take` again",
+                    field="session",
+                )
+            session.commander = None
         if session.commander is None:
             own = session.caller.key == caller.key
             if not own and not holds(caller.right, ADMINISTRATE):
@@ -190,12 +206,27 @@ class Orders:
         self._renew_own(session, caller)
         return session
 
+    def _lease_holds(self, session: Session) -> bool:
+        """Whether a session's commander has asked for something within its lease."""
+        return bool(self._record(session).lease_deadline > time.monotonic_ns())
+
+    def _require_states(self, session: Session) -> None:
+        """Refuse an order that cannot take effect because the robot's driver is silent."""
+        if self._record(session).sequence < 0:
+            raise errors.error("not_ready", f"session {session.number} has had no state yet")
+        silence = self.servo.idle(session)
+        if silence > max(session.safety.stale_after, MAX_SILENCE):
+            raise errors.error(
+                "not_ready",
+                f"session {session.number} has had no state for {silence:.3g} s: is the robot's "
+                "driver running?",
+            )
+
     def _ready(self, fields: Fields, caller: Caller) -> Session:
         """The same, if it has a state and is not in its fallback."""
         session = self.commanded(fields, caller)
         record = self._record(session)
-        if record.sequence < 0:
-            raise errors.error("not_ready", f"session {session.number} has had no state yet")
+        self._require_states(session)
         if not session.controller.record[0].references_latched and record.mode in LAW_MODES:
             raise errors.error("not_ready", f"session {session.number} has had no fresh state yet")
         if record.mode in (Mode.FALLBACK, Mode.STOPPED):
@@ -205,7 +236,8 @@ class Orders:
         return session
 
     def _renew_own(self, session: Session, caller: Caller) -> None:
-        if session.commander is not None and session.commander.key == caller.key:
+        commander = session.commander
+        if commander is not None and commander.key == caller.key and self._lease_holds(session):
             self._renew(session)
 
     def _renew(self, session: Session) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -54,6 +55,8 @@ from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likew
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
 from torqued.server.loop.tuning import change_gains, change_payload
 from torqued.server.observation.observation import Observation
+
+log = logging.getLogger("torqued")
 
 #: ms for the last frame of a session to leave.
 LAST_FRAME = 200
@@ -141,9 +144,7 @@ class Servo:
 
     def require_unused(self) -> None:
         """Refuse as `in_use` while sessions are open; abandoned ones are ended."""
-        for session in list(self.sessions.values()):
-            if self._idle(session) > self.safety.abandoned:
-                self._end(session)
+        self.end_abandoned()
         if self.sessions:
             opened = ", ".join(map(str, self.sessions))
             raise errors.error("in_use", f"sessions are open: {opened}; close them first")
@@ -228,26 +229,27 @@ class Servo:
         """Seconds between ticks."""
         return float(self.shared.loop["period"][0]) * 1e-9
 
+    def end_abandoned(self) -> None:
+        """End sessions without states for `abandon_after`: their clients have died or given up."""
+        for session in list(self.sessions.values()):
+            patience = max(self.safety.abandon_after, session.safety.stale_after)
+            if (silence := self.idle(session)) > patience:
+                log.warning("session %d closed: no state for %.3g s", session.number, silence)
+                self._end(session)
+
     def _free_slot(self, caller: Caller) -> int:
-        """A free slot, or the one that has been abandoned longest."""
-        own = [s for s in self.sessions.values() if s.caller.key == caller.key]
-        if len(own) >= self.max_per_client:
-            return self._end_abandoned(own, f"this client has {len(own)} sessions, the maximum")
+        """A free slot; abandoned sessions make room."""
+        self.end_abandoned()
+        own = sum(session.caller.key == caller.key for session in self.sessions.values())
+        if own >= self.max_per_client:
+            raise errors.error("busy", f"this client has {own} sessions, the maximum; close one")
         taken = {session.slot for session in self.sessions.values()}
         for slot in range(MAX_SESSIONS):
             if slot not in taken:
                 return slot
-        return self._end_abandoned(self.sessions.values(), f"all {MAX_SESSIONS} sessions are open")
+        raise errors.error("busy", f"all {MAX_SESSIONS} sessions are open; close one first")
 
-    def _end_abandoned(self, sessions: Iterable[Session], refusal: str) -> int:
-        """End the session that has been abandoned longest; its slot."""
-        idlest = max(sessions, key=self._idle)
-        if self._idle(idlest) <= self.safety.abandoned:
-            raise errors.error("busy", f"{refusal}; close one first")
-        self._end(idlest)
-        return idlest.slot
-
-    def _idle(self, session: Session) -> float:
+    def idle(self, session: Session) -> float:
         """Seconds since a session's last state, or since it was opened."""
         last = max(session.opened, int(self.shared.sessions[session.slot].received))
         return (time.monotonic_ns() - last) * 1e-9

@@ -34,7 +34,7 @@ class Safety:
     stale_after: float = 0.003
     hold: float = 0.02  # the last torque is held
     fade: float = 0.1  # and fades into the fallback's
-    abandoned: float = 10.0  # then another client may take the session's place
+    abandon_after: float = 30.0  # without states the session is then closed
     fallback: str = "brake"  # while states come: brake, hold, gravity, zero
     without_states: str = "zero"  # what the torque fades to: gravity (at the last state), zero
     fallback_damping: float = 0.0  # N m s/rad, beside the fallback while states come

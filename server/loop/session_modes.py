@@ -13,8 +13,8 @@ and moves the mode by NEXT, in this order:
    first state or after a RESUME that still waits: the session then holds until the next RESUME.
 3. An operator has stopped all sessions (STOP), has ended that (RECOVER), or has stopped this one
    (HALT).
-4. RESUME: a request that waits for a fresh state and for the end of a stop. The session holds that
-   state; then references come from states again.
+4. RESUME: a request that waits for a fresh state, for 0.1 s at most, and is forgotten then. The
+   session holds that state; then references come from states again.
 5. A movement has ended.
 6. NO_RESULT: there has been no torque of the law for longer than `stale_after` and `hold`, for lack
    of a fresh state, a finite result, a solver's success or time. Until then the mode stays, the

@@ -54,6 +54,8 @@ from torqued.server.loop.state_frames import age_of, newest_state
 
 #: What waits for a fresh state: RESUME, or RESUME and then the HOLD that was ordered after it.
 RESUME, RESUME_AND_HOLD = 1, 2
+#: ns that RESUME waits for a fresh state: a robot never starts to move long after it was asked.
+MAX_RESUME = 100_000_000
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;
@@ -85,6 +87,8 @@ def serve_session(handle, loop_address, session_address):
     status |= take_stops(loop, session, sizes)
     if session.resume_requested != 0 and has_state and loop.stop_requested == 0:
         resume(loop, session, control, data)
+    elif loop.time > session.resume_until:
+        session.resume_requested = 0
     usable = has_state and not in_fallback(session)
     if usable:
         status |= follow_robot_time(handle, control, dt)
@@ -164,7 +168,7 @@ def take_order(loop, session, control, sizes, data):
         return
     order = session.order
     if order == Event.RESUME:
-        session.resume_requested = RESUME
+        session.resume_requested, session.resume_until = RESUME, loop.time + MAX_RESUME
     elif order == Event.HOLD and session.resume_requested != 0:
         session.resume_requested = RESUME_AND_HOLD
     if order == Event.HOLD or control.references_latched != 0:

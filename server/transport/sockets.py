@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import suppress
@@ -45,6 +46,8 @@ KINDS = {
 }
 #: Topics of all subscribers together; libzmq keeps about 48 bytes for each byte of a topic.
 MAX_TOPICS = 64
+#: Routing id of a client: its program, process and number there; and a secret.
+NAMED_ROUTE = re.compile(rb"(\w{1,32}-\d{1,10}-\d{1,10})\.[0-9a-f]{16}")
 #: ms for a peer to finish ZeroMQ's handshake.
 HANDSHAKE_TIMEOUT = 3000
 
@@ -61,7 +64,7 @@ class Arrival(NamedTuple):
 class Transport(ABC):
     """The request, control and telemetry sockets of one transport."""
 
-    name = "local"  # of callers without a key
+    name = "local"  # begins the names of callers that do not say theirs
     same_clock = True  # whether clients have this machine's clock
     request: Socket
     control: Socket
@@ -95,6 +98,8 @@ class Transport(ABC):
         socket.rcvhwm, socket.sndhwm = incoming, outgoing
         if kind == zmq.ROUTER:
             socket.router_mandatory = True  # a reply that does not fit is an error, not dropped
+            # A local client that connects again is the same client: its routing id is a secret.
+            socket.router_handover = self.endpoints[name].startswith("ipc:")
         setattr(self, name, socket)
         self._secure(socket)
         self._bind(socket, self.endpoints[name])
@@ -128,7 +133,9 @@ class Transport(ABC):
         """A caller identified by its connection, with every right."""
         if len(self._callers) >= MAX_CALLERS:
             self._callers.clear()
-        caller = self._callers[route] = Caller(route, self.name, ADMINISTRATE, self)
+        known = NAMED_ROUTE.fullmatch(route)
+        name = known[1].decode() if known else f"{self.name}-{route[-2:].hex()}"
+        caller = self._callers[route] = Caller(route, name, ADMINISTRATE, self)
         return caller
 
     def close(self, linger: int) -> None:

@@ -142,11 +142,11 @@ def test_every_documented_default_is_the_default():
     (panda,) = [path for path in CONFIGS if path.stem == "panda"]
     shown = load_config(panda, {}, {})
     plain = Config(robot=RobotConfig(model="panda"))
-    for key in ("rate", "stale_ticks", "hold", "fade", "priority", "abandoned"):
+    for key in ("rate", "stale_ticks", "hold", "fade", "priority", "abandon_after"):
         assert getattr(shown, key) == getattr(plain, key)
     commented = re.findall(r"^# (\w+) = ([^#]+?)\s+#", panda.read_text(), re.MULTILINE)
     found = {key: value for key, value in commented}
-    assert found["abandoned"] == str(plain.abandoned)
+    assert found["abandon_after"] == str(plain.abandon_after)
     assert found["priority"] == str(plain.priority)
 
 

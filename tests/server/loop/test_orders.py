@@ -1,6 +1,9 @@
 """Orders to sessions: hold, move, resume, stop; drivers and commanders as different clients."""
 
+import contextlib
+import os
 import random
+import re
 import threading
 
 import numpy as np
@@ -195,6 +198,91 @@ def test_commander_that_falls_silent_leads_to_hold(driver, daemon, commander):
     eventually(lambda: not commander.look(number).references["v_ref"].any())
     assert (reference(commander, number) < driver.q + 0.9).all()
     commander.take(number)  # and another may have it
+
+
+def test_expired_lease_frees_the_session(driver, daemon, commander):
+    number = driver.session.number
+    with daemon.client() as slow:
+        slow.take(number, lease=0.05)
+        eventually(lambda: commander.look(number).commander == "")
+        with pytest.raises(OperationError, match=r"lease of session .* expired, .*`take` again"):
+            slow.move(number, {"q_ref": driver.q}, seconds=1.0)
+        slow.look(number)  # does not make it commander again
+        with pytest.raises(OperationError, match="expired"):
+            slow.resume(number)
+        driver.session.resume()  # the driver's again
+        slow.take(number)
+        slow.move(number, {"q_ref": driver.q}, seconds=1.0)
+
+
+def test_commander_stays_commander_over_a_new_connection(driver, commander):
+    number = driver.session.number
+    taken = commander.take(number, lease=60.0)
+    patience, commander.timeout = commander.timeout, 1e-6
+    with contextlib.suppress(TorquedError):  # gives up each connection at once
+        commander.look(number)
+    commander.timeout = patience
+    commander.move(number, {"q_ref": driver.q}, seconds=1.0)
+    assert commander.look(number).commander == taken.commander
+
+
+def test_clients_are_named_for_their_program_and_process(driver, commander):
+    name = commander.take(driver.session.number).commander
+    (owner,) = (session["client"] for session in commander.sessions())
+    for client in (name, owner):
+        assert re.fullmatch(rf"\w+-{os.getpid()}-\d+", client)
+    assert name != owner
+
+
+def test_orders_to_a_silent_driver_are_refused(robot, folder):
+    """Nothing stays behind that would move the robot when its driver comes back."""
+    with InThread(robot, folder) as daemon, daemon.client() as client:
+        session = client.session("pd")
+        with pytest.raises(OperationError, match="has had no state yet"):
+            client.resume(session.number)
+        q = robot.neutral() + 0.1
+        session.step(q, np.zeros(NV))
+        for order in (lambda: client.move(session.number, {"q_ref": q}), session.resume):
+            eventually(lambda order=order: refusal(order).startswith("not_ready"))
+            assert "no state for" in refusal(order) and "driver running" in refusal(order)
+        output = eventually(lambda: fallback_only(session.step(q, np.zeros(NV))))
+        assert output.status & FALLBACK
+        assert client.look(session.number).mode == "fallback"
+
+
+def refusal(order):
+    try:
+        order()
+    except OperationError as error:
+        return f"{error.code}: {error}"
+    return ""
+
+
+def fallback_only(output):
+    return output if not output.status & STALE else None
+
+
+def test_arm_commands_the_session_whose_driver_is_alive(daemon, robot, driver):
+    with daemon.client() as dead, daemon.client() as client:
+        left = dead.session("pd").number
+        with client.arm() as arm:  # the other session never had a state
+            number = arm.session
+        assert {s["session"] for s in client.sessions()} == {left, number}
+        assert number == driver.session.number
+        client.close_session(left)
+        assert [s["session"] for s in client.sessions()] == [number]
+
+
+def test_arm_takes_its_session_back(driver, daemon):
+    with daemon.client() as client, daemon.client() as other:
+        arm = client.arm()
+        other.take(arm.session, take_over=True)
+        eventually(lambda: "commands it; arm.take()" in refusal(arm.hold))
+        with pytest.raises(OperationError, match="take_over = true"):
+            arm.take()
+        arm.take(take_over=True)
+        arm.move_to(driver.q + 0.01)
+        arm.close()
 
 
 def test_commanded_references_count_and_those_of_states_do_not(driver, commander):

@@ -226,22 +226,14 @@ def test_session_numbers_are_not_used_twice(client):
             client.call("close", session=first.number)
 
 
-def test_abandoned_session_makes_place_when_all_are_taken(another):
-    settings = {"abandoned": 0.1, "sessions_per_client": MAX_SESSIONS}
-    process = another("--robot", "chain2", **settings).start()
+def test_session_without_states_is_closed(another):
+    process = another("--robot", "chain2", abandon_after=0.1).start()
     with process.client() as gone, process.client() as client:
-        for _ in range(MAX_SESSIONS):
-            gone.session("gravity")
-
-        def opened():
-            try:
-                return client.session("gravity", gains=UNDAMPED)
-            except errors.OperationError:
-                return None
-
-        session = eventually(opened)
+        session = gone.session("gravity", gains=UNDAMPED)
         assert session.step(np.zeros(2), np.zeros(2)).status == 0
-        assert len(client.call("sessions", client.control_endpoint).sessions) == MAX_SESSIONS
+        gone.session("gravity")  # never had a state
+        eventually(lambda: client.sessions() == [])
+        assert session.step(np.zeros(2), np.zeros(2)).is_last
 
 
 def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):

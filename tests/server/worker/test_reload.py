@@ -120,7 +120,7 @@ def test_session_opened_while_the_robot_is_loaded_keeps_its_robot(daemon, file):
 
 
 def test_abandoned_session_does_not_stand_in_the_way(another, file):
-    daemon = another("--urdf", str(file), abandoned=0.1).start()
+    daemon = another("--urdf", str(file), abandon_after=0.1).start()
     with daemon.client() as gone, daemon.client() as client:
         gone.session("gravity", gains={"damping": 0.0})
         file.write_text(urdf(3))
