@@ -24,6 +24,7 @@ TEXT = """\
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace torqued {{
 
@@ -45,6 +46,16 @@ inline const std::map<std::string, double> patience{{
 
 enum Status : std::uint64_t {{
 {status}}};
+
+/// Names of the bits that are set, as "STALE INVALID", for people.
+inline std::string status_names(std::uint64_t bits) {{
+    static constexpr std::pair<std::uint64_t, const char*> table[] = {{
+{names}    }};
+    std::string found;
+    for (const auto& [bit, name] : table)
+        if (bits & bit) found += found.empty() ? name : std::string(" ") + name;
+    return found;
+}}
 
 /// Bits with which a torque is not the law's, of a fresh state.
 constexpr std::uint64_t unusable = {unusable};
@@ -79,6 +90,7 @@ def text() -> str:
         once="".join(f'    "{name}",\n' for name in names if name in ONCE),
         patience="".join(f'    {{"{row.name}", {row.seconds}}},\n' for row in TABLE if row.seconds),
         status="".join(f"    {row.name} = {row.bit},  // {row.meaning}\n" for row in status.TABLE),
+        names="".join(f'        {{{row.bit}, "{row.name}"}},\n' for row in status.TABLE),
         unusable=status.UNUSABLE,
         head=members(OUTPUT_FIELDS),
         state=members(STATE_FIELDS),

@@ -108,6 +108,8 @@ STATUS = {row.bit: row.name for row in TABLE}
 
 #: Bits with which a torque is not the law's, of a fresh state.
 UNUSABLE = sum(row.bit for row in TABLE if not row.usable)
+#: Those for which a session enters its fallback: the `reason` of its outputs.
+CAUSES = UNUSABLE & ~(FALLBACK | LAST)
 
 
 def status_names(bits: int) -> list[str]:

@@ -21,5 +21,8 @@ with Client(sys.argv[1] if len(sys.argv) > 1 else "chain20") as client:  # a nam
     with client.session("gravity", gains={"damping": 2.0}) as session:
         for _ in range(100):
             output = session.step(q, v)  # in a real controller: the newest measurement
+            if "FALLBACK" in output.status_names:  # states came too late: it stays until `resume`
+                print(f"fallback because of {output.reason_names}")
+                session.resume()
         print(f"state {output.sequence}, status {output.status_names or 'OK'}")
         print("tau = g - d v:", np.allclose(output.tau, r.g - 2.0 * v))

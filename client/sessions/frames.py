@@ -33,6 +33,7 @@ OUTPUT_FIELDS = (
     ("deadline", "f64", "s, when it should have begun: ticks are whole periods apart"),
     ("stamp", "f64", "s, of the state that was used, as its sender wrote it"),
     ("success_rate", "f64", "share of the last 100 ticks that had a torque of the law"),
+    ("reason", "u64", "status bits for which the torque is not the law's, until it is again"),
 )
 
 
@@ -52,6 +53,7 @@ class OutputHead:
         deadline: float
         stamp: float
         success_rate: float
+        reason: int
 
 
 _KINDS = {"u64": "Q", "i64": "q", "f64": "d"}

@@ -92,6 +92,11 @@ class Output(OutputHead):
         return status_names(self.status)
 
     @property
+    def reason_names(self) -> list[str]:
+        """Why the torque is not the law's, as names of status bits, until `resume`."""
+        return status_names(self.reason)
+
+    @property
     def is_last(self) -> bool:
         """Whether the session has ended with this output."""
         return bool(self._head[STATUS] & LAST)

@@ -93,6 +93,7 @@ SESSION = np.dtype(
         ("same_clock", "i8"),  # 1: the sender's clock is taken for ours
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
         # what the fallback goes by
+        ("reason", "i8"),  # status bits since the law's last torque, until the fallback is entered
         ("good_until", "i8"),  # ns, of the newest torque of the law; 0: there has been none
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale

@@ -34,7 +34,7 @@ def send_output(loop, session, data, status, age, spent):
     head.sequence, head.seen, head.stamp = session.sequence, session.seen, session.stamp
     head.age, head.compute = age * 1e-9, spent * 1e-9
     head.time, head.deadline = loop.time * 1e-9, loop.deadline * 1e-9
-    head.success_rate = success_rate(session)
+    head.success_rate, head.reason = success_rate(session), session.reason
     at = session.send + np.uint64(VALUES)
     copy(data.out, carray(pointer(at), len(data.out), np.float64))
     sent = np.int32(0)

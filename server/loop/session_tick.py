@@ -14,6 +14,7 @@ import math
 from numba import carray, types
 
 from torqued.common.status import (
+    CAUSES,
     CLAMPED,
     FALLBACK,
     NONFINITE,
@@ -99,9 +100,12 @@ def serve_session(handle, loop_address, session_address):
         data.out[:] = 0.0
     if sizes.torques > 0:
         if usable:
+            session.reason = 0
             session.good_until = loop.time - age + session.stale_after
             copy(data.out[: sizes.torques], data.held)
         else:
+            if not in_fallback(session):
+                session.reason |= status & CAUSES
             status |= FALLBACK
             fall_back(work, session, sizes, data, has_state, loop.time, dt)
         status |= guard(handle, control, dt, has_state)
@@ -213,6 +217,8 @@ def take_stops(loop, session, sizes):
 def enter_fallback(session, event, time):
     """Hand the robot to the fallback until it is resumed."""
     if not in_fallback(session):
+        if event != Event.NO_RESULT:
+            session.reason = STOPPED
         session.resume_requested = 0
         session.fallbacks += 1
         session.good_until = min(session.good_until, time - session.hold)

@@ -35,6 +35,7 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "mode": servo.orders.mode(session) if session.controller.law.is_torque else "",
                 "success_rate": success_rate(record),
                 "status": status_names(int(record.status)),
+                "reason": status_names(int(record.reason)),
                 "sequence": int(record.sequence),
                 **{name: int(record[name]) for name in loop_records.COUNTERS},
             }

@@ -33,11 +33,12 @@ AMPLE = 10**12
 RING_BYTES = 1 << 20
 SAFETY = {"stale_after": 0.003, "hold": 0.005, "fade": 0.01}
 
-#: The head of an output but for `compute`, which is measured; as whole numbers and as times.
+#: The head of an output but for `compute`, which is measured, and `reason`; as whole numbers and as
+#: times.
 HEAD = np.dtype(
     [(name, {"u64": "u8", "i64": "i8", "f64": "f8"}[k]) for name, k, _ in OUTPUT_FIELDS]
 )
-WHOLE = tuple(name for name, kind, _ in OUTPUT_FIELDS if kind != "f64")
+WHOLE = tuple(name for name, kind, _ in OUTPUT_FIELDS if kind != "f64" and name != "reason")
 TIMES = tuple(name for name, kind, _ in OUTPUT_FIELDS if kind == "f64" and name != "compute")
 
 
@@ -47,6 +48,7 @@ class Tick(NamedTuple):
     whole: list[int]  # the head's whole numbers, the mode, the ring's bits, counters
     numbers: np.ndarray  # the head's times, the movement's, outputs, references in effect
     status: int
+    reason: int
     mode: Mode
     tau: np.ndarray
 
@@ -250,7 +252,7 @@ class ScriptedSession:
         moving = [ring.elapsed, control.move_time, control.move_seconds]
         numbers = np.concatenate([times, moving, values, references])
         tau = values[: len(self.data.effort)]
-        return Tick(whole, numbers, int(head["status"]), mode, tau)
+        return Tick(whole, numbers, int(head["status"]), int(head["reason"]), mode, tau)
 
     def _recorded(self):
         size = padded(TICK_HEAD.itemsize + 8 * (len(self.data.state) + len(self.data.out)))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.status import TABLE, status_names
+from torqued.common.status import CAUSES, FALLBACK, TABLE, status_names
 from torqued.tools.recording.session_layout import Records, SessionInfo
 
 Array = NDArray[np.float64]
@@ -40,6 +40,7 @@ class Track:
     newest: Any = None  # a record
     kept: deque[Any] = field(default_factory=lambda: deque(maxlen=2 * MAX_POINTS))
     status: int = 0
+    reason: int = 0  # status bits with which the fallback began
     _due: int = 0  # ns
 
     def add(self, ticks: Records) -> None:
@@ -137,7 +138,12 @@ class History:
             if came:
                 words = " ".join(status_names(came)).lower().replace("_", " ")
                 self._log(rows[k], track.info, words)
-            track.status = int(statuses[k])
+            now, before = int(statuses[k]), track.status
+            if not now & FALLBACK:
+                track.reason = 0
+            elif not before & FALLBACK:
+                track.reason = now & CAUSES
+            track.status = now
 
     def _log(self, tick: Any, info: SessionInfo, words: str) -> None:
         """Add a line to the log; an event that comes again soon is counted in its line."""

@@ -164,6 +164,8 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     """Law, client, status in words, and torques against limits; a free base has none."""
     status = track.status
     words = " ".join(status_names(status)) or "OK"
+    if track.reason & ~status:  # the fallback lasts, its reason may be over
+        words += f", since {' '.join(status_names(track.reason))}; until resume"
     color = "#c0392b" if status & ALARMING else "#b9770e" if status else "#1e8449"
     head = (
         f"<div><b>{html.escape(track.info.law)}</b>, session {track.info.number}, "

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 namespace torqued {
 
@@ -61,6 +62,28 @@ enum Status : std::uint64_t {
     STOPPED = 2048,  // a `stop` holds all sessions in their fallbacks until `recover`
 };
 
+/// Names of the bits that are set, as "STALE INVALID", for people.
+inline std::string status_names(std::uint64_t bits) {
+    static constexpr std::pair<std::uint64_t, const char*> table[] = {
+        {1, "STALE"},
+        {2, "CLAMPED"},
+        {4, "FALLBACK"},
+        {8, "SOLVER"},
+        {16, "NONFINITE"},
+        {32, "INVALID"},
+        {64, "OVERRUN"},
+        {128, "LAST"},
+        {256, "WALL"},
+        {512, "LIMITED_REFERENCE"},
+        {1024, "OSCILLATING"},
+        {2048, "STOPPED"},
+    };
+    std::string found;
+    for (const auto& [bit, name] : table)
+        if (bits & bit) found += found.empty() ? name : std::string(" ") + name;
+    return found;
+}
+
 /// Bits with which a torque is not the law's, of a fresh state.
 constexpr std::uint64_t unusable = 2301;
 
@@ -83,12 +106,13 @@ struct Head {
     double deadline;  // s, when it should have begun: ticks are whole periods apart
     double stamp;  // s, of the state that was used, as its sender wrote it
     double success_rate;  // share of the last 100 ticks that had a torque of the law
+    std::uint64_t reason;  // status bits for which the torque is not the law's, until it is again
 
     /// Nothing is wrong.
     bool ok() const noexcept { return status == 0; }
     /// The torque is the law's, computed from a fresh state, perhaps cut to its limits.
     bool usable() const noexcept { return (status & unusable) == 0; }
 };
-static_assert(sizeof(Head) == 80, "as docs/PROTOCOL.md has it");
+static_assert(sizeof(Head) == 88, "as docs/PROTOCOL.md has it");
 
 }  // namespace torqued

@@ -10,7 +10,7 @@ from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
 from torqued.client.sessions.session_frames import Output, kind_of_output
 from torqued.common.status import CLAMPED, LAST, TABLE
 
-HEAD = (7, 5, 6, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0)
+HEAD = (7, 5, 6, 0, 0.1, 0.2, 0.3, 0.4, 0.5, 1.0, 33)
 START = PAYLOAD + OUTPUT_HEAD.size
 PLACES = {"tau": (START, (2,)), "M": (START + 16, (2, 2)), "s": (START + 48, ())}
 NUMBERS = np.arange(7.0)
@@ -25,6 +25,7 @@ def output():
 def test_head_is_that_of_the_frame(output):
     assert tuple(getattr(output, name) for name, _, _ in OUTPUT_FIELDS) == HEAD
     assert not output.is_last and output.status_names == []
+    assert output.reason_names == ["STALE", "INVALID"]
 
 
 #: With these the torque is the law's, of a fresh state: cut, or on its way, at the most.

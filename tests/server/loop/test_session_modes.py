@@ -11,7 +11,7 @@ import pytest
 
 from support.fault_scripts import arm, near
 from support.scripted_session import PERIOD, ScriptedSession
-from torqued.common.status import FALLBACK, LAST, STALE, STOPPED
+from torqued.common.status import FALLBACK, LAST, NONFINITE, OVERRUN, STALE, STOPPED
 from torqued.server.loop.session_modes import LAW_MODES, NEXT, TABLE, Event, Mode, next_mode
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
@@ -193,6 +193,47 @@ def check_that_it_is_over(session, event):
     session.run_loop()
     assert session.record.mode == next_mode(Mode.CLOSING, event) == Mode.CLOSING
     assert session.record.outputs == outputs
+
+
+def test_resume_lapses_where_no_state_comes(robot):
+    """A driver that comes back late is not moved by an order that was given before."""
+    for silent_ticks, mode in ((50, Mode.HOLDING), (150, Mode.FALLBACK)):
+        session = in_mode(robot, Mode.FALLBACK, ordered=False)
+        session.tick(10)  # stale
+        session.resume()
+        session.tick(silent_ticks)
+        session.states(2)
+        assert session.record.mode == mode
+
+
+CAUSES = {
+    STALE: lambda session: session.tick(12),
+    NONFINITE: lambda session: faulty_states(session, np.nan),
+    OVERRUN: lambda session: (session.use_up_time(), session.states(12), session.give_time()),
+    STOPPED: lambda session: (session.halt(), session.states(1)),
+}
+
+
+def faulty_states(session, value):
+    for _ in range(12):
+        session.state(v=np.full(session.robot.nv, value))
+        session.tick()
+
+
+@pytest.mark.parametrize("reason", CAUSES)
+def test_outputs_have_the_reason_of_the_fallback_until_it_is_left(robot, reason):
+    session = in_mode(robot, Mode.HOLDING, ordered=False)
+    assert session.ticks[-1].reason == 0
+    CAUSES[reason](session)
+    assert session.ticks[-1].reason & reason
+    before = session.ticks[-1].reason
+    for _ in range(5):  # states are good again
+        tick = session.states(1)
+        assert tick.status & FALLBACK and not tick.status & reason
+        assert tick.reason == before
+    session.resume()
+    tick = session.states(1)
+    assert tick.status & FALLBACK == 0 and tick.reason == 0
 
 
 @pytest.mark.parametrize("stops", [("halt",), ("stop", "recover")])
