@@ -3,15 +3,22 @@
 A loop holds a frame a against a frame b, in the axes of b, which move with their body. With the
 rotation E of b and u_a, u_b the velocities of both bodies at a's origin,
 
-    errors   log(Eᵀ R_a),            Eᵀ (p_a − p_b)
+    errors   turn(Eᵀ R_a),           Eᵀ (p_a − p_b)
     rates    Eᵀ (ω_a − ω_b),         Eᵀ (u_a − u_b)
     and      Eᵀ (ω̇_a − ω̇_b − ω_b × (ω_a − ω_b)),    Eᵀ (u̇_a − u̇_b − 2 ω_b × (u_a − u_b))
 
 of which those rows count that the loop holds. Axes that turn bring the last terms, which vanish
 only where all three rows of a kind are held.
+
+Near zero the rate of an error is G v, however far the loop has turned where it is free: `turn` is
+the logarithm where all turns are held, and where two are, the swing of the third axis, which a turn
+about this axis leaves as it is. One held turn alone does not follow from a pose (it depends on the
+order of the free ones); its error is that of the logarithm and holds for small turns.
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import typeof
@@ -26,7 +33,9 @@ from torqued.kernels.primitives.spatial import (
     angular,
     compose,
     cross,
+    dot,
     linear,
+    rotate,
     rotate_back,
     scale,
     sub,
@@ -64,6 +73,27 @@ def put_held(loop, turn, shift, x):
         if loop.held[3 + k]:
             x[row] = shift[k]
             row += 1
+
+
+@kernel
+def swing(R, axis):
+    """The shortest rotation vector from an axis to where R takes it: it has no part along it."""
+    there = rotate(R, axis)
+    x, cosine = cross(axis, there), dot(axis, there)
+    sine = math.sqrt(dot(x, x))
+    if sine > 0.0:
+        return scale(x, math.atan2(sine, cosine) / sine)
+    # None, or half a turn about any of the other axes.
+    return scale((axis[2], axis[0], axis[1]), math.pi if cosine < 0.0 else 0.0)
+
+
+@kernel
+def turn_error(loop, R):
+    """How far the held turns are off."""
+    free = (1.0 - loop.held[0], 1.0 - loop.held[1], 1.0 - loop.held[2])
+    if free[0] + free[1] + free[2] == 1.0:
+        return swing(R, free)
+    return rotation_vector(R)
 
 
 @kernel
@@ -107,7 +137,7 @@ def fill_loop(work, loop, rest, G, velocity, gamma, position):
     shift_rate = sub(sub(dua, dub), scale(cross(wb, speed), 2.0))
     put_held(loop, rotate_back(E, turning), rotate_back(E, speed), velocity)
     put_held(loop, rotate_back(E, turn_rate), rotate_back(E, shift_rate), gamma)
-    turn = rotation_vector(compose(transpose(E), Ra))
+    turn = turn_error(loop, compose(transpose(E), Ra))
     put_held(loop, turn, rotate_back(E, sub(pa, pb)), position)
     for row in range(loop.row, loop.row + loop.rows):
         gamma[row] = -gamma[row] - loop.damping * velocity[row] - loop.stiffness * position[row]

@@ -5,7 +5,8 @@ friction_rows.py, with
 
     w = G v + dt (G a_free − γ) + K p
 
-Projected Gauss-Seidel sweeps and a few Newton steps take turns, with more sweeps each time.
+Projected Gauss-Seidel sweeps and a few Newton steps take turns, with more and shorter sweeps after
+the first time.
 Iterations are bounded, and how far the result is off is part of it. The start is a former
 solution, or the impulses that would hold all contacts.
 """
@@ -40,6 +41,10 @@ ROUNDING = 1e-14
 
 #: Sweeps before the first Newton steps, and how many of these follow at most.
 SWEEPS, NEWTON_STEPS = 10, 10
+
+#: How far later sweeps go towards each contact's own solution. With much friction whole steps may
+#: go round in circles: of boxes pushed at random with coefficients up to 1.5, one in 2000.
+SHARE = 0.6
 
 
 @kernel
@@ -117,16 +122,16 @@ def iterate(contacts, space, tolerance, iterations):
     """Improve the impulses in `force`. Returns the error, m/s, and iterations."""
     p, rounding = space.force, ROUNDING * fastest(space)
     error, done = polish(contacts, space, p, tolerance, rounding, 0)
-    batch = SWEEPS
+    batch, share = SWEEPS, 1.0
     while error > tolerance and done < iterations:
         for _ in range(min(batch, iterations - done)):
             done += 1
-            if sweep(contacts, space, p) <= tolerance:
+            if sweep(contacts, space, p, share) <= tolerance:
                 break
         steps = min(NEWTON_STEPS, iterations - done)
         error, used = polish(contacts, space, p, tolerance, rounding, steps)
         done += used
-        batch *= 2
+        batch, share = 2 * batch, SHARE
     return error, done
 
 

@@ -80,16 +80,23 @@ def relax_tangents(contact, space, p):
 
 
 @kernel
-def sweep(contacts, space, p):
-    """Gauss-Seidel: one contact after the other, given the others'. Returns the largest change."""
+def sweep(contacts, space, p, share):
+    """Gauss-Seidel: one contact after the other, given the others', goes this share of its way.
+
+    Returns the largest velocity by which one was off, m/s.
+    """
     largest = 0.0
     for k in range(len(contacts)):
         n = normal_row(contacts[k])
-        p[n], change = relax_normal(contacts[k], space, p)
+        z, change = relax_normal(contacts[k], space, p)
+        p[n] += share * (z - p[n])
         largest = max(largest, change)
         if contacts[k].kind != NORMAL:
-            p[n - 2], p[n - 1], change = relax_tangents(contacts[k], space, p)
+            x, y, change = relax_tangents(contacts[k], space, p)
+            p[n - 2] += share * (x - p[n - 2])
+            p[n - 1] += share * (y - p[n - 1])
             largest = max(largest, change)
+            put_into_cone(contacts[k], p)
     return largest
 
 

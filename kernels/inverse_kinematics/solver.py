@@ -325,8 +325,9 @@ def solve_level(handle, tasks, problem, level, iterations, tolerance, search):
 def reach_targets(handle, tasks, problem, starts, iterations, tolerance, search, counts, least):
     """The first level, from one start after the other until its targets are reached.
 
-    search.best is the best of them, if its cost is below `least`. `counts` (2,) += steps and
-    starts. Returns how the best one ended; -1: none was better.
+    search.best is the one that reached them, else the best if its cost is below `least`: cost
+    weighs turns and distances, and may be less where a target is still missed. `counts` (2,) +=
+    steps and starts. Returns how that one ended; -1: none was better.
     """
     search.least[0], ended = least, -1
     for s in range(starts.shape[0]):
@@ -334,7 +335,9 @@ def reach_targets(handle, tasks, problem, starts, iterations, tolerance, search,
         status, done, cost = solve_level(handle, tasks, problem, 0, iterations, tolerance, search)
         counts[0] += done
         counts[1] += 1
-        if cost < search.least[0]:
+        if problem.level_rows[1] > 0 and is_reached(tasks, 0, search.e, tolerance):
+            status = REACHED  # by the last step, or beside a posture
+        if status == REACHED or cost < search.least[0]:
             search.least[0], ended = cost, status
             copy(search.q, search.best)
         if status == REACHED:

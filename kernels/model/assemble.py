@@ -178,8 +178,11 @@ class _Assembler:
             bodies[i]["inertia"] = inertia.rotational[np.triu_indices(3)]
         return bodies.view(np.recarray)
 
-    def dofs(self) -> Dofs:
-        """Per velocity coordinate (position limits per q; none for quaternions and positions)."""
+    def dofs(self, mimics: Mimics) -> Dofs:
+        """Per velocity coordinate (position limits per q; none for quaternions and positions).
+
+        Joints that others follow have the range that their followers leave them.
+        """
         lower, upper = np.full(self.nq, -np.inf), np.full(self.nq, np.inf)
         columns = {
             name: np.zeros(self.nv) for name in ("velocity", "effort", "damping", "friction")
@@ -196,6 +199,12 @@ class _Assembler:
             )
             columns["damping"][v], columns["friction"][v] = joint.damping, joint.friction
             armature[v] = joint.armature
+        for k in np.flatnonzero(mimics.q_multiplier):
+            leader = mimics.leaders_q[mimics.q_index[k]]
+            ends = (np.array([lower[k], upper[k]]) - mimics.offset[k]) / mimics.q_multiplier[k]
+            least, most = max(lower[leader], ends.min()), min(upper[leader], ends.max())
+            if least < most:  # files copy limits to followers that turn the other way round
+                lower[leader], upper[leader] = least, most
         return Dofs(lower, upper, armature=armature, **columns)
 
     def mimics(self) -> Mimics:
@@ -259,7 +268,7 @@ def assemble(
     tree = _Assembler(description, base)
     world = np.zeros(1, layout.WORLD)
     world["gravity"] = gravity
-    bodies = tree.body_array()
+    bodies, mimics = tree.body_array(), tree.mimics()
     heavy = np.flatnonzero(bodies["mass"] > 0.0)
     world["anchor"] = heavy[0] if len(heavy) else 0
     world["branched"] = any(bodies["parent"] != np.arange(-1, len(bodies) - 1))
@@ -272,7 +281,7 @@ def assemble(
         joints=tuple(tree.joints),
         order_by_name=tree.order_by_name(),
         frames=tuple(unique_frames([*tree.frames, *tree.joint_frames])),
-        dofs=tree.dofs(),
-        mimics=tree.mimics(),
+        dofs=tree.dofs(mimics),
+        mimics=mimics,
         warnings=warnings,
     )

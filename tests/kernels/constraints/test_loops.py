@@ -8,9 +8,11 @@ import numpy as np
 import pytest
 
 from support.agreement import assert_agree
+from support.contact_cases import box
 from support.robots import random_motion
 from torqued.kernels import Contact, InputError, Loop, Robot, Rows, Wrench
 from torqued.kernels.constraints.types import LOOP_KINDS, ROWS
+from torqued.kernels.model.rotations import rotation_from_rpy
 
 EPS = 1e-6
 LEFT, RIGHT = "link_left_06", "link_right_06"
@@ -49,20 +51,62 @@ def test_gamma_and_velocity_are_rates(robot, state, held, other):
     assert_agree(rate[shifts], terms.velocity[shifts], within=1e-6, size=1.0)
 
 
-def test_turning_errors_are_rates_where_the_loop_is_closed(robot, state):
-    """A hinge that holds leaves its axis free, about which it may stand anywhere."""
+#: Rows that a loop of every kind holds, and pairs of turns about other axes.
+HELD = [*LOOP_KINDS.values(), ("rx", "rz"), ("ry", "rz", "y")]
+
+
+def turned_loop(robot, q, held, angle):
+    """Closed at q, turned by `angle` about the one axis that it leaves free, if it is one."""
+    free = [k for k, row in enumerate(ROWS[:3]) if row not in held]
+    axes = rotation_from_rpy(0.3, -0.5, 0.7)
+    turn = rotation_from_rpy(*(-angle * np.eye(3)[free[0]])) if len(free) == 1 else np.eye(3)
+    a, b = robot.frame_pose(q, LEFT, (0.1, 0.0, 0.2)), robot.frame_pose(q, RIGHT, (0.0, 0.3, 0.0))
+    target = np.linalg.inv(b) @ a
+    target[:3, :3] = axes @ turn @ axes.T @ target[:3, :3]
+    return loop(held=held, axis=axes, target=target)
+
+
+@pytest.mark.parametrize("angle", [0.0, 0.1, 1.0, 2.0, 3.0, np.pi])
+@pytest.mark.parametrize("held", HELD)
+def test_errors_are_rates_however_far_a_loop_has_turned(robot, state, held, angle):
     q, v, _ = state
-    hinge = loop(kind="hinge")
-    closed = robot.assemble(q, [hinge], v)
-    assert closed.converged
+    given = turned_loop(robot, q, held, angle)
+    terms = robot.constraint_terms(q, v, [given])
+    assert np.abs(terms.position).max() < 1e-12
     ahead, behind = (
-        robot.constraint_terms(robot.integrate(closed.q, v, h), v, [hinge]).position
-        for h in (EPS, -EPS)
+        robot.constraint_terms(robot.integrate(q, v, h), v, [given]).position for h in (EPS, -EPS)
     )
-    terms = robot.constraint_terms(closed.q, v, [hinge])
-    turn = np.linalg.norm(terms.velocity[:2])
-    assert_agree(np.linalg.norm((ahead - behind)[:2]) / (2 * EPS), turn, within=0.6)
-    assert_agree(((ahead - behind) / (2 * EPS))[2:], terms.velocity[2:], within=1e-6)
+    assert_agree((ahead - behind) / (2 * EPS), terms.velocity, within=1e-6, size=1.0)
+
+
+@pytest.mark.parametrize("angle", [0.0, 2.0, 3.0, np.pi])
+@pytest.mark.parametrize("kind", ["hinge", "cylinder", "plane"])
+def test_loops_are_closed_however_far_they_have_turned(robot, state, kind, angle):
+    q, v, _ = state
+    given = turned_loop(robot, q, LOOP_KINDS[kind], angle)
+    found = robot.assemble(robot.integrate(q, v, 0.1), [given])
+    assert found.converged
+    assert np.abs(robot.constraint_terms(found.q, v, [given]).position).max() < 1e-10
+
+
+@pytest.mark.parametrize("angle", [0.0, 2.0, 3.0, np.pi])
+@pytest.mark.parametrize("kind", ["hinge", "cylinder", "plane"])
+def test_errors_vanish_in_time_however_far_a_loop_has_turned(kind, angle):
+    body, firm = box(2.0), {"stiffness": 400.0, "damping": 40.0}
+    given = Loop("box", kind=kind, axis=np.eye(3), **firm)
+    q = body.neutral()
+    q = body.integrate(q, [0.0, 0.0, angle, 0.0, 0.0, 0.0], 1.0)
+    q = body.integrate(q, [1e-3, -2e-3, 0.0, 0.0, 0.0, 0.0], 1.0)
+    run = body.simulate(q, np.zeros(6), None, 4.0, 1e-2, contacts=[given])
+    off = [np.abs(body.constraint_terms(q, np.zeros(6), [given]).position).max() for q in run.q]
+    assert max(off) < 3e-3 and off[-1] < 1e-9
+
+
+def test_axis_that_points_backwards_is_half_a_turn_off():
+    body = box(2.0)
+    q = body.integrate(body.neutral(), [np.pi, 0.0, 0.0, 0.0, 0.0, 0.0], 1.0)
+    terms = body.constraint_terms(q, np.zeros(6), [Loop("box", axis=np.eye(3))])
+    assert_agree(np.linalg.norm(terms.position[:2]), np.pi)
 
 
 def test_ball_is_the_contact_of_a_point(robot, state):

@@ -10,6 +10,7 @@ import pytest
 from support.agreement import assert_agree
 from support.robots import robots_folder
 from torqued.kernels import Description, InputError, Joint, Limits, Link, Pose, Robot, Target
+from torqued.kernels.model.description import Mimic
 
 real = pytest.mark.skipif(
     not robots_folder().exists(), reason="example-robot-data is not installed"
@@ -97,11 +98,11 @@ def test_orientation_about_two_axes_points_the_third(biped, places):
 WIDE = Limits(-2.5, 2.5, 1.0, 1.0)
 
 
-def arm(limits=WIDE):
-    """Three links of half a metre in a plane."""
+def arm(wide=WIDE, **last):
+    """Three links of half a metre in a plane, with other fields of the last joint."""
     links = [Link("base"), *(Link(f"link{k}") for k in range(3)), Link("tip")]
     joints = [
-        Joint(f"j{k}", "revolute", names[0], names[1], Pose(position=p), Y, limits=limits)
+        Joint(f"j{k}", "revolute", names[0], names[1], Pose(position=p), Y, limits=wide)
         for k, (names, p) in enumerate(
             [
                 (("base", "link0"), np.zeros(3)),
@@ -110,6 +111,7 @@ def arm(limits=WIDE):
             ]
         )
     ]
+    joints[-1] = replace(joints[-1], **last)
     joints.append(Joint("flange", "fixed", "link2", "tip", Pose(position=np.array([0.5, 0, 0]))))
     return Robot.from_description(
         Description("arm", tuple(links), tuple(joints)), accept_unphysical=True
@@ -227,6 +229,28 @@ def test_followers_go_along():
     found = robot.inverse_kinematics([Target(pose, tip)], start)
     assert found.success
     assert_agree(robot.frame_pose(found.q, tip), pose, within=1e-5)
+
+
+def test_followers_keep_within_their_limits():
+    with pytest.warns():
+        robot = arm(limits=Limits(-0.5, 1.5, 1.0, 1.0), mimic=Mimic("j1", -2.0, 0.5))
+    ahead = robot.frame_pose([0.2, 2.0], "tip")
+    found = robot.inverse_kinematics([Target(ahead, "tip")], np.zeros(2))
+    assert not found.success and found.q[1] <= 0.5  # which the last joint follows by −2 q + 0.5
+    free = robot.inverse_kinematics([Target(ahead, "tip")], np.zeros(2), limits=False)
+    assert free.success
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_start_that_reached_wins(seed):
+    """Turns count so little that one which is missed may cost less than a place that is reached."""
+    robot, rng = Robot.family("chain", 7), np.random.default_rng(seed)
+    tip = robot.frame_names[-1]
+    pose = robot.frame_pose(robot.random_state(rng)[0], tip)
+    found = robot.inverse_kinematics(
+        [Target(pose, tip, radian=0.01)], np.zeros(7), tolerance=1e-2, iterations=10, restarts=100
+    )
+    assert found.success or found.starts == 101
 
 
 @pytest.mark.parametrize("chart", ["pinocchio", "mujoco", "rpy"])

@@ -18,6 +18,7 @@ from torqued.kernels.model.description import (
     Description,
     Inertia,
     Joint,
+    Limits,
     Link,
     Mimic,
     Pose,
@@ -150,6 +151,31 @@ class TestMimics:
         mimics = model_of(Description("long", links, joints)).mimics
         assert len(mimics.leaders_v) == 1
         np.testing.assert_allclose(mimics.offset, 0.001 * np.arange(count - 1, -1, -1))
+
+    def leaders_range(self, follower: Limits, multiplier: float, offset: float) -> list[float]:
+        links = tuple(Link(name) for name in ("base", "one", "two", "three"))
+        joints = (
+            Joint("leader", "revolute", "base", "one", limits=Limits(-1.0, 2.0)),
+            Joint("between", "revolute", "one", "two", mimic=Mimic("leader", 2.0)),
+            Joint(
+                "follower",
+                "revolute",
+                "two",
+                "three",
+                limits=follower,
+                mimic=Mimic("between", multiplier / 2.0, offset),
+            ),
+        )
+        dofs = model_of(Description("followed", links, joints)).own_dofs
+        return [*dofs.lower, *dofs.upper]
+
+    def test_leaders_keep_followers_within_their_limits(self):
+        assert self.leaders_range(Limits(-0.5, 1.5), -2.0, 0.5) == [-0.5, 0.5]
+        assert self.leaders_range(Limits(upper=1.5), 4.0, 0.5) == [-1.0, 0.25]
+
+    @pytest.mark.parametrize("multiplier", [-1.0, 0.0])
+    def test_limits_of_followers_that_leave_no_range_do_not_count(self, multiplier):
+        assert self.leaders_range(Limits(1.0, 1.5), multiplier, 0.0) == [-1.0, 2.0]
 
 
 class TestImmutability:
