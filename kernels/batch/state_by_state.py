@@ -101,6 +101,9 @@ class StateByState(Generic[AnyRobot]):
         self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.robot.copy(), self.pool.threads, self.progress)
+
     def __getattr__(self, name: str) -> Any:
         """The method of that name of `Robot`."""
         if name.startswith("_") or not self._parameters(name):

@@ -49,6 +49,9 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
         """The same robot with its own workspace, for another thread."""
         return ChartedRobot(self.robot.copy(), self._coordinates)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChartedRobot, (self.robot.copy(), self._coordinates)
+
     def batch(
         self, threads: int | None = None, progress: Callable[[int, int], None] | None = None
     ) -> StateByState[ChartedRobot]:

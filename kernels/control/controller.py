@@ -40,6 +40,7 @@ from torqued.kernels.control.stability import (
 from torqued.kernels.control.steps import fill_steps
 from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
+from torqued.kernels.primitives.no_copies import refuse_copy
 from torqued.kernels.primitives.workspace import Workspace
 from torqued.kernels.result_checks import not_finite
 
@@ -144,6 +145,8 @@ class Controller:
         self.record.has_walls = has_walls and self.law.is_torque
         self.record.low_pass = low_pass(fields)
         self.record.limited = fields.get("reference_limits") is not False
+
+    __reduce__ = refuse_copy
 
     def _not_given(self, references: Mapping[str, Array]) -> dict[str, Array]:
         """References at first: what moves is NaN, not given; values have their defaults."""

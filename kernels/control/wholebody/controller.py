@@ -20,6 +20,7 @@ from torqued.kernels.control.wholebody.layout import (
 from torqued.kernels.control.wholebody.parsing import parse_limits
 from torqued.kernels.input_checks import choice, map_or_none, nonnegative, numbers, whole_number
 from torqued.kernels.primitives.arrays import Memory
+from torqued.kernels.primitives.no_copies import refuse_copy
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -56,6 +57,8 @@ class ContactController:
     outputs: Shapes
     gains: Array
     gain_names: dict[str, slice]
+
+    __reduce__ = refuse_copy
 
     @property
     def program(self) -> Program:
