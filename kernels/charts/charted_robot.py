@@ -38,7 +38,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     """`robot` in the coordinates of `chart`."""
 
     def __init__(self, robot: Robot, coordinates: Coordinates) -> None:
-        self.robot, self._coordinates = robot, coordinates
+        self.robot, self._coordinates, self.users = robot, coordinates, robot.users
         self.chart: Chart = chart_of(robot, coordinates)
         self.nq, self.nv = self.chart.nq, self.chart.nv
         self.name, self.frame_names = robot.name, robot.frame_names

@@ -24,6 +24,8 @@ class RobotCore:
         self.nq, self.nv = tree.nq, tree.nv
         self.nq_free, self.nv_free = tree.nq_free, tree.nv_free
         self.work = tree.work
+        #: Threads that compute with it at the moment: a second one is refused.
+        self.users: set[int] = set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickled robots are made of the model: each has its own workspace."""
