@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.wide_work import WideWorkspace
+from torqued.kernels.model.model import Model
 from torqued.kernels.primitives.workspace import OwnershipError
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class WorkerPool:
 
     def _renew(self) -> None:
         """Leave present threads, and what they compute with, to themselves."""
+        self._model = self._robot_model()
         self._scratches = [Scratch(self._robot) for _ in range(self.threads)]
         self._executor = None  # its threads end with what they have begun
 
@@ -130,7 +132,13 @@ class WorkerPool:
         finally:
             self._calls.discard(call)
 
+    def _robot_model(self) -> Model:
+        """The one that the robot has now: `set_inertia` gives it another."""
+        return cast(Model, getattr(self._robot, "robot", self._robot).model)
+
     def _run(self, count: int, grain: Grain, work: Work, progress: Progress | None) -> None:
+        if self._robot_model() is not self._model:
+            self._renew()
         threads = max(1, min(self.threads, -(-count // grain.share)))
         ranges = Ranges(count, threads, grain, work)
         futures: list[Future[TorquedError | None]] = []

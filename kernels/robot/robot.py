@@ -94,8 +94,9 @@ class Robot(
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.
 
         The body is all links that are fixed together, in the frame's axes: mass in kg, `center`
-        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. Handles of the
-        workspace that were taken before, and copies of the robot, have the former one.
+        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. Batches, charts and
+        `screws` of the robot follow; handles of the workspace that were taken before, and copies of
+        the robot, have the former one.
         """
         self._become(with_inertia(self.model, frame, mass, center, inertia))
 
