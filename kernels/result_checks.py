@@ -1,4 +1,5 @@
-"""Results: those that are not finite are errors, and where they go if the caller says so.
+"""Calls: those of two threads at once are errors. Results: those that are not finite are errors,
+and where they go if the caller says so.
 
 `finite` and `finite_arithmetic` wrap every method of `Robot` and of `ChartedRobot` that computes.
 """
@@ -9,6 +10,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterable
+from threading import get_ident
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,33 +20,55 @@ from torqued.common.results import Result
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.array_checks import all_finite
+from torqued.kernels.primitives.workspace import OwnershipError
 
 FLOAT64 = np.dtype(np.float64)
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def finite(method: Method) -> Method:
-    """A method whose results are finite, or an error."""
+def alone(method: Method, check: Callable[[str, Any], Any] = lambda name, result: result) -> Method:
+    """A method of one thread at a time: kernels release the interpreter lock, and the robot's
+    workspace would be written by all threads. `users` of its object has threads that are in it.
+
+    A thread enters its name first and looks for others then: of two threads at least one sees the
+    other. An interruption at any point leaves no name behind.
+    """
     name = method.__name__
 
     @functools.wraps(method)
-    def call(*arguments: Any, **options: Any) -> Any:
-        return checked(name, method(*arguments, **options))
+    def call(owner: Any, /, *arguments: Any, **options: Any) -> Any:
+        users, thread = owner.users, get_ident()
+        if thread in users:  # a method that another one calls
+            return check(name, method(owner, *arguments, **options))
+        try:
+            users.add(thread)
+            if len(users) > 1:
+                raise OwnershipError(
+                    f"{name}: the robot is in use by another thread, expected one at a time; "
+                    "give each thread its own with robot.copy()"
+                )
+            return check(name, method(owner, *arguments, **options))
+        finally:
+            users.discard(thread)
 
     return call  # type: ignore[return-value]
+
+
+def finite(method: Method) -> Method:
+    """A method of one thread at a time whose results are finite, or an error."""
+    return alone(method, checked)
 
 
 def finite_arithmetic(method: Method) -> Method:
     """The same for a method made of numpy's arithmetic, whose own warnings would come first."""
-    name = method.__name__
 
     @functools.wraps(method)
-    def call(*arguments: Any, **options: Any) -> Any:
+    def quiet(*arguments: Any, **options: Any) -> Any:
         with np.errstate(over="ignore", invalid="ignore"):
-            return checked(name, method(*arguments, **options))
+            return checked(method.__name__, method(*arguments, **options))
 
-    return call  # type: ignore[return-value]
+    return alone(quiet)  # type: ignore[return-value]
 
 
 def checked(name: str, result: Any) -> Any:

@@ -11,7 +11,7 @@ from torqued.common.errors import TorquedError
 from torqued.kernels.batch.jobs import Job
 from torqued.kernels.batch.stacks import Given, Stacks, of_state, padded
 from torqued.kernels.batch.state_by_state import StateByState, filled_with_nan
-from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch
+from torqued.kernels.batch.worker_pool import Grain, Scratch
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.model.description import Array
@@ -33,14 +33,16 @@ One = Callable[["Robot", int], Sequence[Any]]
 class WideComputation(StateByState["Robot"]):
     """What all methods for several states at a time do."""
 
-    def __init__(
-        self, robot: Robot, threads: int | None = None, progress: Progress | None = None
-    ) -> None:
-        super().__init__(robot, threads, progress)
+    @property
+    def narrow(self) -> bool:
         # Without the compiler, or without joints, nothing can be done several at a time; and robots
         # that may reach too far are looked at state by state.
-        self.narrow = bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.needs_precision_check
-        self._stacks = Stacks(robot.tree, robot.frame_table)
+        robot = self.robot
+        return bool(config.DISABLE_JIT) or robot.nv_free == 0 or robot.needs_precision_check
+
+    @property
+    def _stacks(self) -> Stacks:
+        return Stacks(self.robot.tree, self.robot.frame_table)
 
     def _state(self, q: Any, **given: Any) -> tuple[Array, list[Array], Given]:
         """Configurations, other arguments (N, nv) by name, and both together for `_compute`."""

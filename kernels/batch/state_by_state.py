@@ -86,9 +86,6 @@ def len_of(x: Any) -> int:
 class StateByState(Generic[AnyRobot]):
     """Many states of one robot. For one thread at a time, as the robot itself."""
 
-    #: Whether nothing can be computed several at a time.
-    narrow = True
-
     def __init__(
         self, robot: AnyRobot, threads: int | None = None, progress: Progress | None = None
     ) -> None:
@@ -100,6 +97,14 @@ class StateByState(Generic[AnyRobot]):
         self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
         self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
+
+    @property
+    def narrow(self) -> bool:
+        """Whether nothing can be computed several at a time."""
+        return True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.robot.copy(), self.pool.threads, self.progress)
 
     def __getattr__(self, name: str) -> Any:
         """The method of that name of `Robot`."""

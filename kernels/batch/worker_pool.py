@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from torqued.common.errors import TorquedError
 from torqued.kernels.batch.wide_work import WideWorkspace
+from torqued.kernels.model.model import Model
+from torqued.kernels.primitives.workspace import OwnershipError
 
 if TYPE_CHECKING:
     from torqued.kernels.charts.charted_robot import ChartedRobot
@@ -103,18 +105,40 @@ class WorkerPool:
 
     def __init__(self, robot: Robot | ChartedRobot, threads: int) -> None:
         self.threads, self._robot = threads, robot
+        self._calls: set[object] = set()  # those that are under way
         self._executor: ThreadPoolExecutor | None = None
         self._process = 0
         self._renew()
 
     def _renew(self) -> None:
         """Leave present threads, and what they compute with, to themselves."""
+        self._model = self._robot_model()
         self._scratches = [Scratch(self._robot) for _ in range(self.threads)]
         self._executor = None  # its threads end with what they have begun
 
     def run(self, count: int, grain: Grain, work: Work, progress: Progress | None = None) -> None:
         """Compute all states. Raises the error of the first one that has one; an interruption ends
-        all threads' work after the pieces that they have begun."""
+        all threads' work after the pieces that they have begun. One call at a time, also of those
+        that `progress` makes: scratch memory is in use."""
+        call = object()
+        try:
+            self._calls.add(call)
+            if len(self._calls) > 1:
+                raise OwnershipError(
+                    "the batch is in use by another call, expected one at a time; "
+                    "give each thread its own with robot.copy().batch()"
+                )
+            self._run(count, grain, work, progress)
+        finally:
+            self._calls.discard(call)
+
+    def _robot_model(self) -> Model:
+        """The one that the robot has now: `set_inertia` gives it another."""
+        return cast(Model, getattr(self._robot, "robot", self._robot).model)
+
+    def _run(self, count: int, grain: Grain, work: Work, progress: Progress | None) -> None:
+        if self._robot_model() is not self._model:
+            self._renew()
         threads = max(1, min(self.threads, -(-count // grain.share)))
         ranges = Ranges(count, threads, grain, work)
         futures: list[Future[TorquedError | None]] = []

@@ -21,6 +21,7 @@ class ChartedCore:
 
     robot: Robot
     chart: Chart
+    users: set[int]  # the robot's
 
     def _motion(self, q: Any, v: Any) -> Motion:
         """The native q and the chart's v, checked."""

@@ -38,7 +38,7 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     """`robot` in the coordinates of `chart`."""
 
     def __init__(self, robot: Robot, coordinates: Coordinates) -> None:
-        self.robot, self._coordinates = robot, coordinates
+        self.robot, self._coordinates, self.users = robot, coordinates, robot.users
         self.chart: Chart = chart_of(robot, coordinates)
         self.nq, self.nv = self.chart.nq, self.chart.nv
         self.name, self.frame_names = robot.name, robot.frame_names
@@ -48,6 +48,9 @@ class ChartedRobot(ChartedDerivatives, ChartedSimulation, ChartedConstraints):
     def copy(self) -> ChartedRobot:
         """The same robot with its own workspace, for another thread."""
         return ChartedRobot(self.robot.copy(), self._coordinates)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ChartedRobot, (self.robot.copy(), self._coordinates)
 
     def batch(
         self, threads: int | None = None, progress: Callable[[int, int], None] | None = None

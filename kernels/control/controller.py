@@ -40,8 +40,9 @@ from torqued.kernels.control.stability import (
 from torqued.kernels.control.steps import fill_steps
 from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
+from torqued.kernels.primitives.no_copies import refuse_copy
 from torqued.kernels.primitives.workspace import Workspace
-from torqued.kernels.result_checks import not_finite
+from torqued.kernels.result_checks import alone, not_finite
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -57,7 +58,6 @@ SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_dampi
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 
-
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 #: 1/s: torques of a session may change by so many times their limits in a second.
@@ -71,7 +71,7 @@ class Controller:
 
     def __init__(self, robot: Robot, law: str, **fields: Any) -> None:
         self.robot, self.name = robot, choice("law", law, LAWS)
-        self.law, self.fields = LAWS[self.name], fields
+        self.law, self.fields, self.users = LAWS[self.name], fields, robot.users
         common = (*COMMON, *GUARDS) if self.law.is_torque else OF_STREAMS
         allowed = (*common, *self.law.options)
         for name in fields:
@@ -144,6 +144,8 @@ class Controller:
         self.record.has_walls = has_walls and self.law.is_torque
         self.record.low_pass = low_pass(fields)
         self.record.limited = fields.get("reference_limits") is not False
+
+    __reduce__ = refuse_copy
 
     def _not_given(self, references: Mapping[str, Array]) -> dict[str, Array]:
         """References at first: what moves is NaN, not given; values have their defaults."""
@@ -251,9 +253,8 @@ class Controller:
         """
         # Those in effect, not those given: a default may depend on a gain that changes.
         void = {name for given in changes for name in self.law.replaces.get(given, ())}
-        merged = {name: value for name, value in self.gains.items() if name not in void} | {
-            **changes
-        }
+        kept = {name: value for name, value in self.gains.items() if name not in void}
+        merged = {**kept, **changes}
         gains = self.law.gains(self.robot, merged, self.fields)
         fields = {**self.fields, "gains": merged}
         if period > 0.0:
@@ -275,6 +276,7 @@ class Controller:
             self.data.gains[:] = self.data.target[:] = pack(gains)
         return found
 
+    @alone
     def torque(self, q: Any, v: Any, elapsed: float = 0.0, /, **references: Any) -> SimpleNamespace:
         """Outputs by name (`.tau`, `.storage`, …) and `.status`, the names of status bits.
 
@@ -284,19 +286,19 @@ class Controller:
         last call is for laws that learn and for the observer. Nothing but the law and the limits of
         torques: `step` has the rest.
         """
-        status = self.evaluate(q, v, elapsed, references)
-        return self._result(status)
+        return self._result(self.evaluate(q, v, elapsed, references))
 
+    @alone
     def step(self, q: Any, v: Any, dt: float, /, **references: Any) -> SimpleNamespace:
         """What a session would send, dt s after the last: as `torque`, with limited references,
         walls, the low-pass and the limits of torque rates."""
         return self._result(self.tick(q, v, dt, references))
 
+    @alone
     def tick(self, q: Any, v: Any, dt: float, references: Mapping[str, Any] = EMPTY) -> int:
         """The same, with results in `data.out` only; returns status bits."""
         self.take_state(q, v, number("dt", dt), references)
-        handle = self._workspace().handle
-        return int(COMPILED.step_once(handle, self.record, float(dt)))
+        return int(COMPILED.step_once(self._workspace().handle, self.record, float(dt)))
 
     def hold(self) -> None:
         """Forget all references: the state of the next call is held."""
@@ -308,6 +310,7 @@ class Controller:
             raise not_finite(f"law {self.name!r}")
         return SimpleNamespace(**self.split(self.data.out.copy()), status=status_names(status))
 
+    @alone
     def evaluate(
         self, q: Any, v: Any, elapsed: float = 0.0, references: Mapping[str, Any] = EMPTY
     ) -> int:

@@ -21,6 +21,10 @@ class Sealed:
             if isinstance(value, np.ndarray):
                 object.__setattr__(self, name, sealed(value))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are sealed too."""
+        return type(self), tuple(vars(self).values())
+
 
 def sealed(array: NDArray[Any]) -> NDArray[Any]:
     """A copy in memory that no flag makes writeable."""

@@ -18,8 +18,8 @@ Its methods are in a class for each concept, a file each:
 `in_coordinates` gives the same methods in another chart (charts/charted_robot.py), `batch` for many
 states (kernels/batch/).
 
-A robot has one workspace and is not to be shared between threads; `copy()` gives another one for
-the same model.
+A robot has one workspace: calls of two threads at once are refused. `copy()` gives each thread its
+own robot for the same model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from torqued.kernels.integration.simulation import Simulation, simulate
 from torqued.kernels.model.description import Array
 from torqued.kernels.model.edit import with_inertia, with_joint_frame
 from torqued.kernels.model.model import Dofs, Model
-from torqued.kernels.result_checks import finite
+from torqued.kernels.result_checks import alone, finite
 from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.configurations import Configurations
 from torqued.kernels.robot.constraint_set import Constraint
@@ -65,7 +65,7 @@ class Robot(
     @cached_property
     def screws(self) -> Screws:
         """The equations of [M18] in closed form and in each representation, natively."""
-        return Screws(self.tree, self.frame_table)
+        return Screws(self)
 
     def copy(self) -> Self:
         """The same robot with its own workspace, for another thread."""
@@ -94,8 +94,9 @@ class Robot(
         """Give the body that carries a frame another inertia, from now on; nothing is compiled.
 
         The body is all links that are fixed together, in the frame's axes: mass in kg, `center`
-        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. Handles of the
-        workspace that were taken before, and copies of the robot, have the former one.
+        (3,) of mass in m, `inertia` in kg m² about it; kernels/model/edit.py. Batches, charts and
+        `screws` of the robot follow; handles of the workspace that were taken before, and copies of
+        the robot, have the former one.
         """
         self._become(with_inertia(self.model, frame, mass, center, inertia))
 
@@ -106,10 +107,13 @@ class Robot(
         """
         self._become(with_joint_frame(self.model, joint, pose, relative_to))
 
+    @alone
     def _become(self, model: Model) -> None:
-        """Forget everything of the former model."""
+        """Forget everything of the former model; charts and controllers look at `users` too."""
+        users = self.users
         self.__dict__.clear()
         Robot.__init__(self, model)
+        self.users = users
 
     def __repr__(self) -> str:
         return f"<Robot {self.name!r}: {self.model.base} base, nq={self.nq}, nv={self.nv}>"

@@ -21,6 +21,7 @@ from torqued.kernels.input_checks import choice, sequence, whole_number
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives import layout
 from torqued.kernels.result_checks import finite_arithmetic
+from torqued.kernels.robot.core import RobotCore
 from torqued.kernels.robot.frame_table import FrameTable, Wrenches
 from torqued.kernels.robot.tree import FreeTree
 from torqued.kernels.screws.arbitrary_frame import Place, newton_euler_in_frame
@@ -49,8 +50,16 @@ class JointWrenches:
 class Screws:
     """`robot.screws`."""
 
-    def __init__(self, tree: FreeTree, table: FrameTable) -> None:
-        self._tree, self._table = tree, table
+    def __init__(self, robot: RobotCore) -> None:
+        self._robot, self.users = robot, robot.users
+
+    @property
+    def _tree(self) -> FreeTree:
+        return self._robot.tree
+
+    @property
+    def _table(self) -> FrameTable:
+        return self._robot.frame_table
 
     @finite_arithmetic
     def jacobian_partial(

@@ -20,6 +20,8 @@ from torqued.kernels.control.wholebody.layout import (
 from torqued.kernels.control.wholebody.parsing import parse_limits
 from torqued.kernels.input_checks import choice, map_or_none, nonnegative, numbers, whole_number
 from torqued.kernels.primitives.arrays import Memory
+from torqued.kernels.primitives.no_copies import refuse_copy
+from torqued.kernels.result_checks import alone
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -57,6 +59,8 @@ class ContactController:
     gains: Array
     gain_names: dict[str, slice]
 
+    __reduce__ = refuse_copy
+
     @property
     def program(self) -> Program:
         """The arrays that compiled code works in."""
@@ -71,6 +75,7 @@ class ContactController:
         require_daqp()
         whole_number("iterations", iterations, 1, MAX_ITERATIONS)
         robot, mimics = self.robot, self.robot.model.mimics
+        self.users = robot.users
         variables, rows = sizes["variables"], sizes["most_rows"]
         self.solver = LeastDistance(variables, rows, iterations)
         self.iterations = iterations
@@ -165,6 +170,7 @@ class ContactController:
         """
         return self.tick(self.pack(q, v, references))
 
+    @alone
     def tick(self, state: Array) -> dict[str, Any]:
         """The same from a packed state."""
         out, robot = np.zeros(count(self.outputs)), self.robot

@@ -61,6 +61,33 @@ def test_joints_of_every_kind_can_be_moved(seed):
         same(robot, Robot.from_description(replace(tree, joints=joints), accept_unphysical=True))
 
 
+def test_batches_charts_and_screws_follow():
+    robot = Robot.from_description(ARM)
+    Q, V = np.full((9, 5), 0.3), np.full((9, 5), 0.1)
+    batch, screws, chart = robot.batch(threads=2), robot.screws, robot.in_coordinates("mujoco")
+    state_by_state = chart.batch(threads=1)
+
+    def matrices():
+        q = chart.chart.from_native(Q[0])
+        return (
+            batch.mass_matrix(Q)[8],
+            batch.mass_matrix(Q[:1])[0],
+            batch.coriolis_matrix(Q, V, "direct")[8] + batch.coriolis_matrix(Q, V, "direct")[8].T,
+            screws.mass_matrix(Q[0]),
+            chart.mass_matrix(q),
+            state_by_state.mass_matrix(np.array([q, q]))[1],
+        )
+
+    before = matrices()
+    robot.set_inertia(ARM.links[3].name, 9.0, [0, 0, 0.1])
+    robot.set_joint_frame(ARM.joints[2].name, np.eye(4))
+    for M, former in zip(matrices(), before, strict=True):
+        assert np.abs(M - former).max() > 0.01
+    M, Mdot = robot.mass_matrix(Q[0]), robot.mass_matrix_rate(Q[0], V[0])
+    for found, expected in zip(matrices(), (M, M, Mdot, M, M, M), strict=True):
+        assert_agree(found, expected)
+
+
 def test_copies_keep_what_they_were():
     robot = Robot.from_description(ARM)
     before, q = robot.copy(), np.full(5, 0.3)
