@@ -10,14 +10,16 @@ are a convex set, and torques are linear in the parameters: they have no step.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from numba import types
 
+from torqued.common.errors import ModelWarning
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.session_arrays import SessionArrays, arrays_of, control_at
 from torqued.kernels.model.model import Model
-from torqued.kernels.model.payloads import Load, load_of, loads_of
+from torqued.kernels.model.payloads import Load, load_notes, load_of, loads_of
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.tuples import load3, load6, store3, store6
 from torqued.kernels.primitives.workspace import open_work
@@ -35,15 +37,20 @@ class Payload:
 
     def __init__(self, model: Model, given: Any) -> None:
         self._model = model
-        self.loads: dict[str, Load] = {
-            load.frame: load for load in loads_of(model, "payload", given) if load.own.mass > 0.0
-        }
+        loads = loads_of(model, "payload", given)
+        self._warn_of(loads)
+        self.loads: dict[str, Load] = {load.frame: load for load in loads if load.own.mass > 0.0}
 
     def changed(self, given: Any, field: str = "payload") -> dict[str, Load]:
         """All loads with that of one frame changed, checked; without mass there is none."""
         load = load_of(self._model, given, field)
+        self._warn_of([load])
         loads = {name: old for name, old in self.loads.items() if name != load.frame}
         return loads | {load.frame: load} if load.own.mass > 0.0 else loads
+
+    def _warn_of(self, loads: list[Load]) -> None:
+        for note in load_notes(self._model, "payload", loads):
+            warnings.warn(note, ModelWarning, stacklevel=3)
 
     def fill(self, loads: dict[str, Load], parameters: Any) -> None:
         """Parameters (bodies, 10) of loads."""

@@ -2,7 +2,7 @@
 
 `check` finds every fault before it raises, and returns as warnings what does no harm to the
 dynamics. Names and the tree are judged in `checks_tree.py`, joints in `checks_joint.py`, masses
-in `checks_mass.py`, limits of efforts in `checks_effort.py`.
+in `checks_mass.py`, limits of efforts in `checks_effort.py`, units in `checks_units.py`.
 
 Between the two are robots that no matter could build: a joint that moves no mass, an inertia with
 a negative eigenvalue. Other libraries load them silently, and fail where they divide by the mass
@@ -19,6 +19,7 @@ from torqued.kernels.model.checks_effort import check_efforts
 from torqued.kernels.model.checks_joint import check_joint, check_mimics, check_placement
 from torqued.kernels.model.checks_mass import check_inertia, check_motions, check_numbers
 from torqued.kernels.model.checks_tree import check_tree
+from torqued.kernels.model.checks_units import check_units
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.diagnostics import Findings
 
@@ -48,6 +49,7 @@ def check(
     if bodies is not None and not findings.faults:
         check_motions(description, bodies, findings)
         check_efforts(description, findings)
+        check_units(description, bodies, findings)
 
     warnings = findings.warnings
     if accept_unphysical:

@@ -22,6 +22,7 @@ from torqued.kernels.model.checks_mass import PRINTED
 from torqued.kernels.model.description import Array, Inertia, Pose
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.rigid_body import about_origin, joined, moved
+from torqued.kernels.primitives.layout import PRISMATIC
 
 #: kg/m³, of a load whose inertia is not given.
 DENSITY = 1000.0
@@ -31,6 +32,10 @@ KEYS = ("frame", "mass", "center", "inertia")
 MAX_LOAD = 1e9
 #: Loads that may be named at once.
 MAX_LOADS = 32
+#: m/s²: weight of a kilogram.
+WEIGHT = 9.81
+#: Times a joint's effort limit that a load may weigh, with all links stretched out.
+MAX_WEIGHT_RATIO = 5.0
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,27 @@ def load_of(model: Model, given: Any, field: str = "") -> Load:
         _in_range(f"{name}{key}", value)
     own = Inertia(mass, center, rotational_of(f"{name}inertia", given.get("inertia"), mass))
     return Load(frame.name, frame.body, own, moved(own, Pose(frame.rotation, frame.position)))
+
+
+def load_notes(model: Model, field: str, loads: Iterable[Load]) -> list[str]:
+    """A sentence about each load whose weight no motor of this size could mean."""
+    notes = []
+    for load in loads:
+        mass, arm, body = load.own.mass, math.hypot(*load.inertia.com), load.body
+        worst, ratio = "", MAX_WEIGHT_RATIO
+        while body >= 0:
+            place = model.bodies[body]
+            slides, effort = place["kind"] == PRISMATIC, model.dofs.effort[place["column"]]
+            weight = WEIGHT * mass * (1.0 if slides else arm)
+            if weight > ratio * effort > 0.0:
+                ratio = weight / effort
+                joint = next(j.name for j in reversed(model.joints) if j.v <= place["column"])
+                worst = f"up to {ratio:.3g} times the effort limit of joint {joint!r}, {effort:g}"
+            arm += math.hypot(*place["p"])
+            body = place["parent"]
+        if worst:
+            notes.append(f"{field}: {mass:g} kg at frame {load.frame!r} take {worst}: grams?")
+    return notes
 
 
 def rotational_of(name: str, given: Any, mass: float) -> Array:

@@ -16,12 +16,13 @@ from torqued.kernels.input_checks import choice, numbers, shown
 from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
 from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
 from torqued.kernels.model.checks import check
+from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
 from torqued.kernels.model.friction import with_friction
 from torqued.kernels.model.model import Model
-from torqued.kernels.model.payloads import loads_of, with_payload
+from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 from torqued.kernels.model.xml_file import read_text
@@ -153,6 +154,7 @@ def model_of(
     if base == "floating" and (name := root_joint_name(description)) != ROOT_JOINT:
         note = f"joint {ROOT_JOINT!r}: the floating base's joint is called {name!r} beside it"
         description = replace(description, notes=(*description.notes, note))
+    description = replace(description, notes=(*description.notes, *gravity_notes(fall)))
     notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
@@ -161,8 +163,14 @@ def model_of(
 
 def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
     """A model with loads, by the names of their keys, and with measured friction."""
-    for name, loads in carried.items():
-        model = with_payload(model, loads_of(model, name, loads))
+    notes: list[str] = []
+    for name, given in carried.items():
+        loads = loads_of(model, name, given)
+        notes += load_notes(model, name, loads)
+        model = with_payload(model, loads)
+    if notes:
+        warnings.warn(listed(model.source, notes), ModelWarning, stacklevel=3)
+        model = replace(model, warnings=(*model.warnings, *notes))
     return model if friction is None else with_friction(model, friction)
 
 

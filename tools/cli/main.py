@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
+import logging
 import os
 import sys
 import warnings
@@ -161,10 +162,14 @@ def _show_warning(
     """A model's faults as sentences for the user; other warnings as Python prints them."""
     from torqued.common.errors import ModelWarning
 
+    text = warnings.formatwarning(message, category, filename, lineno, line)
     if issubclass(category, ModelWarning):
+        from torqued.server.logs import written_as
+
+        if written_as() == "json":  # plain text must not mix with JSON lines
+            logging.getLogger("torqued").warning("%s", message, extra={"event": "model_warning"})
+            return
         text = f"torqued: warning: {message}\n"
-    else:
-        text = warnings.formatwarning(message, category, filename, lineno, line)
     (file or sys.stderr).write(text)
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pinocchio as pin
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torqued.kernels import InputError, ModelError, Robot
+from support.model_cases import arm
+from torqued.kernels import InputError, ModelError, ModelWarning, Robot
+from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.description import Limits
 from torqued.kernels.model.payloads import MAX_LOADS, load_of, symmetric
 
 LOAD = {
@@ -115,6 +120,32 @@ def test_lists_are_checked(panda):
         panda.with_payload([3])
     with pytest.raises(InputError, match=f"expected at most {MAX_LOADS} loads"):
         panda.with_payload([LOAD] * (MAX_LOADS + 1))
+
+
+def test_load_that_no_motor_could_hold_is_warned_of():
+    ur5, load = Robot.named("ur5"), {"frame": "tool0", "mass": 100.0}
+    expected = (
+        r"payloads: 100 kg at frame 'tool0' take up to \d\.\d* times the effort limit of joint "
+        r"'wrist_1_joint', 28: grams\?"
+    )
+    with pytest.warns(ModelWarning, match=expected):
+        loaded = ur5.with_payload(load)
+    (*_, note) = loaded.warnings
+    assert re.fullmatch(expected, note) and len(loaded.warnings) == len(ur5.warnings) + 1
+    with pytest.warns(ModelWarning, match="payload: 100 kg at frame 'tool0'"):
+        controller = Controller(ur5, "gravity", payload=load)
+    with pytest.warns(ModelWarning, match="payload: 200 kg at frame 'tool0'"):
+        controller.carry(load | {"mass": 200.0})
+    assert ur5.with_payload(load | {"mass": 20.0}).warnings == ur5.warnings  # four times the rated
+
+
+def test_load_of_a_sliding_joint_is_compared_with_its_force():
+    limits = Limits(0.0, 1.0, 1.0, 100.0)
+    lift = Robot.from_description(arm(type="prismatic", limits=limits))
+    heavy = {"frame": "hand", "mass": 60.0, "center": [3.0, 0.0, 0.0]}
+    with pytest.warns(ModelWarning, match="take up to 5.89 times the effort limit of joint 'elb"):
+        lift.with_payload(heavy)
+    assert lift.with_payload(heavy | {"mass": 50.0}).warnings == ()
 
 
 TOML = """

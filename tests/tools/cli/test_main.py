@@ -10,6 +10,7 @@ import zmq
 from support.in_thread import InThread
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
+from torqued.server import logs
 from torqued.tools.cli import main as cli
 from torqued.tools.cli import models
 
@@ -170,6 +171,19 @@ def test_model_warnings_are_sentences(capsys, monkeypatch):
 
     monkeypatch.setattr(models, "run", run)
     assert outcome(capsys, "models") == (0, "", "torqued: warning: link 'hand': no inertia\n")
+
+
+def test_model_warnings_of_a_daemon_that_logs_json_are_json(monkeypatch, caplog):
+    def run(args):
+        warnings.simplefilter("always")
+        warnings.warn("link 'hand': no inertia", ModelWarning, stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(models, "run", run)
+    monkeypatch.setattr(logs, "written_as", lambda: "json")
+    assert cli.main(["models"]) == 0
+    (record,) = caplog.records
+    assert (record.levelname, record.getMessage()) == ("WARNING", "link 'hand': no inertia")
 
 
 def test_models_lists_families_and_real_robots(capsys):
