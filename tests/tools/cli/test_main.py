@@ -14,6 +14,9 @@ from torqued.tools.cli import main as cli
 from torqued.tools.cli import models
 
 
+COMMANDS = cli.COMMANDS.items()
+
+
 def outcome(capsys, *argv):
     """Exit code, standard output and standard error of `torqued argv…`."""
     try:
@@ -35,6 +38,12 @@ def test_help_lists_every_command(capsys):
     code, out, _ = outcome(capsys, "--help")
     assert code == 0
     assert all(f"{name}  " in out for name in cli.COMMANDS)
+
+
+def test_without_a_command_the_commands_are_listed(capsys):
+    code, out, err = outcome(capsys)
+    assert (code, out) == (2, "")
+    assert all(f"{name}  " in err and command.HELP[:20] in err for name, command in COMMANDS)
 
 
 def test_version_is_printed(capsys):
