@@ -14,9 +14,6 @@ from torqued.tools.cli import main as cli
 from torqued.tools.cli import models
 
 
-COMMANDS = cli.COMMANDS.items()
-
-
 def outcome(capsys, *argv):
     """Exit code, standard output and standard error of `torqued argv…`."""
     try:
@@ -43,7 +40,9 @@ def test_help_lists_every_command(capsys):
 def test_without_a_command_the_commands_are_listed(capsys):
     code, out, err = outcome(capsys)
     assert (code, out) == (2, "")
-    assert all(f"{name}  " in err and command.HELP[:20] in err for name, command in COMMANDS)
+    assert all(
+        f"{name}  " in err and command.HELP[:20] in err for name, command in cli.COMMANDS.items()
+    )
 
 
 def test_version_is_printed(capsys):
