@@ -25,6 +25,8 @@ from torqued.common.errors import TorquedError
 
 #: s after a reply in which the daemon counts as alive.
 RECENT = 0.1
+#: s between two questions whether a daemon is ready.
+POLL_INTERVAL = 0.1
 
 
 #: Names that a client had, or that others have → what it is called here.
@@ -113,6 +115,17 @@ class BaseClient(Computations, Orders, Administration, Performing):
             socket.close()
             raise
         return socket
+
+
+def state_of(reply: Mapping[str, Any]) -> str:
+    """What a reply to `ping` says about a daemon that is not ready."""
+    kernels = reply["kernels"]
+    return f"{kernels['done']} of {kernels['total']} kernels are compiled"
+
+
+def not_ready(endpoint: str, timeout: float, state: str) -> TimeoutError:
+    """The error of `wait_ready`; `state` is the daemon's, or why that is not known."""
+    return TimeoutError(f"the daemon at {endpoint} was not ready within {timeout:g} s: {state}")
 
 
 def fields_for(identity: int, data: bytes, endpoint: str) -> dict[str, Any] | None:
