@@ -20,7 +20,14 @@ from typing import Any
 import zmq.asyncio
 
 from torqued.client import codec
-from torqued.client.base_client import BaseClient, no_reply, require_protocol_version
+from torqued.client.base_client import (
+    POLL_INTERVAL,
+    BaseClient,
+    no_reply,
+    not_ready,
+    require_protocol_version,
+    state_of,
+)
 from torqued.client.context_manager import AsyncContextManager
 from torqued.client.errors import MessageError, TimeoutError
 from torqued.client.requests.coordinates import AsyncClientInCoordinates
@@ -109,6 +116,23 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
             await self._ask("ping", None, None, {})
         except TimeoutError as error:
             raise TimeoutError(f"{operation}: {error}") from None
+
+    async def wait_ready(self, timeout: float = 60.0) -> None:
+        """Wait until the daemon runs and is ready; TimeoutError if that takes over `timeout` s.
+
+        For programs that start together with it: until then, other requests raise.
+        """
+        state, end = "not asked", time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0.0:
+            try:
+                reply = await self._ask("ping", None, min(left, self.timeout), {})
+                if reply["ready"]:
+                    return
+                state = state_of(reply)
+            except TimeoutError as error:
+                state = str(error)
+            await asyncio.sleep(POLL_INTERVAL)
+        raise not_ready(self.endpoint, timeout, state)
 
     def in_coordinates(self, coordinates: str) -> AsyncClientInCoordinates:
         """This client in another layout, as `Client.in_coordinates`."""

@@ -29,6 +29,8 @@ from torqued.common.errors import TorquedError
 
 #: s after a reply in which the daemon counts as alive.
 RECENT = 0.1
+#: s between two questions whether a daemon is ready.
+POLL_INTERVAL = 0.1
 #: Numbers of this process's clients.
 CLIENTS = itertools.count(1)
 #: Letters of a program's name in the daemon's messages.
@@ -125,6 +127,17 @@ class BaseClient(Computations, Orders, Administration, Performing):
             socket.close()
             raise
         return socket
+
+
+def state_of(reply: Mapping[str, Any]) -> str:
+    """What a reply to `ping` says about a daemon that is not ready."""
+    kernels = reply["kernels"]
+    return f"{kernels['done']} of {kernels['total']} kernels are compiled"
+
+
+def not_ready(endpoint: str, timeout: float, state: str) -> TimeoutError:
+    """The error of `wait_ready`; `state` is the daemon's, or why that is not known."""
+    return TimeoutError(f"the daemon at {endpoint} was not ready within {timeout:g} s: {state}")
 
 
 def program_name() -> str:

@@ -21,7 +21,14 @@ from typing import TYPE_CHECKING, Any
 import zmq
 
 from torqued.client import codec
-from torqued.client.base_client import BaseClient, fields_for, no_reply
+from torqued.client.base_client import (
+    POLL_INTERVAL,
+    BaseClient,
+    fields_for,
+    no_reply,
+    not_ready,
+    state_of,
+)
 from torqued.client.context import Context
 from torqued.client.context_manager import ContextManager
 from torqued.client.errors import TimeoutError
@@ -184,6 +191,23 @@ class Client(BaseClient, Waiting, ContextManager):
     def _disconnect(self, endpoint: str) -> None:
         self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
+
+    def wait_ready(self, timeout: float = 60.0) -> None:
+        """Wait until the daemon runs and is ready; TimeoutError if that takes over `timeout` s.
+
+        For programs that start together with it: until then, other requests raise.
+        """
+        state, end = "not asked", time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0.0:
+            try:
+                reply = self._ask("ping", None, min(left, self.timeout), {})
+                if reply["ready"]:
+                    return
+                state = state_of(reply)
+            except TimeoutError as error:
+                state = str(error)
+            time.sleep(POLL_INTERVAL)
+        raise not_ready(self.endpoint, timeout, state)
 
     def in_coordinates(self, coordinates: str) -> ClientInCoordinates:
         """This client with q, v, a, τ and results in another layout; docs/COORDINATES.md."""

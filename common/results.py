@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "NDArray[np.float64]"
 
+#: Entries of an array or list that are printed in full; a pose has 16.
+MAX_SHOWN = 16
+
 
 class Result:
     """Fields that are attributes."""
@@ -41,10 +44,25 @@ class Result:
         return iter(self.__dict__)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(self.__dict__)})"
+        fields = (f"{name}={_shown(value)}" for name, value in self.__dict__.items())
+        return f"{type(self).__name__}({', '.join(fields)})"
 
     def as_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
+
+
+def _shown(value: Any) -> str:
+    """A value on one line: a short one in full, a large array or list by its size."""
+    if hasattr(value, "shape"):
+        numbers = " ".join(str(value).split())
+        return numbers if value.size <= MAX_SHOWN else f"<array {value.shape}>"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_shown(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        if len(value) > MAX_SHOWN:
+            return f"<list of {len(value)}>"
+        return f"[{', '.join(map(_shown, value))}]"
+    return repr(value)
 
 
 class Kinematics(Result):

@@ -11,6 +11,7 @@ import numpy as np
 from torqued.client import Client
 
 with Client(sys.argv[1] if len(sys.argv) > 1 else "chain20") as client:  # a name or an endpoint
+    client.wait_ready()  # the daemon may have been started just now
     robot = client.hello()
     print(f"robot {robot.name}: nq {robot.nq}, nv {robot.nv}, {robot.rate:g} Hz")
 

@@ -67,7 +67,17 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_HOMES[name]), name)
+    try:
+        module = importlib.import_module(_HOMES[name])
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("torqued"):
+            raise
+        raise ModuleNotFoundError(
+            f"torqued.kernels.{name} needs {error.name}, which is not installed; "
+            "install the 'server' extra: pip install 'torqued[server]'",
+            name=error.name,
+        ) from None
+    value = globals()[name] = getattr(module, name)
     return value
 
 

@@ -59,8 +59,12 @@ class Arm(ContextManager):
             renewal.start()
 
     def __repr__(self) -> str:
-        state = self.state
-        return f"<Arm of session {self.session}: {state.law}, {state.mode}>"
+        try:
+            state = self.state
+            doing = f"{state.law}, {state.mode}"
+        except TorquedError as error:  # a prompt or a debugger prints it
+            doing = str(error)
+        return f"<Arm of session {self.session}: {doing}>"
 
     @property
     def state(self) -> SessionState:
@@ -82,7 +86,7 @@ class Arm(ContextManager):
         """(4, 4) pose of a frame at the newest state."""
         q = self.q
         pose: Array = self._ask(lambda: self._client.kinematics(q, [frame])).pose[frame]
-        return pose
+        return pose.copy()  # replies are read-only
 
     def move_to(
         self,

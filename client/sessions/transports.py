@@ -14,6 +14,7 @@ import zmq
 from torqued.client.endpoints import reachable
 from torqued.client.errors import TimeoutError
 from torqued.client.keys import Keys, connect
+from torqued.common.errors import TorquedError
 
 if TYPE_CHECKING:
     from torqued.client._native import Page
@@ -59,12 +60,19 @@ class SocketTransport:
         self._at_once = at_once
         # A socket that is never closed keeps its context from ending: nothing may fail before
         # `connect`, which closes it on failure.
-        self.socket = context.socket(zmq.DEALER)
-        self.socket.linger = 0  # nothing waits for a daemon that has ended
-        self.socket.routing_id = owner
+        self._socket = context.socket(zmq.DEALER)
+        self._socket.linger = 0  # nothing waits for a daemon that has ended
+        self._socket.routing_id = owner
         if not endpoint.startswith("inproc:"):  # its pipes carry the routing id as a message
-            self.socket.conflate = True  # the newest state and the newest output win
-        connect(self.socket, endpoint, keys, server_key)
+            self._socket.conflate = True  # the newest state and the newest output win
+        connect(self._socket, endpoint, keys, server_key)
+
+    @property
+    def socket(self) -> Any:
+        """The socket, while it is open."""
+        if self._socket.closed:
+            raise TorquedError("the session is closed")
+        return self._socket
 
     def send(self, frame: bytearray) -> None:
         """Hand over a state without waiting."""
@@ -90,4 +98,4 @@ class SocketTransport:
 
     def close(self) -> None:
         """Disconnect at once; `disconnect` would take effect at the next use only."""
-        self.socket.close(linger=0)
+        self._socket.close(linger=0)

@@ -1,5 +1,7 @@
 """The client beside daemons that misbehave: silent, late, of another version."""
 
+import asyncio
+import threading
 import time
 
 import numpy as np
@@ -7,7 +9,14 @@ import pytest
 
 from support.eventually import PATIENCE, eventually
 from support.puppet import Puppet, good
-from torqued.client import Client, FieldError, TimeoutError, TorquedError, VersionError
+from torqued.client import (
+    AsyncClient,
+    Client,
+    FieldError,
+    TimeoutError,
+    TorquedError,
+    VersionError,
+)
 from torqued.client.endpoints import request_endpoint
 
 
@@ -72,6 +81,51 @@ def test_long_work_is_not_waited_for_where_nobody_is(tmp_path, operation):
         pytest.raises(TimeoutError, match=f"{operation}: ping: no reply .* 2 times.*: none"),
     ):
         client.call(operation)
+
+
+def wait_ready(kind, endpoint, timeout):
+    """`wait_ready` of a client of that kind."""
+    if kind is Client:
+        with Client(endpoint, 0.1) as client:
+            client.wait_ready(timeout)
+        return
+
+    async def main():
+        async with AsyncClient(endpoint, 0.1) as client:
+            await client.wait_ready(timeout)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_wait_ready_waits_while_kernels_are_compiled(puppet, kind):
+    daemon, _ = puppet(lambda message: [])
+    daemon.compiling = 2
+    wait_ready(kind, daemon.endpoint, PATIENCE)
+    assert daemon.compiling < 0  # it was asked until it was ready
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_wait_ready_waits_for_a_daemon_that_starts_later(tmp_path, kind):
+    started = []
+    starting = threading.Timer(0.3, lambda: started.append(Puppet(tmp_path, lambda message: [])))
+    starting.start()
+    try:
+        wait_ready(kind, request_endpoint("puppet", tmp_path), PATIENCE)
+        assert started
+    finally:
+        starting.join()
+        started[0].close()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_wait_ready_says_what_it_waited_for(puppet, tmp_path, kind):
+    with pytest.raises(TimeoutError, match=r"not ready within 0\.2 s: ping: no reply"):
+        wait_ready(kind, request_endpoint("nobody", tmp_path), 0.2)
+    daemon, _ = puppet(lambda message: [])
+    daemon.compiling = 10**9
+    with pytest.raises(TimeoutError, match=r"not ready within 2 s: (3 of 40 kernels|ping: no)"):
+        wait_ready(kind, daemon.endpoint, 2.0)
 
 
 def test_bare_name_is_the_daemon_of_that_name(tmp_path, monkeypatch):
@@ -237,4 +291,4 @@ def test_results_are_attributes(puppet):
         _ = r.C
     with pytest.raises(AttributeError, match="'M' cannot be set"):
         r.M = 0.0
-    assert repr(r) == "Dynamics(M)"
+    assert repr(r) == "Dynamics(M=[[1. 0.] [0. 1.]])"

@@ -91,12 +91,12 @@ def imported_from(brought):
     return names.union(*(IMPORTED_AS.get(name, set()) for name in brought))
 
 
-def run_with(extra, folder, *arguments, **options):
+def run_with(extra, folder, *arguments, program=("-m", "torqued.tools.cli.main"), **options):
     """`torqued …` as it is after `pip install 'torqued[extra]'`, in a process of its own."""
     (folder / "sitecustomize.py").write_text(HIDING)
     environment = {"TORQUED_TEST_ALLOWED": " ".join(sorted(import_names(extra)))}
     return subprocess.run(
-        [sys.executable, "-m", "torqued.tools.cli.main", *map(str, arguments)],
+        [sys.executable, *program, *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=folder,

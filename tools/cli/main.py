@@ -86,7 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     version = importlib.metadata.version("torqued")
     parser.add_argument("--version", action="version", version=f"torqued {version}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, command in COMMANDS.items():
         subparser = commands.add_parser(
             name,
@@ -104,7 +104,11 @@ KEY_OPTIONS, KEY_LENGTH = ("--public", "--server-key", "--key"), 40
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    args = build_parser().parse_args(with_keys(sys.argv[1:] if argv is None else argv))
+    parser = build_parser()
+    args = parser.parse_args(with_keys(sys.argv[1:] if argv is None else argv))
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return 2
     try:
         return run(COMMANDS[args.command], args)
     except ModuleNotFoundError as error:

@@ -353,7 +353,9 @@ def test_arm_at_a_prompt(driver, daemon, robot):
         arm = client.arm()
         assert np.array_equal(arm.q, driver.q) and not arm.v.any()
         frame = robot.frame_names[-1]
-        assert np.allclose(arm.pose(frame), robot.frame_pose(driver.q, frame))
+        pose = arm.pose(frame)
+        assert np.allclose(pose, robot.frame_pose(driver.q, frame))
+        pose[2, 3] += 0.1  # a target near it
         arm.move_to(driver.q + 0.02)
         assert np.allclose(arm.state.references["q_ref"], driver.q + 0.02)
         arm.stop()
@@ -366,6 +368,7 @@ def test_arm_at_a_prompt(driver, daemon, robot):
         with pytest.raises(OperationError, match="commanded"):
             client.arm()
         arm.close()
+        assert repr(arm).endswith("is closed>")
         client.arm(take_over=False).close()
 
 

@@ -76,6 +76,13 @@ def test_readers_without_an_extra_need_the_client_alone(command, place):
     assert "nobody" in done.stderr and "pip install" not in done.stderr
 
 
+def test_robot_without_the_server_extra_says_what_to_install(place):
+    done = run_with("", place, program=("-c", "from torqued.kernels import Robot"))
+    assert done.returncode == 1
+    assert "ModuleNotFoundError: torqued.kernels.Robot needs" in done.stderr
+    assert "pip install 'torqued[server]'" in done.stderr
+
+
 def test_a_missing_package_is_of_the_extra_that_is_meant_for_the_command():
     assert cli.extra_for("plot", "matplotlib.pyplot") == "record"
     assert cli.extra_for("demo", "matplotlib") == "demo"

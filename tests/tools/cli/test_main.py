@@ -38,6 +38,14 @@ def test_help_lists_every_command(capsys):
     assert all(f"{name}  " in out for name in cli.COMMANDS)
 
 
+def test_without_a_command_the_commands_are_listed(capsys):
+    code, out, err = outcome(capsys)
+    assert (code, out) == (2, "")
+    assert all(
+        f"{name}  " in err and command.HELP[:20] in err for name, command in cli.COMMANDS.items()
+    )
+
+
 def test_version_is_printed(capsys):
     code, out, _ = outcome(capsys, "--version")
     assert code == 0
