@@ -134,7 +134,8 @@ class WorkerPool:
 
     def _robot_model(self) -> Model:
         """The one that the robot has now: `set_inertia` gives it another."""
-        return cast(Model, getattr(self._robot, "robot", self._robot).model)
+        native: Any = getattr(self._robot, "robot", self._robot)  # a chart has the robot's
+        return cast(Model, native.model)
 
     def _run(self, count: int, grain: Grain, work: Work, progress: Progress | None) -> None:
         if self._robot_model() is not self._model:
