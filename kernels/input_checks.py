@@ -166,16 +166,20 @@ def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
     if not isinstance(name, str):
         message = f"{field}: {shown(name)} is not a {kind}'s name"
         raise InputError(message, field, shown(name), f"a {kind}'s name")
-    close = difflib.get_close_matches(name, known, MAX_SUGGESTED, NEAR)
-    if close:
-        advice = f"; did you mean {' or '.join(map(repr, close))}?"
-    else:
-        some = ", ".join(repr(other) for other in list(known)[:MAX_LISTED])
-        more = f", … ({len(known)} in all)" if len(known) > MAX_LISTED else ""
-        advice = f"; known: {some}{more}" if known else f"; there is no {kind}"
+    advice = similar(name, known) or f"; there is no {kind}"
     where = "" if field in (kind, f"{kind}s") else f"{field}: "
     message = f"{where}{kind} {shown(name)} is unknown{advice}"
     raise InputError(message, field, shown(name), f"a {kind}'s name")
+
+
+def similar(name: str, known: Collection[str]) -> str:
+    """Advice after an unknown name: near ones, or else the first of all."""
+    close = difflib.get_close_matches(name, known, MAX_SUGGESTED, NEAR)
+    if close:
+        return f"; did you mean {' or '.join(map(repr, close))}?"
+    some = ", ".join(repr(other) for other in list(known)[:MAX_LISTED])
+    more = f", … ({len(known)} in all)" if len(known) > MAX_LISTED else ""
+    return f"; known: {some}{more}" if known else ""
 
 
 def _matches(shape: tuple[int, ...], allowed: tuple[int, ...]) -> bool:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -22,13 +22,15 @@ from pydantic import (
     field_validator,
     model_validator,
 )
+from pydantic.fields import FieldInfo
 
 from torqued.client.endpoints import default_folder, host_and_port
 from torqued.common.errors import InputError, TorquedError
 from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
+from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model import catalog
-from torqued.kernels.robot.loading import equipped
+from torqued.kernels.robot.loading import CONFIG_KEYS, equipped
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
 from torqued.server.observation.ring import DEFAULT_SIZE
@@ -89,11 +91,8 @@ class RobotConfig(BaseModel):
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
-        sources = (self.model, self.urdf, self.screws, self.family)
-        if sum(source is not None for source in sources) != 1:
-            raise ValueError("expected exactly one of 'model', 'urdf', 'screws' and 'family'")
-        if (self.family is None) != (self.dofs is None):
-            raise ValueError("'family' and 'dofs' require each other")
+        if problem := source_problem(self.model_dump(exclude_none=True)):
+            raise ValueError(problem)
         return self
 
     def load(self) -> Robot:
@@ -121,6 +120,17 @@ class RobotConfig(BaseModel):
         if self.family or catalog.family_name(self.model or ""):
             return None
         return self.urdf or self.screws or Path(catalog.find_urdf(self.model or ""))
+
+
+def source_problem(given: Mapping[str, Any]) -> str | None:
+    """What is wrong with the keys that say where a robot comes from."""
+    if sum(key in given for key in ("model", "urdf", "screws", "family")) != 1:
+        return "expected exactly one of 'model', 'urdf', 'screws' and 'family'"
+    return (
+        None
+        if ("family" in given) == ("dofs" in given)
+        else "'family' and 'dofs' require each other"
+    )
 
 
 class Config(BaseModel):
@@ -177,9 +187,8 @@ class Config(BaseModel):
     @field_validator("laws")
     @classmethod
     def _known_laws(cls, laws: tuple[str, ...]) -> tuple[str, ...]:
-        for law in laws:
-            if law not in LAWS:
-                raise ValueError(f"unknown law {law!r} (choose from {', '.join(LAWS)})")
+        if unknown := ", ".join(repr(law) for law in laws if law not in LAWS):
+            raise ValueError(f"unknown law {unknown} (choose from {', '.join(LAWS)})")
         return laws
 
     @field_validator("session_ports", mode="before")
@@ -200,7 +209,7 @@ class Config(BaseModel):
     @field_validator("plain_tcp")
     @classmethod
     def _plain_where_it_listens(cls, plain: bool, info: ValidationInfo) -> bool:
-        if plain and not info.data.get("listen"):
+        if plain and not info.data.get("listen", "refused"):
             raise ValueError("requires 'listen'")
         return plain
 
@@ -266,13 +275,42 @@ def load_config(
         if value is not None:
             values[key] = value
             sources[key] = COMMAND_LINE
+    folder = file.parent if file and "robot" not in options else "."
+    problems = {
+        place: _problem(place, "type", value, sources) for place, value in _texts(values, sources)
+    }
+    robot = values.get("robot")
+    if isinstance(robot, dict) and (problem := source_problem(robot)):
+        problems[("robot",)] = _problem(("robot",), "value_error", robot, sources, problem)
     try:
-        return Config.model_validate(
-            values, context={"folder": file.parent if file and "robot" not in options else "."}
-        )
+        config = Config.model_validate(values, context={"folder": folder})
     except ValidationError as error:
-        problems = [_problem(dict(fault), sources) for fault in error.errors()]
-        raise ConfigError(str(file or ""), problems) from None
+        for fault in error.errors():
+            place = tuple(map(str, fault["loc"][: 2 if fault["loc"][0] == "robot" else 1]))
+            value = values.get(place[0])
+            if len(place) == 2 and isinstance(value, dict):
+                value = value.get(place[1])
+            kind = fault["type"] if len(place) == len(fault["loc"]) else "inside"
+            problem = _problem(place, kind, value, sources, fault["msg"])
+            problems.setdefault(place, problem)
+    if problems:
+        raise ConfigError(str(file or ""), list(problems.values()))
+    return config
+
+
+def _texts(
+    values: Mapping[str, Any], sources: Mapping[str, str]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Values of a file in quotes where numbers or `true` belong, which pydantic would convert, and
+    `true` where numbers do. The environment and the command line have texts only."""
+    tables = {("robot",): (RobotConfig, values.get("robot")), (): (Config, values)}
+    for prefix, (table, given) in tables.items():
+        for key, value in given.items() if isinstance(given, dict) else ():
+            kind = _kind(table.model_fields[key].annotation) if key in table.model_fields else ""
+            wrong = (str,) if kind == "true or false" else (str, bool)
+            place = (*prefix, key)
+            if kind in KINDS.values() and isinstance(value, wrong) and not sources[place[0]]:
+                yield place, value
 
 
 #: Source of a value from the command line; its option is named as it was given.
@@ -287,21 +325,60 @@ def _read(file: Path) -> dict[str, Any]:
         raise ConfigError(str(file), [f"cannot be read as TOML: {error}"]) from None
 
 
-def _problem(fault: Mapping[str, Any], sources: Mapping[str, str]) -> str:
+def _problem(
+    place: tuple[str, ...], fault: str, value: Any, sources: Mapping[str, str], message: str = ""
+) -> str:
     """One fault in one sentence: the key, its value and what is allowed."""
-    place = [str(part) for part in fault["loc"]]
-    key = ".".join(place)
-    source = sources.get(place[0], "") if place else ""
+    key, source = ".".join(place), sources.get(place[0], "")
     name = f"key {key!r}"
     if source == COMMAND_LINE:
         name, source = OPTIONS.get(key, f"--{key.replace('_', '-')}"), ""
-    if fault["type"] == "missing":
+    if fault == "missing":
         return f"{name} is missing"
-    if fault["type"] == "extra_forbidden":
-        allowed = RobotConfig.model_fields if place[0] == "robot" else Config.model_fields
-        return f"{name} is unknown{source}, allowed: {', '.join(allowed)}"
-    message = str(fault["msg"]).removeprefix("Value error, ")
-    message = message[0].lower() + message[1:]
-    if fault["type"] == "value_error":
-        return f"{name}{source}: {message}"
-    return f"{name} is {fault['input']!r}{source}: {message}"
+    fields = (RobotConfig if len(place) == 2 else Config).model_fields
+    if fault == "extra_forbidden":
+        return f"{name} is unknown{source}{similar(place[-1], fields)}"
+    if fault == "value_error":
+        return f"{name}{source}: {message.removeprefix('Value error, ')}"
+    return f"{name} is {shown(value)}{source}, expected {_expected(place[-1], fields[place[-1]])}"
+
+
+#: What values of a type are called.
+KINDS = {float: "a number", int: "a whole number", bool: "true or false"}
+#: What keys expect that are not one of these, and not a text.
+EXPECTED = {
+    "robot": 'a table, such as [robot] with model = "panda"',
+    "name": "letters, digits, _ and -",
+    "session_ports": "first and last port",
+    "laws": "a list of laws",
+}
+
+
+def _kind(annotation: Any) -> str:
+    """`float | None` → a number."""
+    parts = () if get_origin(annotation) in (tuple, dict) else get_args(annotation)
+    types = [kind for kind in parts or (annotation,) if kind is not type(None)]
+    if all(isinstance(kind, str) for kind in types):
+        return f"one of {', '.join(map(repr, types))}"
+    if get_origin(types[0]) is Literal:
+        return _kind(types[0])
+    return KINDS.get(types[0], "a text")
+
+
+def _expected(key: str, field: FieldInfo) -> str:
+    kind = _kind(field.annotation)
+    if key in EXPECTED:
+        return EXPECTED[key]
+    if kind == "a text" and key in CONFIG_KEYS:
+        return CONFIG_KEYS[key][1]
+    bounds = {
+        name: f"{getattr(item, name):g}"
+        for item in field.metadata
+        for name in ("ge", "gt", "le")
+        if hasattr(item, name)
+    }
+    if "gt" in bounds:
+        return f"{kind} above {bounds['gt']} and up to {bounds['le']}"
+    if "le" in bounds:
+        return f"{kind} from {bounds['ge']} to {bounds['le']}"
+    return f"{kind} of at least {bounds['ge']}" if bounds else kind

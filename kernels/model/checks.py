@@ -16,7 +16,12 @@ from collections.abc import Sequence
 from torqued.common.errors import ModelError
 from torqued.kernels.model.bodies import Bodies
 from torqued.kernels.model.checks_effort import check_efforts
-from torqued.kernels.model.checks_joint import check_joint, check_mimics, check_placement
+from torqued.kernels.model.checks_joint import (
+    check_joint,
+    check_limits,
+    check_mimics,
+    check_placement,
+)
 from torqued.kernels.model.checks_mass import check_inertia, check_motions, check_numbers
 from torqued.kernels.model.checks_tree import check_tree
 from torqued.kernels.model.checks_units import check_units
@@ -46,7 +51,11 @@ def check(
     check_mimics(description, findings)
     for link in description.links:
         check_inertia(link, bodies, findings)
-    if bodies is not None and not findings.faults:
+    # Limits and losses change neither what moves nor what it weighs.
+    sound = bodies is not None and not findings.faults
+    for joint in description.joints:
+        check_limits(joint, findings)
+    if bodies is not None and sound:
         check_motions(description, bodies, findings)
         check_efforts(description, findings)
         check_units(description, bodies, findings)
@@ -81,6 +90,7 @@ def further_faults(description: Description, known: Sequence[str]) -> list[str]:
     for joint in joints:
         check_placement(joint, findings)
         check_joint(joint, findings)
+        check_limits(joint, findings)
     for link in description.links:
         check_numbers(link, findings)
         check_inertia(link, None, findings)

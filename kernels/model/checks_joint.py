@@ -39,7 +39,7 @@ def check_placement(joint: Joint, findings: Findings) -> None:
 
 
 def check_joint(joint: Joint, findings: Findings) -> None:
-    """Type, axis, pitch, limits and losses."""
+    """Type, axis and pitch."""
     where = f"joint {joint.name!r}"
     if joint.type not in JOINT_SIZES and joint.type not in COMPOUND:
         allowed = ", ".join([*JOINT_SIZES, *sorted(COMPOUND)])
@@ -50,11 +50,6 @@ def check_joint(joint: Joint, findings: Findings) -> None:
         findings.fault(where, f"pitch {joint.pitch} is not a finite number below {MAX_NUMBER:g}")
     elif joint.type == "helical" and joint.pitch == 0.0:
         findings.warn(where, "helical with pitch 0.0, so it only turns")
-    for name in ("damping", "friction", "armature"):
-        value = getattr(joint, name)
-        if not 0.0 <= value < math.inf:
-            findings.fault(where, f"{name} {value} must be finite and not negative")
-    _check_limits(joint, findings)
 
 
 def _check_axis(joint: Joint, findings: Findings) -> None:
@@ -68,9 +63,14 @@ def _check_axis(joint: Joint, findings: Findings) -> None:
         findings.fault(where, f"axis {axis.tolist()} has length {math.hypot(*axis):.6g}, not 1")
 
 
-def _check_limits(joint: Joint, findings: Findings) -> None:
+def check_limits(joint: Joint, findings: Findings) -> None:
+    """Limits and losses."""
     where = f"joint {joint.name!r}"
     limits = joint.limits
+    for name in ("damping", "friction", "armature"):
+        value = getattr(joint, name)
+        if not 0.0 <= value < math.inf:
+            findings.fault(where, f"{name} {value} must be finite and not negative")
     if math.isnan(limits.lower) or math.isnan(limits.upper):
         findings.fault(where, f"limits {limits.lower} to {limits.upper} are not numbers")
     if limits.lower > limits.upper:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 from torqued.common.errors import InputError, ModelError, ModelWarning
-from torqued.kernels.input_checks import choice, numbers, shown
+from torqued.kernels.input_checks import choice, numbers, shown, similar
 from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
 from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
 from torqued.kernels.model.checks import check
@@ -227,7 +227,7 @@ def config_problems(config: Any) -> list[str]:
     if not isinstance(config, dict):
         return [f"key 'robot' is {config!r}, expected a table"]
     problems = [
-        f"key {key!r} is unknown, allowed: {', '.join(sorted(CONFIG_KEYS))}"
+        f"key {key!r} is unknown{similar(key, CONFIG_KEYS)}"
         for key in config
         if key not in CONFIG_KEYS
     ]
@@ -251,16 +251,18 @@ def with_armature(description: Description, armature: Any) -> Description:
     if not isinstance(armature, Mapping):
         wanted = "a map from joints to rotor inertias"
         raise InputError(f"armature: {shown(armature)}, expected {wanted}", "armature")
-    names = {joint.name for joint in description.joints}
+    names = [joint.name for joint in description.joints]
     problems = [
-        f"armature: joint {name!r} does not exist" for name in armature if name not in names
+        f"joint {name!r} is unknown{similar(str(name), names)}"
+        for name in armature
+        if name not in names
     ] + [
-        f"armature: joint {name!r}: {value!r} is not a finite number"
+        f"joint {name!r}: {value!r} is not a finite number"
         for name, value in armature.items()
         if not _is_number(value)
     ]
     if problems:
-        raise ModelError(description.source, problems)
+        raise ModelError(f"armature for {description.source}", problems)
     joints = tuple(
         replace(joint, armature=float(armature.get(joint.name, joint.armature)))
         for joint in description.joints

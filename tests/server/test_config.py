@@ -79,15 +79,15 @@ def test_all_faults_come_in_one_report(written):
         load_config(path, {"fade": "-1"}, {"TORQUED_CPU": "first"})
     report = "\n".join(caught.value.problems)
     for words in (
-        "key 'rate' is 9: input should be greater than or equal to 100",
-        "key 'priority' is 'high'",
-        "key 'colour' is unknown, allowed: robot, name",
-        "key 'name' is 'a/b'",
+        "key 'rate' is 9, expected a number from 100 to 2000",
+        "key 'priority' is 'high', expected a whole number from 0 to 99",
+        "key 'colour' is unknown; known: 'robot', 'name', ",
+        "key 'name' is 'a/b', expected letters, digits, _ and -",
         "robot 'pnda' is not known; did you mean panda?",
-        "key 'robot.base' is 'flying'",
-        "key 'robot.wheels' is unknown, allowed: model, urdf",
-        "key 'cpu' is 'first' (from TORQUED_CPU)",
-        "--fade is '-1': input should be",
+        "key 'robot.base' is 'flying', expected one of 'fixed', 'floating'",
+        "key 'robot.wheels' is unknown; known: 'model', 'urdf', ",
+        "key 'cpu' is 'first' (from TORQUED_CPU), expected a whole number of at least 0",
+        "--fade is '-1', expected a number from 0 to 10",
     ):
         assert words in report
     assert len(caught.value.problems) == 9
@@ -106,6 +106,47 @@ def test_all_faults_come_in_one_report(written):
 def test_robot_has_one_source(written, robot, problem):
     with pytest.raises(ConfigError, match=problem):
         load_config(written(f"[robot]\n{robot}\n"), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('rate = "1000"', "key 'rate' is '1000', expected a number from 100 to 2000"),
+        ("rate = true", "key 'rate' is True, expected a number from 100 to 2000"),
+        ('lock_memory = "yes"', "key 'lock_memory' is 'yes', expected true or false"),
+        ("rates = 500", "key 'rates' is unknown; did you mean 'rate'?"),
+        ("folder = 3", "key 'folder' is 3, expected a text"),
+        ("session_ports = 3", "key 'session_ports' is 3, expected first and last port"),
+        ('fallback = "x"', "'x', expected one of 'brake', 'hold', 'gravity', 'zero'"),
+        ("request_rate = 0", "key 'request_rate' is 0, expected a number of at least 1"),
+        (
+            "[robot]\ngravity = [1, 2]",
+            "key 'robot.gravity' is [1, 2], expected a list of three num",
+        ),
+        ("[robot]\ntool = 3", "key 'robot.tool' is 3, expected a table, or a list of tables"),
+        ('[robot]\nseed = "1"', "key 'robot.seed' is '1', expected a whole number"),
+        ("[robot]\nmodle = 1", "key 'robot.modle' is unknown; did you mean 'model'?"),
+    ],
+)
+def test_value_is_named_with_what_is_allowed(written, text, problem):
+    robot = "" if "[robot]" in text else "[robot]\n"
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(f'{text}\n{robot}model = "chain3"\n'), {}, {})
+    (sentence,) = caught.value.problems
+    assert problem in sentence
+
+
+def test_robot_is_a_table(written):
+    with pytest.raises(ConfigError, match=r"key 'robot' is 'panda', expected a table, such as "):
+        load_config(written('robot = "panda"'), {}, {})
+
+
+def test_sources_and_values_of_a_robot_are_refused_together(written):
+    text = 'listen = "x"\nplain_tcp = true\n[robot]\nbase = "x"\nfamily = "chain"\nmodel = "chain3"'
+    with pytest.raises(ConfigError) as caught:
+        load_config(written(text), {}, {})
+    problems = caught.value.problems
+    assert [sentence.split("'")[1] for sentence in problems] == ["robot", "robot.base", "listen"]
 
 
 def test_missing_robot_and_bad_toml_are_reported(written, tmp_path):
@@ -155,7 +196,7 @@ def test_every_documented_default_is_the_default():
     [
         ([], "no robot given: use one of --robot, --urdf and --config"),
         (["--config", "x.toml", "--robot", "panda"], "--config names the robot already"),
-        (["--robot", "chain3", "--rate", "1"], "--rate is '1': input should be greater than or"),
+        (["--robot", "chain3", "--rate", "1"], "--rate is '1', expected a number from 100 to 2000"),
         (["--urdf", "/none.urdf"], "error: --urdf: file /none.urdf does not exist"),
         (["--robot", "Panda"], "error: --robot: robot 'Panda' is not known; did you mean panda"),
         (

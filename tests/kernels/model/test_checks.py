@@ -10,6 +10,7 @@ import pytest
 
 from support.model_cases import (
     LIMITS,
+    NOTHING,
     SOLID,
     arm,
     joint,
@@ -110,6 +111,15 @@ def test_fault_of_a_joint_is_named(changes, expected):
     (sentence,) = problems(arm(**changes))
     assert sentence.startswith("joint 'elbow': ")
     assert expected in sentence
+
+
+def test_joint_without_mass_is_reported_beside_wrong_limits():
+    assert problems(arm(NOTHING, limits=Limits(2.1, 1.9, 1.0, 1.0), damping=-1.0)) == (
+        "joint 'elbow': damping -1.0 must be finite and not negative",
+        "joint 'elbow': lower limit 2.1 is above upper limit 1.9",
+        "joint 'elbow': moves no mass: 'hand' and all that hangs from it have mass 0.0 and no "
+        "inertia; give it inertia, armature, or a fixed joint",
+    )
 
 
 def test_axis_does_not_matter_where_it_is_not_used():

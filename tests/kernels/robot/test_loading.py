@@ -79,9 +79,10 @@ class TestOptions:
         with pytest.raises(ModelError) as caught:
             Robot.from_description(ARM, armature={"joint_9": 0.1, "joint_1": np.inf})
         assert caught.value.problems == (
-            "armature: joint 'joint_9' does not exist",
-            "armature: joint 'joint_1': inf is not a finite number",
+            "joint 'joint_9' is unknown; did you mean 'joint_3' or 'joint_2' or 'joint_1'?",
+            "joint 'joint_1': inf is not a finite number",
         )
+        assert caught.value.source == f"armature for {ARM.source}"
         with pytest.raises(ModelError, match="joint_1"):
             Robot.from_description(ARM, armature={"joint_1": -0.1})
 
@@ -193,7 +194,7 @@ class TestConfig:
             ('urdf = "arm.urdf"\ngravity = [1, 2]', "gravity: shape (2,), expected (3,)"),
             ('urdf = "arm.urdf"\narmature = 1', "key 'armature' is 1, expected a table of joints"),
             ('urdf = "arm.urdf"\nstrict = "yes"', "key 'strict' is 'yes', expected true or false"),
-            ('urdf = "arm.urdf"\ncolour = "red"', "key 'colour' is unknown, allowed: accept_unp"),
+            ('urdf = "arm.urdf"\ncolour = "red"', "key 'colour' is unknown; known: 'urdf', "),
             ("urdf = ", "cannot be read as TOML: "),
         ],
     )
