@@ -85,7 +85,7 @@ def test_folder_is_where_the_daemon_is_looked_for(endpoint_of, listening, tmp_pa
     monkeypatch.setenv("TORQUED_FOLDER", str(tmp_path / "elsewhere"))
     assert endpoint_of("--folder", str(tmp_path)) == "left.sock"
     assert endpoint_of("--folder", str(tmp_path), "--robot", "left") == "left.sock"
-    with pytest.raises(TorquedError, match="no daemon is running in .*elsewhere"):
+    with pytest.raises(TorquedError, match=r"no daemon is running in .*elsewhere"):
         endpoint_of()
 
 
