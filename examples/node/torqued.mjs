@@ -2,8 +2,10 @@
 //
 //   torqued serve --robot chain20          (in another terminal)
 //   npm install
-//   node torqued.mjs ipc:///tmp/torqued-1000/chain20.sock
+//   node torqued.mjs chain20               (a name, or an endpoint: ipc://FILE or tcp://HOST:PORT)
 
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Decoder, Encoder, ExtensionCodec } from "@msgpack/msgpack";
 import { Dealer } from "zeromq";
 
@@ -18,6 +20,10 @@ const STATUS = {
   32: "INVALID",
   64: "OVERRUN",
   128: "LAST",
+  256: "WALL",
+  512: "LIMITED_REFERENCE",
+  1024: "OSCILLATING",
+  2048: "STOPPED",
 };
 
 // Arrays: extension type 1. Sent as one dimension of float64, read in any shape.
@@ -105,7 +111,16 @@ function readOutput(frame, outputs) {
   };
 }
 
-const client = new Client(process.argv[2]);
+// The endpoint of a daemon by its name, as the other clients find it.
+function endpointFor(daemon) {
+  if (daemon.includes("://")) return daemon;
+  const { TORQUED_FOLDER, XDG_RUNTIME_DIR } = process.env;
+  const runtime = XDG_RUNTIME_DIR && join(XDG_RUNTIME_DIR, "torqued");
+  const folder = TORQUED_FOLDER || runtime || join(tmpdir(), `torqued-${process.getuid()}`);
+  return `ipc://${folder}/${daemon}.sock`;
+}
+
+const client = new Client(endpointFor(process.argv[2] ?? "chain20"));
 const hello = await client.call("hello");
 console.log(`robot ${hello.name}: nq ${hello.nq}, nv ${hello.nv}, ${hello.rate} Hz`);
 

@@ -1,5 +1,7 @@
 """The examples run against a real daemon."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.daemons import daemon_of
+from torqued.common.status import STATUS
 
 pytestmark = pytest.mark.slow
 
@@ -53,6 +56,20 @@ def node_folder(tmp_path_factory):
     if done.returncode != 0:
         pytest.skip(f"npm cannot install the example's packages: {done.stderr[-200:]}")
     return folder
+
+
+def test_status_bits_of_the_node_example_are_those_of_the_table():
+    source = (EXAMPLES / "node/torqued.mjs").read_text()
+    table = source.partition("const STATUS = {")[2].partition("}")[0]
+    assert {int(bit): name for bit, name in re.findall(r'(\d+): "(\w+)"', table)} == STATUS
+
+
+def test_node_example_finds_a_daemon_by_its_name(daemon, node_folder):
+    folder, name = daemon.endpoint.removeprefix("ipc://").removesuffix(".sock").rsplit("/", 1)
+    environment = os.environ | {"TORQUED_FOLDER": folder}
+    node = shutil.which("node")
+    lines = output_of(node, "torqued.mjs", name, cwd=node_folder, env=environment)
+    assert lines[0] == "robot chain20: nq 20, nv 20, 1000 Hz"
 
 
 def test_another_language_talks_to_the_daemon_from_the_document_alone(daemon, node_folder):

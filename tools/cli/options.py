@@ -24,9 +24,16 @@ def add_daemon(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_folder(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
+    )
+
+
 def add_connection(parser: argparse.ArgumentParser) -> None:
-    """--robot or --endpoint, keys for TCP, and --timeout."""
+    """--robot and --folder, or --endpoint, keys for TCP, and --timeout."""
     add_daemon(parser)
+    add_folder(parser)
     parser.add_argument("--endpoint", help="request endpoint of the daemon, instead of its name")
     parser.add_argument("--key", metavar="FILE", help="client key for TCP (default: $TORQUED_KEY)")
     parser.add_argument(
@@ -52,9 +59,7 @@ def add_request(parser: argparse.ArgumentParser) -> None:
 def add_observing(parser: argparse.ArgumentParser) -> None:
     """--robot, --folder, --seconds: of the commands that read a daemon's ring."""
     add_daemon(parser)
-    parser.add_argument(
-        "--folder", type=Path, help="socket directory (default: that of `torqued serve`)"
-    )
+    add_folder(parser)
     add_seconds(parser)
 
 
@@ -130,15 +135,16 @@ def daemon_name(args: argparse.Namespace) -> str:
     name = args.robot or os.environ.get("TORQUED_NAME")
     if name:
         return str(name)
-    names = running()
+    folder = args.folder or default_folder()
+    names = running(folder)
     if not names:
         raise TorquedError(
-            f"no daemon is running in {default_folder()}; "
+            f"no daemon is running in {folder}; "
             "start one with `torqued serve --robot panda`"
             + (", or name one with --endpoint" if "endpoint" in args else "")
         )
     if len(names) > 1:
-        raise TorquedError(f"several {describe_running()}; choose one with --robot")
+        raise TorquedError(f"several {describe_running(folder)}; choose one with --robot")
     return names[0]
 
 
@@ -150,7 +156,7 @@ def connect(args: argparse.Namespace) -> Client:
     if args.endpoint:
         keys = {"key": args.key, "server_key": args.server_key}
         return Client(args.endpoint, args.timeout, **keys)
-    return Client(endpoint_of(daemon_name(args)), args.timeout)
+    return Client(endpoint_of(daemon_name(args), args.folder), args.timeout)
 
 
 def follow(args: argparse.Namespace) -> Following:

@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     name = daemon_name(args)
     if args.save_last:
         return save_last(args, name)
+    require_sessions(args.sessions)
     seconds, size = args.rotate or (0.0, 0)
     choice = Choice(args.out, set(args.sessions), seconds, size, args.keep)
     choice.backlog = args.lifeline is not None  # from the daemon's first tick on
@@ -91,6 +92,18 @@ def run(args: argparse.Namespace) -> int:
     for path in recorder.files:
         print(path)
     return 1 if lost else 0
+
+
+def require_sessions(given: list[str]) -> None:
+    """Refuse words that are neither a session's number nor a law: nothing would be recorded."""
+    from torqued.common.errors import InputError
+    from torqued.kernels.control.laws.table import LAWS
+
+    for word in given:
+        if not word.isdecimal() and word not in LAWS:
+            raise InputError(
+                f"--sessions: {word!r} is neither a session number nor a law: {', '.join(LAWS)}"
+            )
 
 
 def stop_on(recorder: Recorder, args: argparse.Namespace) -> None:

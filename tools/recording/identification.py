@@ -79,6 +79,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
             f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
         )
     W, y, hop = equations(samples, robot, frame)
+    require_motion(W)
     n = robot.nv
     A, b, weights = weighted(W, y, n)
     x = nonnegative_least_squares(A, b, np.arange(10, 10 + 2 * n))
@@ -130,6 +131,18 @@ def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array,
         W[k, :, 10 + n :] = np.diag(np.sign(v))
         y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a)
     return averaged(W, y, np.abs(samples.v) <= slow, samples.time)
+
+
+def require_motion(W: Array) -> None:
+    """Refuse a recording with fewer equations of moving joints than unknowns."""
+    equations = np.count_nonzero(W.any(axis=1))
+    unknowns = max(len(TYPICAL), np.count_nonzero(W.any(axis=0)))
+    if equations < unknowns:
+        raise InputError(
+            f"the recording has too little motion: {equations} equations for {unknowns} unknowns; "
+            f"a joint counts in windows of {WINDOW:g} s in which it is faster than {SLOWEST:g} "
+            "rad/s or m/s throughout"
+        )
 
 
 def averaged(

@@ -193,12 +193,16 @@ def controller_of(session: RecordedSession, robot: Robot, period: float) -> Cont
     except InputError as error:
         raise RecordingError(f"session {info.number}, {info.law}: {error}") from None
     recorded = [(part.name, part.shape) for part in (*info.references, *info.outputs)]
-    now = [(name, value.shape) for name, value in controller.references.items()]
-    now += list(controller.outputs.items())
-    if recorded != [(name, tuple(shape)) for name, shape in now]:
+    now = [(name, tuple(value.shape)) for name, value in controller.references.items()]
+    now += [(name, tuple(shape)) for name, shape in controller.outputs.items()]
+    if recorded != now:
+        here, there = (
+            ", ".join(f"{name} {shape}" for name, shape in some if (name, shape) not in others)
+            for some, others in ((now, recorded), (recorded, now))
+        )
         raise RecordingError(
-            f"session {info.number}: references and outputs of law {info.law!r} differ: now "
-            f"{[name for name, _ in now]}, recorded {[name for name, _ in recorded]}"
+            f"session {info.number}: references and outputs of law {info.law!r} of robot "
+            f"{robot.name!r} differ: now {here or 'fewer'}, recorded {there or 'fewer'}"
         )
     return controller
 

@@ -15,9 +15,10 @@ from torqued.server.requests.operation import Operation
 from torqued.server.requests.operations import BATCHED, OPERATIONS
 from torqued.server.requests.replies import as_request_error
 from torqued.server.worker.model_bytes import pack
-from torqued.tools.tables.chunk import in_table
+from torqued.tools.tables.chunk import compute, in_table
 from torqued.tools.tables.plan import Folder, Plan, digest, stamp
 from torqued.tools.tables.reading import Table, open_table
+from torqued.tools.tables.writing import check_results
 
 #: Bytes of results per chunk, and its minimum and maximum number of states.
 #: Chunks begin at multiples of 64, so that states are computed together with the same neighbours
@@ -50,6 +51,8 @@ def planned(args: argparse.Namespace, robot: Robot) -> tuple[Plan, bytes, Folder
         count=table.count,
         chunk=whole_number("--chunk", chunk, 1, MAX_STATES),
     )
+    if args.out.suffix == ".npy" and table.count:  # one state shows whether it has one result
+        check_results(compute(plan, robot, 0, table.rows(0, 1)))
     folder = Folder.of(args.out)
     return plan, model, folder, folder.begin(plan, model)
 

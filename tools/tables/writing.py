@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import secrets
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,12 @@ def check_place(out: Path) -> None:
         raise InputError(f"--out {out}: the directory does not exist")
 
 
+def check_results(names: Collection[str]) -> None:
+    """Check that a .npy file can hold the results of these names."""
+    if len(names) != 1:
+        raise InputError(f"--out: .npy holds one result, not {', '.join(names)}: use .npz")
+
+
 def write(out: Path, folder: Folder, plan: Plan, report: Report) -> None:
     """The file appears when it is complete."""
     draft = out.with_name(f"{out.name}.{secrets.token_hex(4)}.draft")
@@ -56,11 +62,9 @@ def _zip(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
 
 
 def _plain(draft: Path, folder: Folder, plan: Plan, report: Report) -> None:
-    names = list(folder.read(0))
-    if len(names) != 1:
-        raise InputError(f"--out: .npy holds one result, not {', '.join(names)}: use .npz")
+    (name,) = folder.read(0)  # `check_results` made sure of one
     with draft.open("wb") as file:
-        _array(file, names[0], folder, plan, report)
+        _array(file, name, folder, plan, report)
 
 
 def _array(file: Any, name: str, folder: Folder, plan: Plan, report: Report) -> None:

@@ -78,3 +78,18 @@ def test_misspelt_name_is_answered_with_those_running(listening, tmp_path, capsy
     assert capsys.readouterr().err == (
         f"torqued: error: no daemon 'lfet' is running; daemons in {tmp_path}: left, right\n"
     )
+
+
+def test_folder_is_where_the_daemon_is_looked_for(endpoint_of, listening, tmp_path, monkeypatch):
+    listening("left")
+    monkeypatch.setenv("TORQUED_FOLDER", str(tmp_path / "elsewhere"))
+    assert endpoint_of("--folder", str(tmp_path)) == "left.sock"
+    assert endpoint_of("--folder", str(tmp_path), "--robot", "left") == "left.sock"
+    with pytest.raises(TorquedError, match=r"no daemon is running in .*elsewhere"):
+        endpoint_of()
+
+
+def test_recording_of_unknown_sessions_is_refused(capsys, tmp_path):
+    words = ["--robot", "left", "--folder", str(tmp_path), "--sessions", "3", "pd", "foo"]
+    assert main(["record", *words]) == 2
+    assert "'foo' is neither a session number nor a law: " in capsys.readouterr().err

@@ -121,6 +121,16 @@ def test_motion_of_one_joint_says_what_it_cannot_tell():
     assert np.allclose(found.p[1:3], MASS * AT[:2], rtol=0.02)
 
 
+def test_robot_that_stood_still_is_refused():
+    robot = plant_of("panda").robot
+    time = np.arange(0.0, 2.0, STEP)
+    q = np.tile(robot.neutral(), (len(time), 1))
+    v = 1e-3 * np.random.default_rng(0).normal(size=q.shape)  # noise of its sensors
+    samples = Samples(time, q, v, np.zeros_like(q), np.tile(robot.gravity(q[0]), (len(time), 1)))
+    with pytest.raises(InputError, match="too little motion: 0 equations for 10 unknowns"):
+        identify(samples, robot, "panda_hand")
+
+
 def test_estimate_is_always_a_possible_body():
     samples, bare, _ = moved_arm("panda", mass=0.0, seconds=4.0, noise=5e-3)
     found = identify(samples, bare.robot, "panda_hand")  # nothing is carried

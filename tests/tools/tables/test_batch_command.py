@@ -211,6 +211,14 @@ def test_files_of_junk_are_refused(content, suffix, tmp_path, capsys):
     assert f"cannot read {path}" in capsys.readouterr().err
 
 
+def test_several_results_in_a_file_for_one_are_refused_before_computing(tmp_path, table, capsys):
+    out = tmp_path / "terms.npy"
+    line = ["batch", str(table), "--robot", "chain3", "--operation", "dynamics", "--want", "M,g"]
+    assert main([*line, "--out", str(out)]) == 2
+    assert ".npy holds one result, not M, g: use .npz" in capsys.readouterr().err
+    assert not list(tmp_path.glob("terms*"))
+
+
 def test_existing_result_is_not_overwritten(tmp_path, table, capsys):
     out = tmp_path / "tau.npy"
     out.write_bytes(b"precious")
