@@ -124,6 +124,7 @@ def sessions(
             measure = paced(lambda: session.step(q, v, timeout=10.0).tau)
 
             def checked(count: int) -> list[float]:
+                session.step(q, v, timeout=10.0)
                 session.resume()  # it may have been without states for long while others ran
                 times = measure(count)
                 require_law(session.step(q, v, timeout=10.0).status_names)

@@ -22,8 +22,8 @@ MAX_ANGLE, MAX_DEGREES = 20.0, 720.0
 MAX_GRAVITY = 100.0
 #: m/s²: weight of a kilogram.
 WEIGHT = 9.81
-#: Times its effort limit that a joint's load may weigh with all links stretched out.
-MAX_LOAD_RATIO = 20.0
+#: Times its effort limit that a joint's own link may weigh, stretched out.
+MAX_LOAD_RATIO = 100.0
 
 
 def check_units(description: Description, bodies: Bodies, findings: Findings) -> None:
@@ -31,8 +31,7 @@ def check_units(description: Description, bodies: Bodies, findings: Findings) ->
     root, known = next(iter(bodies.body)), len(findings.warnings)
     for joint in description.joints:
         length = math.hypot(*joint.placement.position)
-        # A robot may be fixed anywhere in its world.
-        if length > MAX_LENGTH and not (joint.type == "fixed" and joint.parent == root):
+        if length > MAX_LENGTH and joint.parent != root:  # a robot may stand anywhere in its world
             where = f"link {joint.parent!r}"
             findings.warn(where, f"is {length:g} m long up to joint {joint.name!r}: millimetres?")
     for link in description.links:
@@ -44,7 +43,7 @@ def check_units(description: Description, bodies: Bodies, findings: Findings) ->
             sentence = f"inertia {moment:g} kg m² is that of {inertia.mass:g} kg at a distance of"
             findings.warn(where, f"{sentence} {math.sqrt(moment / inertia.mass):.3g} m: kg mm²?")
     if len(findings.warnings) == known:  # else arms are too long, not masses too large
-        _check_weights(description, bodies, findings)
+        _check_weights(description, findings)
     for joint in description.joints:
         limits = [joint.limits.lower, joint.limits.upper]
         if joint.type == "revolute" and MAX_ANGLE < max(map(abs, limits)) <= MAX_DEGREES:
@@ -52,27 +51,26 @@ def check_units(description: Description, bodies: Bodies, findings: Findings) ->
             findings.warn(f"joint {joint.name!r}", f"limits are {values} rad: degrees?")
 
 
-def _check_weights(description: Description, bodies: Bodies, findings: Findings) -> None:
-    """Of masses in a wrong unit every joint has too much to carry: one is named."""
+def _check_weights(description: Description, findings: Findings) -> None:
+    """Of masses in a wrong unit every joint has too much to carry: one is named.
+
+    Each joint is compared with its own link: long chains of weak motors are right as they are.
+    """
+    reach = {link.name: math.hypot(*link.inertia.com) for link in description.links}  # m
+    for joint in description.joints:
+        far = math.hypot(*joint.placement.position)
+        reach[joint.parent] = max(reach.get(joint.parent, 0.0), far)
     mass = {link.name: link.inertia.mass for link in description.links}
-    moment = {  # kg m about the link's origin, with all links stretched out
-        link.name: link.inertia.mass * math.hypot(*link.inertia.com) for link in description.links
-    }
-    above = {joint.child: joint for joint in description.joints}
     worst, ratio = "", MAX_LOAD_RATIO
-    for link in reversed(bodies.body):  # links are found parents first
-        if (joint := above.get(link)) is None:
-            continue
+    for joint in description.joints:
         slides, effort = joint.type == "prismatic", joint.limits.effort
-        weight = WEIGHT * (mass[link] if slides else moment[link])
+        weight = WEIGHT * mass[joint.child] * (1.0 if slides else reach[joint.child])
         if joint.type not in ("fixed", "floating") and weight > ratio * effort > 0.0:
             unit, ratio = "N" if slides else "N m", weight / effort
             worst = (
-                f"joint {joint.name!r}: carries {mass[link]:g} kg, which need up to {weight:.3g} "
-                f"{unit}, with an effort limit of {effort:g} {unit}: grams?"
+                f"joint {joint.name!r}: carries {mass[joint.child]:g} kg, which need up to "
+                f"{weight:.3g} {unit}, with an effort limit of {effort:g} {unit}: grams?"
             )
-        moment[joint.parent] += moment[link] + mass[link] * math.hypot(*joint.placement.position)
-        mass[joint.parent] += mass[link]
     if worst:
         findings.warnings.append(worst)
 

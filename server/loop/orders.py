@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: s of silence after which a commander counts as dead: default and limits.
 DEFAULT_LEASE, MIN_LEASE, MAX_LEASE = 1.0, 0.05, 3600.0
 #: s without a state after which orders are refused; `stale_after` where that is longer.
-MAX_SILENCE = 0.1
+MAX_SILENCE = 1.0
 #: s: the longest movement.
 MAX_MOVE = 3600.0
 #: Duration of a movement at full speed, relative to its minimum.

@@ -13,7 +13,7 @@ and moves the mode by NEXT, in this order:
    first state or after a RESUME that still waits: the session then holds until the next RESUME.
 3. An operator has stopped all sessions (STOP), has ended that (RECOVER), or has stopped this one
    (HALT).
-4. RESUME: a request that waits for a fresh state, for 0.1 s at most, and is forgotten then. The
+4. RESUME: a request that waits for a fresh state, for 1 s at most, and is forgotten then. The
    session holds that state; then references come from states again.
 5. A movement has ended.
 6. NO_RESULT: there has been no torque of the law for longer than `stale_after` and `hold`, for lack

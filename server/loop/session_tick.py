@@ -56,7 +56,7 @@ from torqued.server.loop.state_frames import age_of, newest_state
 #: What waits for a fresh state: RESUME, or RESUME and then the HOLD that was ordered after it.
 RESUME, RESUME_AND_HOLD = 1, 2
 #: ns that RESUME waits for a fresh state: a robot never starts to move long after it was asked.
-MAX_RESUME = 100_000_000
+MAX_RESUME = 1_000_000_000
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;

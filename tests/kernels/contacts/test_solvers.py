@@ -80,6 +80,7 @@ def test_arms_on_a_fixed_base(file, solver):
 
 @solvers
 @pytest.mark.parametrize("unit", [1e-4, 1e4])
+@pytest.mark.filterwarnings("ignore::torqued.kernels.ModelWarning")
 def test_unit_of_length_does_not_matter(solver, unit):
     """Two feet of a biped, by its lengths in metres and in other units."""
     metres = family("biped", 12)

@@ -24,8 +24,12 @@ def strong(lower: float, upper: float) -> Limits:
 
 CASES = {
     "long": (
-        arm(placement=moved(400.0)),
-        "link 'base': is 400 m long up to joint 'elbow': millimetres?",
+        robot(
+            {"base": SOLID, "forearm": SOLID, "hand": SOLID},
+            joint("elbow", "base", "forearm"),
+            joint("wrist", "forearm", "hand", placement=moved(400.0)),
+        ),
+        "link 'forearm': is 400 m long up to joint 'wrist': millimetres?",
     ),
     "center": (
         arm(Inertia(4.0, np.array([0.0, 200.0, 0.0]), np.eye(3))),
@@ -58,7 +62,7 @@ def test_number_is_named_with_the_unit_that_it_looks_like(description, expected)
 
 
 FINE = {
-    "at the limit": arm(placement=moved(MAX_LENGTH)),
+    "long base": arm(placement=moved(10.0 * MAX_LENGTH)),
     "turns": arm(limits=strong(-MAX_ANGLE, MAX_ANGLE)),
     "no limit": arm(limits=strong(-1e16, 1e16)),
     "beyond degrees": arm(limits=strong(-2 * MAX_DEGREES, 2 * MAX_DEGREES)),
@@ -78,12 +82,17 @@ def test_unusual_robot_in_the_right_units_has_no_warning(description):
 
 def test_of_masses_in_grams_the_joint_with_most_to_carry_is_named():
     links = {name: Inertia(2000.0, np.array([0.1, 0.0, 0.0]), np.eye(3)) for name in "abc"}
-    limits = Limits(-1.0, 1.0, 2.0, 20.0)
+    limits = Limits(-1.0, 1.0, 2.0, 10.0)
     joints = [
         joint("one", "a", "b", limits=limits, placement=moved(0.3)),
         joint("two", "b", "c", limits=limits, placement=moved(0.3)),
     ]
-    assert "joint 'one': carries 4000 kg" in warning(robot(links, *joints))
+    assert "joint 'one': carries 2000 kg" in warning(robot(links, *joints))
+
+
+@pytest.mark.parametrize("name", ["chain", "tree", "biped", "quadruped"])
+def test_families_are_in_the_right_units(name):
+    assert Robot.family(name, 132).warnings == ()
 
 
 @pytest.mark.parametrize("path", robot_urdfs(), ids=lambda path: path.stem)

@@ -197,7 +197,7 @@ def check_that_it_is_over(session, event):
 
 def test_resume_lapses_where_no_state_comes(robot):
     """A driver that comes back late is not moved by an order that was given before."""
-    for silent_ticks, mode in ((50, Mode.HOLDING), (150, Mode.FALLBACK)):
+    for silent_ticks, mode in ((500, Mode.HOLDING), (1500, Mode.FALLBACK)):
         session = in_mode(robot, Mode.FALLBACK, ordered=False)
         session.tick(10)  # stale
         session.resume()
