@@ -83,6 +83,8 @@ def daemon(
     ]
     log = folder / "daemon.log"
     start = time.monotonic()
+    # Sessions are without states while others are measured.
+    environment = {"TORQUED_ABANDON_AFTER": "3600", **environment}
     with process(command, log, **environment) as child:
         wait_until(endpoint, child, log, lambda told: bool(told.ready))
         ready = time.monotonic() - start
