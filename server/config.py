@@ -303,8 +303,11 @@ def _texts(
 ) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Values of a file in quotes where numbers or `true` belong, which pydantic would convert, and
     `true` where numbers do. The environment and the command line have texts only."""
-    tables = {("robot",): (RobotConfig, values.get("robot")), (): (Config, values)}
-    for prefix, (table, given) in tables.items():
+    tables: list[tuple[tuple[str, ...], type[BaseModel], Any]] = [
+        (("robot",), RobotConfig, values.get("robot")),
+        ((), Config, values),
+    ]
+    for prefix, table, given in tables:
         for key, value in given.items() if isinstance(given, dict) else ():
             kind = _kind(table.model_fields[key].annotation) if key in table.model_fields else ""
             wrong = (str,) if kind == "true or false" else (str, bool)

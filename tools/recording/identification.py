@@ -135,8 +135,8 @@ def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array,
 
 def require_motion(W: Array) -> None:
     """Refuse a recording with fewer equations of moving joints than unknowns."""
-    equations = np.count_nonzero(W.any(axis=1))
-    unknowns = max(len(TYPICAL), np.count_nonzero(W.any(axis=0)))
+    equations = int(np.count_nonzero(W.any(axis=1)))
+    unknowns = max(len(TYPICAL), int(np.count_nonzero(W.any(axis=0))))
     if equations < unknowns:
         raise InputError(
             f"the recording has too little motion: {equations} equations for {unknowns} unknowns; "
