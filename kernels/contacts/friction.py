@@ -43,7 +43,7 @@ ROUNDING = 1e-14
 SWEEPS, NEWTON_STEPS = 10, 10
 
 #: How far later sweeps go towards each contact's own solution. With much friction whole steps may
-#: go round in circles: of boxes pushed at random with coefficients up to 1.5, one in 2000.
+#: go round in circles: for 30 of 51 000 boxes pushed at random with coefficients up to 1.5.
 SHARE = 0.6
 
 
