@@ -115,6 +115,7 @@ class Daemon:
         # One below the loop, as the I/O thread, and on any processor: the loop's may be busy.
         below = max(1, priority - 1) if priority else 0
         self.servo.arrival_settings = lambda: realtime(below, False, None)
+        self.servo.is_realtime = priority > 0
         self.started = time.monotonic()
         self.ready = False
         self.preparing: dict[str, Any] = {"kernel": "", "done": 0, "total": 0}

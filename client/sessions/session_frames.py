@@ -169,8 +169,11 @@ class SessionFrames:
         self.references = {part["name"]: tuple(part["shape"]) for part in opened["references"]}
         self.outputs = {part["name"]: tuple(part["shape"]) for part in opened["outputs"]}
         self.max_output_age = MAX_OUTPUT_AGE
-        if opened.get("clock") == "state":
+        clock = opened.get("clock")
+        if clock == "state":
             self.max_output_age = max(MAX_OUTPUT_AGE, opened["stale_after"])
+        elif clock == "lockstep":
+            self.max_output_age = math.inf
         self.late = 0
         self._frame = bytearray(opened["state_bytes"])
         self._frame[:PAYLOAD] = prefix(len(self._frame) - PAYLOAD)

@@ -91,8 +91,8 @@ def is_taken(data: SessionArrays) -> bool:
 
 
 @kernel
-def ramp_load(data):
-    """Take over a changed payload, and go one step of the way to it."""
+def take_wanted_load(data):
+    """Take over a changed payload."""
     steps = data.load_steps
     if steps[TAKEN] != steps[ASKED]:
         for i in range(len(data.load)):
@@ -100,6 +100,12 @@ def ramp_load(data):
                 data.load_target[i, k] = data.load_wanted[i, k]
         steps[LEFT] = steps[WANTED]
         steps[TAKEN] = steps[ASKED]
+
+
+@kernel
+def ramp_load(data):
+    """Go one step of the way to it."""
+    steps = data.load_steps
     left = steps[LEFT]
     if left == 0:
         return

@@ -28,10 +28,12 @@ from torqued.server.loop.session_states import OPEN
 
 #: ns that the thread sleeps at a time.
 MAX_SLEEP = 100_000_000
-#: States that are answered in one period; more wait for the next period, and the newest wins.
-MAX_PER_PERIOD = 8
-#: A time step is at least a period / MIN_STEP and at most MAX_STEP periods.
-MIN_STEP, MAX_STEP = 10, 4
+#: Part of a period that an answer takes from the session, and how many periods it may be ahead: a
+#: robot that is a little faster than the loop does not wait, nor does a burst.
+PERIODS, MAX_AHEAD = 0.9, 8
+#: An answer that takes less than a LIGHT part of a period counts in proportion: as many sessions as
+#: there can be leave time to others, if their threads come before all others.
+LIGHT = 40
 
 
 class Arrivals(NamedTuple):
@@ -52,12 +54,10 @@ ARRIVALS = typeof(arrivals(0))
 
 
 @kernel
-def set_clock(mine, main, session, time):
-    """The time of a tick that begins now; its period is the time since the session was served."""
-    shortest, longest = main.period // MIN_STEP, main.period * MAX_STEP
-    mine.period = min(max(time - session.served, shortest), longest)
+def set_clock(mine, main, time):
+    """The time of a tick that begins now."""
     mine.time, mine.deadline, mine.tick = time, main.deadline, main.tick
-    mine.stop_requested = main.stop_requested
+    mine.period, mine.stop_requested = main.period, main.stop_requested
 
 
 @entry(WORK, SHARED, ARRIVALS)
@@ -65,8 +65,8 @@ def answer_arrivals(handle, shared, own):
     """Answer the states of one session until it ends."""
     main, mine = shared.loop[0], own.loop[0]
     session = shared.sessions[own.slot[0]]
-    begin, answers = now(mine.clock), 0
-    noted = False  # this thread's processor time, since the last answer
+    taken = now(mine.clock)  # ns, until when answers have taken the session's periods
+    mine.processor = processor_time(mine.clock)
     while session.state == OPEN:
         if states_written(session) == session.page_taken:
             # `join` of arrivals.py wakes this thread; but a client may move it to another futex.
@@ -74,21 +74,19 @@ def answer_arrivals(handle, shared, own):
             # The budget is for answers, not for polling. Reading the processor time takes half a
             # microsecond, so it is read while no state waits.
             if states_written(session) == session.page_taken or session.spin > 0:
-                mine.processor, noted = processor_time(mine.clock), True
+                mine.processor = processor_time(mine.clock)
             continue
-        time = now(mine.clock)
-        if time - begin >= main.period:
-            begin, answers = time, 0
-        if answers == MAX_PER_PERIOD:
-            sleep_until(begin + main.period, mine.clock)
+        ahead = MAX_AHEAD * main.period
+        if taken - now(mine.clock) > ahead and session.lock_step == 0:
+            sleep_until(taken - ahead, mine.clock)  # then the newest state is answered
             continue
-        answers += 1
         acquire(session, BY_ARRIVALS, mine.clock)
         if session.state == OPEN and states_written(session) != session.page_taken:
-            set_clock(mine, main, session, now(mine.clock))
-            if not noted:
-                mine.processor = processor_time(mine.clock)
+            set_clock(mine, main, now(mine.clock))
             call_session(main.serve, handle, mine, session)
-            session.served = session.arrived = mine.time
-            noted = False
+            session.arrived = mine.time
+            processor = processor_time(mine.clock)
+            share = min(1.0, (processor - mine.processor) / session.light)
+            taken = max(taken, mine.time) + np.int64(share * PERIODS * main.period)
+            mine.processor = processor
         release(session)

@@ -18,8 +18,9 @@ from torqued.server.access.rights import Caller
 from torqued.server.transport.memory_pages import Page
 
 SOCKET, MEMORY = TRANSPORTS = ("socket", "memory")
-#: When a state is answered: at the loop's next tick, or as it arrives.
-LOOP, STATE = CLOCKS = ("loop", "state")
+#: When a state is answered: at the loop's next tick, or as it arrives. In lock step, as soon as
+#: either can, and time passes with states alone: for simulations.
+LOOP, STATE, LOCK_STEP = CLOCKS = ("loop", "state", "lockstep")
 #: Fields of `open` about its frames.
 LINK_OPTIONS = ("transport", "clock", "spin")
 #: Part of a period that the loop may poll the clock before a deadline.
@@ -58,7 +59,7 @@ def chosen_link(fields: Mapping[str, Any], caller: Caller, spin: float) -> Link:
             )
         if "spin" in fields:
             raise InputError("spin requires transport='memory'", "spin")
-        return Link()
+        return Link(clock=clock)
     if caller.transport.pages is None:
         raise InputError(
             "transport='memory' requires a connection over the daemon's local socket; use "

@@ -79,8 +79,8 @@ SESSION = np.dtype(
         ("on_arrival", "i8"),  # 1: it does, and the loop serves the session if none come
         ("lock", "u8"),  # address of the word that says which thread serves it; session_lock.py
         ("ring", "u8"),  # address of its own ring, written under the lock; 0: none
-        ("served", "i8"),  # ns, when it was last served, by either thread
         ("arrived", "i8"),  # ns, when a state was last answered on arrival
+        ("light", "i8"),  # ns: an answer that takes longer counts as a whole one
         ("spin", "i8"),  # ns that its thread polls for a state before it sleeps
         ("spun", "i8"),  # ns that it has done so
         # the newest state
@@ -92,9 +92,15 @@ SESSION = np.dtype(
         ("at", "f8"),  # s, the same in the time of the robot
         ("same_clock", "i8"),  # 1: the sender's clock is taken for ours
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
+        # time; session_tick.py
+        ("lock_step", "i8"),  # 1: time passes with states alone
+        ("served", "i8"),  # ns, when it was last served
+        ("had_state", "i8"),  # 1: that had a state that is neither stale nor refused
+        ("step", "i8"),  # ns by which this tick moves torques
         # what the fallback goes by
         ("reason", "i8"),  # status bits since the law's last torque, until the fallback is entered
-        ("good_until", "i8"),  # ns, of the newest torque of the law; 0: there has been none
+        ("has_torque", "i8"),  # 1: the law has given a torque
+        ("overdue", "i8"),  # ns since the state of its newest one was measured
         ("stale_after", "i8"),  # ns
         ("hold", "i8"),  # ns of holding the last torque once stale
         ("fade", "i8"),  # ns of fading it out after that

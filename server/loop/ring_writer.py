@@ -43,7 +43,6 @@ from torqued.server.observation.layout import (
     PAD,
     TICK,
     TICK_HEAD,
-    USED,
     VALUES_HEAD,
 )
 
@@ -150,8 +149,8 @@ def ring_of(loop, session):
 
 
 @kernel
-def write_tick(loop, session, control, data, status, usable, age, spent):
-    """One tick of one session: its inputs and results."""
+def write_tick(loop, session, control, data, status, mode, age, spent):
+    """One tick of one session: its inputs and results. `mode`: USED, REPEATED or 0."""
     ring = ring_of(loop, session)
     if ring == 0:
         return
@@ -167,16 +166,15 @@ def write_tick(loop, session, control, data, status, usable, age, spent):
     record.deadline = loop.deadline if loop.on_arrival == 0 else loop.time
     record.stamp, record.at, record.elapsed = session.stamp, session.at, control.elapsed
     record.allowed = control.iterations
-    mode = FALLEN if in_fallback(session) else 0
-    if usable:
-        mode |= USED
+    if in_fallback(session):
+        mode |= FALLEN
     if control.source == FROM_ORDERS:
         mode |= ORDERED
     if control.move_seconds > 0.0:
         mode |= MOVING
     if loop.on_arrival != 0:
         mode |= ARRIVAL
-    record.mode, record.period = mode, loop.period
+    record.mode, record.period = mode, session.step
     write_numbers(data.state, address + np.uint64(_TICK_BYTES))
     write_numbers(data.out, address + np.uint64(_TICK_BYTES + _NUMBER * n))
     end_record(ring, address)

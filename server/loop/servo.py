@@ -25,6 +25,7 @@ from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace
 from torqued.server.access.rights import Caller, check_owner
 from torqued.server.loop import loop_records
+from torqued.server.loop.arrival_loop import LIGHT
 from torqued.server.loop.arrivals import ArrivalThread
 from torqued.server.loop.budget import (
     PER_BYTE,
@@ -38,8 +39,9 @@ from torqued.server.loop.frame_layout import described, frame_buffer, opened_rep
 from torqued.server.loop.last_frames import LastFrames
 from torqued.server.loop.links import (
     LINK_OPTIONS,
+    LOCK_STEP,
+    LOOP,
     MEMORY,
-    STATE,
     chosen_link,
     end_memory_link,
     memory_link,
@@ -95,6 +97,7 @@ class Servo:
         self.settings: Callable[[], dict[str, str]] = dict
         #: The same for threads that answer states as they arrive.
         self.arrival_settings: Callable[[], object] = dict
+        self.is_realtime = False  # whether they are asked to come before all others
         self.granted: dict[str, str] = {}
         self._asked = threading.Event()
 
@@ -183,9 +186,11 @@ class Servo:
         ring = 0
         if link.transport == MEMORY:
             page, reached_by = memory_link(owner, len(receive), len(send), caller)
-            if link.clock == STATE:
+            if link.clock != LOOP:
                 ring = self.observation.arrival_address(slot)
                 model, realtime = self.robot.model, self.arrival_settings
+                if link.clock == LOCK_STEP:
+                    realtime = dict
                 arrivals = ArrivalThread(model, self.shared, slot, page, realtime)
         else:
             socket = session_socket(self.context, len(receive))
@@ -268,6 +273,7 @@ class Servo:
         self.shared.sessions[session.slot] = np.zeros((), loop_records.SESSION)
         record = self.shared.sessions[session.slot]
         fill_record(record, session, ring)
+        record.light = int(self.shared.loop["period"][0]) // (LIGHT if self.is_realtime else 1)
         move(record, OPEN)
         if session.arrivals is not None:
             session.arrivals.start()

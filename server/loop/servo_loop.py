@@ -89,7 +89,6 @@ def serve(handle, loop, session):
         call_session(loop.serve, handle, loop, session)
     elif needs_loop(loop, session) and try_acquire(session, BY_LOOP):
         call_session(loop.serve, handle, loop, session)
-        session.served = loop.time
         release(session)
 
 
@@ -99,7 +98,8 @@ def needs_loop(loop, session):
 
     It does if no state has come, or none for too long, and if there is an order.
     """
-    if session.sequence < 0 or loop.time - session.arrived > session.stale_after:
+    is_silent = session.lock_step == 0 and loop.time - session.arrived > session.stale_after
+    if session.sequence < 0 or is_silent:
         return True
     if session.order_taken != session.order_number or session.tuned != session.tuning:
         return True

@@ -17,7 +17,7 @@ from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
 from torqued.server.loop.arrivals import ArrivalThread
-from torqued.server.loop.links import Link
+from torqued.server.loop.links import LOCK_STEP, Link
 from torqued.server.loop.state_frames import MAX_ROUTE
 from torqued.server.transport.memory_pages import Page
 
@@ -108,7 +108,8 @@ def fill_record(record: Any, session: Session, ring: int) -> None:
     if session.arrivals is not None:
         record.on_arrival, record.lock = 1, session.arrivals.lock.ctypes.data
         record.spin = round(session.link.spin * 1e9)
-        record.served = record.arrived = session.opened
+    record.served = record.arrived = session.opened
+    record.lock_step = int(session.link.clock == LOCK_STEP)
     record.owner, record.owner_size = session.owner.ctypes.data, len(session.owner)
     record.route = session.route.ctypes.data
     record.receive, record.receive_size = session.receive.ctypes.data, len(session.receive)

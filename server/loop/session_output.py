@@ -62,7 +62,7 @@ def close_session(loop, session):
     data.out[:] = 0.0
     session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
     # Before the mode changes: the record has the mode in which the session ends.
-    write_tick(loop, session, control, data, FALLBACK | LAST, False, 0, 0)
+    write_tick(loop, session, control, data, FALLBACK | LAST, 0, 0, 0)
     advance(session, Event.CLOSE)
     session.state = CLOSED
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import carray, types
 
 from torqued.common.status import (
@@ -32,7 +33,7 @@ from torqued.kernels.control.fallback import (
     reset_fallback,
 )
 from torqued.kernels.control.law import copy
-from torqued.kernels.control.payload import LEFT, TAKEN, ramp_load, take_off
+from torqued.kernels.control.payload import LEFT, TAKEN, ramp_load, take_off, take_wanted_load
 from torqued.kernels.control.references.follow import (
     FROM_ORDERS,
     FROM_STATES,
@@ -52,6 +53,7 @@ from torqued.server.loop.seqlock import begin_changes, end_changes
 from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
 from torqued.server.loop.session_output import count_success, send_output
 from torqued.server.loop.state_frames import age_of, newest_state
+from torqued.server.observation.layout import REPEATED, USED
 
 #: What waits for a fresh state: RESUME, or RESUME and then the HOLD that was ordered after it.
 RESUME, RESUME_AND_HOLD = 1, 2
@@ -71,13 +73,11 @@ def serve_session(handle, loop_address, session_address):
     session = carray(pointer(session_address), 1, SESSION)[0]
     begin_changes(session)
     control = control_at(session.control)
-    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
-    dt = loop.period * 1e-9
+    sizes, data = sizes_of(control), arrays_of(control)
+    before = session.sequence, session.seen
     status = take_state(loop, session, control, data)
+    is_new = session.sequence != before[0]
     take_order(loop, session, control, sizes, data)
-    take_gains(loop, session, data)
-    take_load(loop, session, data)
-    put_on(handle, control)  # until `take_off`
     age = age_of(session, loop.time) if session.sequence >= 0 else 0
     is_stale = session.sequence < 0 or age > session.stale_after
     begin = now(loop.clock)
@@ -85,14 +85,76 @@ def serve_session(handle, loop_address, session_address):
         status |= STALE
         session.stale += 1
     has_state = not is_stale and session.refusal == 0
+    if session.had_state != 0 and not has_state and in_fallback(session):
+        fade_again(session, data)
+    step_in_time(loop, session, control, has_state, is_new, session.seen != before[1])
+    repeats = has_state and not is_new
+    take_gains(loop, session, data, repeats)
+    take_load(loop, session, data, repeats)
+    put_on(handle, control)  # until `take_off`
     status |= take_stops(loop, session, sizes)
-    if session.resume_requested != 0 and has_state and loop.stop_requested == 0:
-        resume(loop, session, control, data)
+    if session.resume_requested != 0 and is_new and has_state and loop.stop_requested == 0:
+        resume(session, control, data)
     elif loop.time > session.resume_until:
         session.resume_requested = 0
+    usable = False
+    if repeats:
+        status |= repeat_output(session, control)
+    else:
+        usable, found = new_output(handle, loop, session, control, has_state, age, status)
+        status |= found
+        control.status = status
+        count_success(session, usable)
+    take_off(handle, data)
+    spent = now(loop.clock) - begin
+    send_output(loop, session, data, status, age, spent)
+    mode = REPEATED if repeats else (USED if usable else 0)
+    write_tick(loop, session, control, data, status, mode, age, spent)
+    if loop.on_arrival == 0:  # else it is read while no state waits; arrival_loop.py
+        loop.processor = processor_time(loop.clock)
+    end_changes(session, session_address)
+    return status
+
+
+@kernel
+def step_in_time(loop, session, control, has_state, is_new, has_come):
+    """Set `session.step`, ns by which this tick moves torques.
+
+    While states come it is the robot's time from one to the next, whichever thread serves the
+    session, and however often: the limit of a rate holds as the robot counts. Without them it is
+    the time since the session was served, at most a period. In lock step time stands still then.
+    """
+    wall = max(loop.time - session.served, 0)
+    if has_state and not is_new:
+        session.step = 0
+    elif has_state and session.had_state != 0:
+        session.step = np.int64(round(control.elapsed * 1e9))
+    elif has_state:
+        session.step = loop.period  # the clock has moved the torque during the silence
+    elif session.lock_step != 0:
+        session.step = loop.period if has_come else 0
+    else:
+        session.step = min(wall, loop.period)
+    session.overdue += session.step if is_new or session.lock_step != 0 else wall
+    session.had_state = 1 if has_state else 0
+    session.served = loop.time
+
+
+@kernel
+def repeat_output(session, control):
+    """Status bits of a tick between two states: its output is the one before."""
+    return (control.status & ~STOPPED) | (FALLBACK if in_fallback(session) else 0)
+
+
+@kernel
+def new_output(handle, loop, session, control, has_state, age, status):
+    """Fill `data.out` from the law, or from the fallback. Returns whether it is the law's, and
+    status bits."""
+    sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
+    dt = session.step * 1e-9
     usable = has_state and not in_fallback(session)
     if usable:
-        status |= follow_robot_time(handle, control, dt)
+        status |= follow_robot_time(handle, loop, control)
         status |= compute(handle, loop, session, control)
         usable = status & (NONFINITE | SOLVER | OVERRUN) == 0
     end_move(session, control, data)
@@ -101,31 +163,22 @@ def serve_session(handle, loop_address, session_address):
     if sizes.torques > 0:
         if usable:
             session.reason = 0
-            session.good_until = loop.time - age + session.stale_after
+            session.has_torque, session.overdue = 1, age
             copy(data.out[: sizes.torques], data.held)
         else:
             if not in_fallback(session):
                 session.reason |= status & CAUSES
             status |= FALLBACK
-            fall_back(work, session, sizes, data, has_state, loop.time, dt)
+            fall_back(work, session, sizes, data, has_state, dt)
         status |= guard(handle, control, dt, has_state)
-        if session.good_until == 0 and not in_fallback(session):
+        if session.has_torque == 0 and not in_fallback(session):
             # Zero before the first torque, the law's or the fallback's, does not limit its rate.
             control.has_last_torque = 0
         if status & CLAMPED:
             session.clamped += 1
         if status & WALL:
             session.walls += 1
-    take_off(handle, data)
-    control.status = status
-    count_success(session, usable)
-    spent = now(loop.clock) - begin
-    send_output(loop, session, data, status, age, spent)
-    write_tick(loop, session, control, data, status, usable, age, spent)
-    if loop.on_arrival == 0:  # else it is read while no state waits; arrival_loop.py
-        loop.processor = processor_time(loop.clock)
-    end_changes(session, session_address)
-    return status
+    return usable, status
 
 
 # Events and modes; session_modes.py.
@@ -206,28 +259,28 @@ def take_stops(loop, session, sizes):
     elif sizes.torques > 0:
         status = STOPPED
         session.resume_requested = 0
-        enter_fallback(session, Event.STOP, loop.time)
+        enter_fallback(session, Event.STOP)
     if session.halt_requested != 0:
         session.halt_requested = session.resume_requested = 0
-        enter_fallback(session, Event.HALT, loop.time)
+        enter_fallback(session, Event.HALT)
     return status
 
 
 @kernel
-def enter_fallback(session, event, time):
+def enter_fallback(session, event):
     """Hand the robot to the fallback until it is resumed."""
     if not in_fallback(session):
         if event != Event.NO_RESULT:
             session.reason = STOPPED
         session.resume_requested = 0
         session.fallbacks += 1
-        session.good_until = min(session.good_until, time - session.hold)
+        session.overdue = max(session.overdue, session.stale_after + session.hold)
         reset_fallback(session)
     advance(session, event)
 
 
 @kernel
-def resume(loop, session, control, data):
+def resume(session, control, data):
     """Hand the robot back to the law, which holds the present state until references come."""
     control.references_latched = 0
     if session.resume_requested == RESUME_AND_HOLD:
@@ -239,7 +292,7 @@ def resume(loop, session, control, data):
     session.resume_requested = 0
     # If the law has no result now, the last torque sent is held.
     copy(data.last, data.held)
-    session.good_until = loop.time
+    session.has_torque, session.overdue = 1, session.stale_after
     advance(session, Event.RESUME)
     advance(session, event_of_state(control, data))
 
@@ -258,13 +311,13 @@ def end_move(session, control, data):
 
 
 @kernel
-def take_gains(loop, session, data):
-    """Take changed gains, and move one step towards them."""
+def take_gains(loop, session, data, repeats):
+    """Take changed gains, and move one step towards them unless the output is repeated."""
     if session.tuned != session.tuning:
         copy(data.wanted, data.target)
         session.ramp = session.wanted_ramp
         session.tuned = session.tuning
-    changed = session.ramp > 0
+    changed = session.ramp > 0 and not repeats
     if changed:
         for k in range(len(data.gains)):
             data.gains[k] += (data.target[k] - data.gains[k]) / session.ramp
@@ -274,10 +327,12 @@ def take_gains(loop, session, data):
 
 
 @kernel
-def take_load(loop, session, data):
+def take_load(loop, session, data, repeats):
     """The same for the payload."""
     left, taken = data.load_steps[LEFT], data.load_steps[TAKEN]
-    ramp_load(data)
+    take_wanted_load(data)
+    if not repeats:
+        ramp_load(data)
     changed = data.load_steps[LEFT] != left or data.load_steps[TAKEN] != taken
     if changed or session.recorded == 0:
         write_load(loop, session, data)
@@ -287,11 +342,11 @@ def take_load(loop, session, data):
 
 
 @kernel
-def follow_robot_time(handle, control, dt):
-    """Move references with the robot's time; without a state they stay. Returns status bits."""
+def follow_robot_time(handle, loop, control):
+    """Move references with the robot's time. Returns status bits."""
     passed = control.elapsed
     if control.references_latched == 0:
-        passed = dt
+        passed = loop.period * 1e-9
     if passed > 0.0:
         control.followed = follow(handle, control, passed)
     return control.followed
@@ -320,15 +375,22 @@ def compute(handle, loop, session, control):
 
 
 @kernel
-def fall_back(work, session, sizes, data, has_state, time, dt):
+def fade_again(session, data):
+    """Fade from the newest torque: the fallback that gave it has lost the state that it needs."""
+    copy(data.last, data.held)
+    session.overdue = session.stale_after + session.hold
+
+
+@kernel
+def fall_back(work, session, sizes, data, has_state, dt):
     """The torque without a usable result: the last one for a while, then fading into the fallback's
     while states come, and into gravity's or zero without states."""
-    over = time - session.good_until - session.hold
+    over = session.overdue - session.stale_after - session.hold
     share = 0.0
-    if session.good_until > 0:
+    if session.has_torque != 0:
         share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
         if over > 0:
-            enter_fallback(session, Event.NO_RESULT, time)
+            enter_fallback(session, Event.NO_RESULT)
     other = data.rows[2]
     other[:] = 0.0
     data.unmodelled[:] = 0.0

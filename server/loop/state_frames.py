@@ -27,7 +27,7 @@ MAX_FRAMES = 64
 #: The same for parts of messages. A frame has two with its sender's routing id; a message of
 #: ZeroMQ may have millions.
 MAX_PARTS = 2 * MAX_FRAMES
-#: s between two states; longer or negative times count as one tick.
+#: s between two states by the robot's clock; it has jumped if there is more.
 MAX_STEP = 0.1
 #: Bytes of a routing id.
 MAX_ROUTE = 256
@@ -82,8 +82,32 @@ def drop_rest(session, more):
 @kernel
 def newest_state(session, control, data, loop):
     """Take the newest good state. Returns status bits."""
-    status = 0
     control.elapsed = 0.0
+    before = session.sequence, session.at, session.received
+    status = receive_states(session, control, data, loop)
+    if before[0] >= 0 and session.sequence != before[0]:
+        since = loop.time - before[2]
+        control.elapsed = robot_time(session, session.at - before[1], since, loop.period)
+    return status | session.refusal
+
+
+@kernel
+def robot_time(session, passed, since, period):
+    """s from the state before to this one, by the robot's clock.
+
+    If that stands still or jumps, by ours: `since` is the time, ns, between their ticks.
+    """
+    if session.lock_step != 0:
+        return passed if 0.0 < passed < MAX_STEP else period * 1e-9
+    if 0.0 < passed < MAX_STEP:
+        return min(passed, (since + period) * 1e-9)
+    return min(since, period) * 1e-9
+
+
+@kernel
+def receive_states(session, control, data, loop):
+    """Take the states that have come. Returns status bits."""
+    status = 0
     if session.page != 0:
         found = take_from_page(session)
         if found == TORN:
@@ -91,7 +115,7 @@ def newest_state(session, control, data, loop):
             status = INVALID
         elif found == WHOLE:
             status = take_state(session, control, data, loop)
-        return status | session.refusal
+        return status
     session.parts = MAX_PARTS
     while session.parts > 0:
         kind, size = next_message(session, loop.more)
@@ -104,7 +128,7 @@ def newest_state(session, control, data, loop):
             status = INVALID
         else:
             status = take_state(session, control, data, loop)
-    return status | session.refusal
+    return status
 
 
 @kernel
@@ -132,10 +156,6 @@ def take_state(session, control, data, loop):
         session.bad_states += 1
         return session.refusal
     compare_clocks(session, stamp, loop.time * 1e-9, now(loop.clock) * 1e-9)
-    if session.sequence >= 0:
-        # Laws with memory use the robot's time: a late or lost tick does not affect them.
-        passed = at - session.at
-        control.elapsed += passed if 0.0 < passed < MAX_STEP else loop.period * 1e-9
     n = len(q) - len(data.command)
     for k in range(n):
         data.state[k] = q[k]
@@ -182,15 +202,14 @@ def compare_clocks(session, stamp, time, receipt):
     With the same clock ages are exact. Otherwise the state that came fastest so far counts as
     immediate.
     """
-    difference = time - stamp
-    if session.sequence < 0:
-        near = session.same_clock != 0 and 0.0 <= receipt - stamp < SAME_CLOCK
-        session.same_clock = 1 if near else 0
-        session.offset = 0.0 if near else difference
-    elif session.same_clock != 0:
-        if stamp > receipt:  # measured in our future
-            session.same_clock = 0
-            session.offset = difference
+    difference, is_first = time - stamp, session.sequence < 0
+    if is_first and not 0.0 <= receipt - stamp < SAME_CLOCK:
+        session.same_clock = 0
+    was_exact = session.same_clock != 0 and session.offset == 0.0
+    if session.same_clock != 0 and stamp <= receipt:
+        session.offset = 0.0
+    elif is_first or was_exact:  # another clock, or measured in our future
+        session.offset = difference
     else:
         slower = session.offset + DRIFT * (stamp - session.stamp)
         session.offset = min(slower, difference)
@@ -200,7 +219,10 @@ def compare_clocks(session, stamp, time, receipt):
 def age_of(session, time):
     """ns, of the newest state at a time in ns.
 
-    Whatever its stamp is, a state is at least as old as the time since it came.
+    Whatever its stamp is, a state is at least as old as the time since it came. In lock step the
+    robot waits for its torque: no state is old.
     """
+    if session.lock_step != 0:
+        return np.int64(0)
     measured = np.int64(max(0.0, time * 1e-9 - session.stamp - session.offset) * 1e9)
     return max(measured, time - session.received)

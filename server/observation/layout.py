@@ -69,17 +69,18 @@ TICK_HEAD = np.dtype(
         ("elapsed", "f8"),  # s from the state before to this one; 0 where none came
         ("allowed", "i8"),  # iterations that a solver was allowed; 0: there is none, or all
         ("mode", "i8"),  # bits: MODES
-        ("period", "i8"),  # ns, the step of time that law, limits and filters went by
+        ("period", "i8"),  # ns, the step of time that limits and filters went by
     ]
 )
 #: Bits of `mode`.
-FALLEN, ORDERED, MOVING, USED, ARRIVAL = 1, 2, 4, 8, 16
+FALLEN, ORDERED, MOVING, USED, ARRIVAL, REPEATED = 1, 2, 4, 8, 16, 32
 MODES = {
     FALLEN: "fallback",
     ORDERED: "ordered",
     MOVING: "moving",
     USED: "law",
     ARRIVAL: "on arrival",
+    REPEATED: "repeated",
 }
 
 #: Numbers of a session that have changed with tick `index`, or that it begins with: gains, or what

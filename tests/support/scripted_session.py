@@ -56,7 +56,7 @@ class Tick(NamedTuple):
 class ScriptedSession:
     """A session of one law; `safety` in place of SAFETY."""
 
-    def __init__(self, robot, law, safety=None, **options):
+    def __init__(self, robot, law, safety=None, clock="loop", **options):
         self.robot, self.controller = robot, Controller(robot, law, **options)
         self.data = self.controller.data
         receive = frame_buffer(STATE_HEAD.size + 8 * len(self.data.state))
@@ -74,7 +74,7 @@ class ScriptedSession:
             caller=SimpleNamespace(transport=transport),
             socket=None,
             page=SimpleNamespace(address=self._page.ctypes.data, layout=layout),
-            link=Link("memory"),
+            link=Link("memory", clock),
             arrivals=None,
             controller=self.controller,
             safety=Safety(**(SAFETY | (safety or {}))),
@@ -112,8 +112,8 @@ class ScriptedSession:
         joints = self.q[first:] + steps * 1e-3 * self.direction
         self.q[first:][moving] = joints[moving]
 
-    def state(self, references=None, sequence=None, later=0.0, q=None, v=None, tear=False):
-        """Write a state measured now; NaN in all references that are not given by name."""
+    def state(self, references=None, sequence=None, later=0.0, q=None, v=None, tear=False, at=None):
+        """Write a state measured now, `at` s; NaN in all references that are not given by name."""
         self.sent += 1
         sequence = self.sent if sequence is None else sequence
         stamp = (BEGIN + self.loop.tick * PERIOD) * 1e-9 + later
@@ -125,7 +125,7 @@ class ScriptedSession:
             values.append(np.broadcast_to(given.get(name, np.nan), value.shape).ravel())
         payload = self._state[PAYLOAD:]
         payload[: STATE_HEAD.size] = np.frombuffer(
-            STATE_HEAD.pack(sequence % 2**64, stamp, stamp), np.uint8
+            STATE_HEAD.pack(sequence % 2**64, stamp, stamp if at is None else at), np.uint8
         )
         payload[STATE_HEAD.size :].view(np.float64)[:] = np.concatenate(values)
         words = self._page.view(np.uint32)
@@ -201,11 +201,11 @@ class ScriptedSession:
 
     # Time.
 
-    def tick(self, count=1):
-        """Serve the session at so many deadlines; the last of the ticks."""
+    def tick(self, count=1, late=LATE):
+        """Serve the session at so many deadlines, `late` ns after each; the last of the ticks."""
         for _ in range(count):
             self.loop.deadline = BEGIN + self.loop.tick * PERIOD
-            self.loop.time = self.loop.deadline + LATE
+            self.loop.time = self.loop.deadline + late
             session = self.shared.sessions.ctypes.data
             COMPILED.serve_session(self._handle, self.shared.loop.ctypes.data, session)
             self.ticks.append(self._taken())

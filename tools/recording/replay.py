@@ -27,7 +27,7 @@ from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.control import replay as _compiled  # noqa: F401  (registers what it compiles)
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.primitives.workspace import Workspace
-from torqued.server.observation.layout import USED
+from torqued.server.observation.layout import REPEATED, USED
 from torqued.tools.recording.reader import Values
 from torqued.tools.recording.recording import RecordedSession, RecordingError
 from torqued.tools.recording.solver_rows import Contradiction, contradiction
@@ -124,13 +124,13 @@ class _Replayer:
             loads.upto(index, data.load.reshape(-1))
             data.state[:] = state
             record.elapsed, record.iterations = tick["elapsed"], tick["allowed"]
-            self.step = int(tick["period"]) * 1e-9  # on arrival of a state, since the one before
+            self.step = int(tick["period"]) * 1e-9
             is_first = index != expected or (begun and index == int(ticks["index"][0]))
             expected = index + 1
-            used = bool(tick["mode"] & USED)
-            if (used or status & (SOLVER | NONFINITE)) and not is_first:
+            used, repeated = bool(tick["mode"] & USED), bool(tick["mode"] & REPEATED)
+            if (used or status & (SOLVER | NONFINITE)) and not is_first and not repeated:
                 self._compare(index, status, recorded, used)
-            else:
+            elif not repeated:
                 self.result.skipped += 1
             begun = begun or used
             if begun and (not used or is_first):

@@ -161,7 +161,7 @@ def test_torques_change_no_faster_than_their_limit(client, robot, state):
     with client.session("gravity", rate_limit=rate) as session:
         last, tick, compared = np.zeros(NV), None, 0
         for k in range(MAX_FRAMES):  # after the first torque, one that is far from it
-            output = session.step(q if k == 0 else -q, v)
+            output = session.step(q if k == 0 else -q, v, at=k * session.period)
             if tick is not None:
                 most = rate * session.period * (output.tick - tick) * (1 + 1e-9)
                 assert (np.abs(output.tau - last) <= most).all()

@@ -245,7 +245,7 @@ class TestManyParts:
         """Parts that one tick reads."""
         session.reads, session.refusal = 0, 0
         loop, control = SimpleNamespace(more=None), SimpleNamespace()
-        state_frames.newest_state.py_func(session, control, None, loop)
+        state_frames.receive_states.py_func(session, control, None, loop)
         return session.reads
 
     def test_one_message_is_read_over_many_ticks(self, session):
@@ -272,7 +272,7 @@ class TestClocks:
     def run(self, times, same_clock=True, reading=0.0):
         """Ages in s of states (stamp, time) that are received `reading` s after that time."""
         session = SimpleNamespace(
-            sequence=-1, stamp=0.0, offset=0.0, received=0, same_clock=int(same_clock)
+            sequence=-1, stamp=0.0, offset=0.0, received=0, same_clock=int(same_clock), lock_step=0
         )
         ages = []
         for k, (stamp, now) in enumerate(times):
@@ -290,6 +290,10 @@ class TestClocks:
         for times in (later, later[1:]):
             ages = self.run(times, reading=5e-5)
             assert ages[-2:] == pytest.approx([0.0, 60.0], abs=1e-9)
+
+    def test_one_stamp_in_the_future_makes_later_states_no_older(self):
+        ages = self.run([(99.999, 100.0), (100.06, 100.01), (100.069, 100.07), (100.07, 105.0)])
+        assert ages == pytest.approx([0.001, 0.0, 0.001, 4.93])
 
     def test_other_clock_counts_from_the_fastest_arrival(self):
         ages = self.run([(0.0, 5000.010), (0.1, 5000.102), (0.2, 5000.203), (0.3, 5005.302)])
@@ -313,7 +317,9 @@ class TestClocks:
 
     def test_stamps_too_large_to_tell_seconds_apart_make_nothing_younger(self):
         """In ns since 1970: floats of that size are 256 apart."""
-        session = SimpleNamespace(sequence=-1, stamp=1.8e18, same_clock=1, received=5000 * 10**9)
+        session = SimpleNamespace(
+            sequence=-1, stamp=1.8e18, same_clock=1, offset=0.0, received=5000 * 10**9, lock_step=0
+        )
         state_frames.compare_clocks.py_func(session, session.stamp, 5000.0, 5000.0)
         for seconds in (0, 1, 30, 1000):
             now = session.received + seconds * 10**9
