@@ -22,9 +22,11 @@ import zmq.asyncio
 from torqued.client import codec
 from torqued.client.base_client import (
     POLL_INTERVAL,
+    SILENCE,
     BaseClient,
     no_reply,
     not_ready,
+    require_listening,
     require_protocol_version,
     state_of,
 )
@@ -46,7 +48,7 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
     def __init__(
         self,
         daemon: str,
-        timeout: float = 1.0,
+        timeout: float | None = None,
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
@@ -102,13 +104,32 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
                 self._connections[endpoint] = Connection(socket)
             identity = next(self._identities)
             request = codec.request(identity, operation, fields)
-            with contextlib.suppress(asyncio.TimeoutError):
-                async with asyncio.timeout(timeout):
-                    reply = await self._connections[endpoint].exchange(identity, request)
-                    self._heard = time.monotonic()
-                    require_protocol_version(reply, endpoint)
-                    return codec.result_of(reply)
+            exchange = self._connections[endpoint].exchange(identity, request)
+            reply = await self._reply(exchange, operation, endpoint, timeout)
+            if reply is not None:
+                self._heard = time.monotonic()
+                require_protocol_version(reply, endpoint)
+                return codec.result_of(reply)
         raise no_reply(operation, endpoint, timeout, attempts)
+
+    @staticmethod
+    async def _reply(
+        exchange: Coroutine[Any, Any, dict[str, Any]],
+        operation: str,
+        endpoint: str,
+        timeout: float,
+    ) -> dict[str, Any] | None:
+        """The reply to a request, or None after the timeout."""
+        task, deadline = asyncio.ensure_future(exchange), time.monotonic() + timeout
+        try:
+            while (left := deadline - time.monotonic()) > 0.0:
+                done, _ = await asyncio.wait([task], timeout=min(left, SILENCE))
+                if done:
+                    return task.result()
+                require_listening(operation, endpoint)
+            return None
+        finally:
+            task.cancel()
 
     async def _find(self, operation: str) -> None:
         """Check that the daemon runs before waiting long for it."""
@@ -164,7 +185,7 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
             session = AsyncSession(
-                self._context, described, self.call, self.endpoint, self._keys, self.timeout
+                self._context, described, self.call, self.endpoint, self._keys, self._given_timeout
             )
         except BaseException:
             with contextlib.suppress(TorquedError):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import zmq
 
 from torqued.client import codec, endpoints
-from torqued.client.discovery import describe_running, endpoint_for
+from torqued.client.discovery import describe_running, endpoint_for, listens
 from torqued.client.errors import TimeoutError, VersionError
 from torqued.client.keys import connect, find_keys
 from torqued.client.requests.administration import Administration
@@ -27,6 +27,10 @@ from torqued.client.requests.orders import Orders
 from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
+#: s that a request waits for its reply, unless the client is given another time.
+DEFAULT_TIMEOUT = 1.0
+#: s without a reply after which a client looks whether its daemon still runs.
+SILENCE = 0.1
 #: s after a reply in which the daemon counts as alive.
 RECENT = 0.1
 #: s between two questions whether a daemon is ready.
@@ -51,14 +55,15 @@ class BaseClient(Computations, Orders, Administration, Performing):
     def __init__(
         self,
         daemon: str,
-        timeout: float,
+        timeout: float | None,
         retries: int,
         key: str | Path | None,
         server_key: str | Path | None,
     ) -> None:
         self.endpoint = endpoint_for(daemon)
         self._keys = find_keys(self.endpoint, key, server_key)
-        self.timeout = timeout
+        self.timeout = DEFAULT_TIMEOUT if timeout is None else timeout
+        self._given_timeout = timeout  # which sessions use too
         self.retries = retries
         self.closed = False
         self._identities = itertools.count()
@@ -176,6 +181,15 @@ def no_reply(operation: str, endpoint: str, timeout: float, attempts: int) -> Ti
     if endpoint.startswith("tcp://"):
         hint = "is the daemon running? Over TCP it is also silent to keys that it does not allow."
     else:
-        folder = Path(endpoint.removeprefix("ipc://")).parent
-        hint = f"is the daemon running? ({describe_running(folder)})"
+        hint = f"is the daemon running? ({_others(endpoint)})"
     return TimeoutError(f"{message}; {hint}")
+
+
+def require_listening(operation: str, endpoint: str) -> None:
+    """Raise if no process listens at a local endpoint: waiting longer is of no use."""
+    if not listens(endpoint):
+        raise TimeoutError(f"{operation}: no daemon at {endpoint} ({_others(endpoint)})")
+
+
+def _others(endpoint: str) -> str:
+    return describe_running(Path(endpoint.removeprefix("ipc://")).parent)

@@ -23,10 +23,12 @@ import zmq
 from torqued.client import codec
 from torqued.client.base_client import (
     POLL_INTERVAL,
+    SILENCE,
     BaseClient,
     fields_for,
     no_reply,
     not_ready,
+    require_listening,
     state_of,
 )
 from torqued.client.context import Context
@@ -51,9 +53,11 @@ class Client(BaseClient, Waiting, ContextManager):
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
 
-    A request without a reply within `timeout` seconds is sent again, `retries` times, over a new
-    connection, except those in `operation_table.ONCE`, which must not happen twice. Replies carry
-    the id of their request, so a late one is never mistaken. Sessions wait as long for an output.
+    A request without a reply within `timeout` seconds (default 1) is sent again, `retries` times,
+    over a new connection, except those in `operation_table.ONCE`, which must not happen twice.
+    Replies carry the id of their request, so a late one is never mistaken. A local daemon that has
+    ended is noticed at once. Sessions wait `timeout` s for an output too; by default as long as the
+    daemon would hold a torque without states, `Session.timeout`.
 
     Over TCP, `key` is the file that `torqued keys new` made, or a secret key; `server_key` the
     daemon's public key or its file, if the key's file lacks it.
@@ -62,7 +66,7 @@ class Client(BaseClient, Waiting, ContextManager):
     def __init__(
         self,
         daemon: str,
-        timeout: float = 1.0,
+        timeout: float | None = None,
         retries: int = 2,
         key: str | Path | None = None,
         server_key: str | Path | None = None,
@@ -70,7 +74,6 @@ class Client(BaseClient, Waiting, ContextManager):
         super().__init__(daemon, timeout, retries, key, server_key)
         self._context = Context()
         self._sockets: dict[str, zmq.Socket[bytes]] = {}
-        self._waits: dict[str, float] = {}  # s, of each socket
         self._sessions: list[Session] = []
         self._batch_memory: BatchMemory | None = None  # from the first batch on
 
@@ -166,30 +169,29 @@ class Client(BaseClient, Waiting, ContextManager):
     ) -> dict[str, Any] | None:
         """Send a request once; the fields of its reply, or None after the timeout."""
         socket = self._connected(endpoint)
-        if self._waits.get(endpoint) != timeout:
-            socket.rcvtimeo, self._waits[endpoint] = milliseconds(timeout), timeout
         identity = next(self._identities)
         socket.send(codec.request(identity, operation, fields))
         deadline = time.monotonic() + timeout
-        try:
-            # `recv` waits; polling first would be slower.
-            data = socket.recv()
-        except zmq.Again:
-            return None
-        while (result := fields_for(identity, data, endpoint)) is None:
-            left = deadline - time.monotonic()
-            if left <= 0 or not socket.poll(milliseconds(left)):
+        while True:
+            try:
+                # `recv` waits; polling first would be slower.
+                result = fields_for(identity, socket.recv(), endpoint)
+                if result is not None:
+                    return result
+            except zmq.Again:
+                require_listening(operation, endpoint)
+            if time.monotonic() > deadline:
                 return None
-            data = socket.recv()
-        return result
 
     def _connected(self, endpoint: str) -> zmq.Socket[bytes]:
         if endpoint not in self._sockets:
-            self._sockets[endpoint] = self._new_socket(self._context, endpoint)
+            socket = self._new_socket(self._context, endpoint)
+            # In ms, where 0 and -1 have other meanings.
+            socket.rcvtimeo = max(1, round(1000 * min(SILENCE, self.timeout)))
+            self._sockets[endpoint] = socket
         return self._sockets[endpoint]
 
     def _disconnect(self, endpoint: str) -> None:
-        self._waits.pop(endpoint, None)
         self._sockets.pop(endpoint).close(linger=0)
 
     def wait_ready(self, timeout: float = 60.0) -> None:
@@ -263,7 +265,7 @@ class Client(BaseClient, Waiting, ContextManager):
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
             session = Session(
-                self._context, described, self.call, self.endpoint, self._keys, self.timeout
+                self._context, described, self.call, self.endpoint, self._keys, self._given_timeout
             )
         except BaseException:
             with contextlib.suppress(TorquedError):
@@ -282,8 +284,3 @@ class Client(BaseClient, Waiting, ContextManager):
         answered on arrival, several times faster than a request; over a socket at the loop's tick.
         """
         return self.session("stream", **self._stream_options(want, frames, options))
-
-
-def milliseconds(seconds: float) -> int:
-    """For ZeroMQ, where 0 and -1 have other meanings: at least 1."""
-    return max(1, round(seconds * 1000))

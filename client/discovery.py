@@ -35,12 +35,19 @@ def running(folder: Path | None = None) -> list[str]:
 
 def is_alive(name: str, folder: Path | None = None) -> bool:
     """Whether a daemon of that name listens; a dead one leaves its files."""
-    import socket  # a slow import, not needed with an endpoint
+    return listens(f"ipc://{folder or default_folder()}/{name}{SUFFIX}")
+
+
+def listens(endpoint: str) -> bool:
+    """Whether a process listens at an endpoint; over TCP, which may lose messages, always."""
+    if not endpoint.startswith("ipc:///"):
+        return True
+    import socket  # a slow import, not needed while a daemon answers
 
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:
-            probe.connect(str((folder or default_folder()) / f"{name}{SUFFIX}"))
+            probe.connect(endpoint.removeprefix("ipc://"))
         except (BlockingIOError, PermissionError):  # it is busy, or another user's
             return True
         except OSError:

@@ -21,7 +21,11 @@ with Client(sys.argv[1] if len(sys.argv) > 1 else "chain20") as client:  # a nam
 
     with client.session("gravity", gains={"damping": 2.0}) as session:
         for _ in range(100):
-            output = session.step(q, v)  # in a real controller: the newest measurement
+            try:
+                output = session.step(q, v)  # in a real controller: the newest measurement
+            except TimeoutError as error:  # the robot still has its last torque
+                print(f"{error}: brake here by the robot's own means")
+                continue
             if "FALLBACK" in output.status_names:  # states came too late: it stays until `resume`
                 print(f"fallback because of {output.reason_names}")
                 session.resume()

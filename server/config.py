@@ -146,7 +146,7 @@ class Config(BaseModel):
     lock_memory: bool = False
     cpu: int | None = Field(None, ge=0)
     spin: float = Field(0.0, ge=0.0, le=0.005)  # s; at most half a period
-    stale_ticks: int = Field(3, ge=1, le=100_000)  # many: for lock step
+    stale_ticks: int = Field(3, ge=1, le=100_000)
     hold: float = Field(0.02, ge=0.0, le=10.0)  # s
     fade: float = Field(0.1, ge=0.0, le=10.0)  # s
     abandon_after: float = Field(30.0, ge=0.1)  # s without states, then a session is closed

@@ -58,7 +58,7 @@ class AsyncSession(
         return take(await self._call(operation, session=self.number, **fields))
 
     async def receive(self, timeout: float | None = None) -> Output:
-        """The next output that is fresh, within `timeout` s, by default the client's."""
+        """The next output that is fresh, within `timeout` s, by default `self.timeout`."""
         return await self._next(NO_STATE, timeout)
 
     async def step(
@@ -72,8 +72,9 @@ class AsyncSession(
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
-        Waits for `timeout` s, by default the client's. If the state was refused, or the session has
-        ended, the output says so.
+        If none comes within `timeout` s, by default `self.timeout`, TimeoutError: do what is safe
+        without the daemon, as `examples/session.py` shows. If the state was refused, or the session
+        has ended, the output says so.
         """
         return await self._next(self.send(q, v, *references, at=at, **named), timeout)
 

@@ -12,6 +12,8 @@ from torqued.client.requests.targets import targets
 from torqued.client.sessions.session_frames import NO_STATE, Output, SessionFrames
 from torqued.client.sessions.transports import transport_for
 
+#: s that `step` waits in lock step.
+SIMULATION_PATIENCE = 10.0
 #: Results of orders: None and s in `Session`, coroutines of them in `AsyncSession`.
 Done = TypeVar("Done")
 Seconds = TypeVar("Seconds")
@@ -21,7 +23,8 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
     """A session's frames, their transport, and its orders.
 
     `call` is the client's, for orders; `request` the endpoint that the session was opened at;
-    `timeout` how long `step` and `receive` wait where they are not given another: the client's.
+    `timeout` how long `step` and `receive` wait where they are not given another: the client's, or
+    the session's patience.
     """
 
     def __init__(
@@ -31,10 +34,10 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         call: Callable[..., Any],
         request: str = "",
         keys: Keys | None = None,
-        timeout: float = 1.0,
+        timeout: float | None = None,
     ) -> None:
         self._call = call
-        self.timeout = timeout
+        self.timeout = patience(opened) if timeout is None else timeout
         self._same_clock = not request.startswith("tcp:")
         super().__init__(opened, self._same_clock)
         self.closed = False
@@ -128,6 +131,16 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
             return self._last
         newest = self._transport.newest()
         return None if newest is None else self._accept(newest)
+
+
+def patience(opened: Mapping[str, Any]) -> float:
+    """s that a driver waits for an output: as long as the daemon holds a torque without states.
+
+    A driver that waits longer leaves the robot with its last torque. A simulation may wait.
+    """
+    if opened.get("clock") == "lockstep":
+        return SIMULATION_PATIENCE
+    return float(opened["stale_after"] + opened["hold"])
 
 
 def no_result(_: Any) -> None:

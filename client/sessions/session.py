@@ -47,7 +47,7 @@ class Session(BaseSession[None, float], ContextManager):
         return take(self._call(operation, session=self.number, **fields))
 
     def receive(self, timeout: float | None = None) -> Output:
-        """The next output that is fresh, within `timeout` s, by default the client's."""
+        """The next output that is fresh, within `timeout` s, by default `self.timeout`."""
         return self._next(NO_STATE, timeout)
 
     def align(self, lead: float = 2e-4) -> float:
@@ -78,8 +78,9 @@ class Session(BaseSession[None, float], ContextManager):
     ) -> Output:
         """Send a state and wait for the output that has seen it, or a newer one.
 
-        Waits for `timeout` s, by default the client's. If the state was refused, or the session has
-        ended, the output says so.
+        If none comes within `timeout` s, by default `self.timeout`, TimeoutError: do what is safe
+        without the daemon, as `examples/session.py` shows. If the state was refused, or the session
+        has ended, the output says so.
         """
         if self._last is None:
             self._transport.send(self._pack(q, v, references, named, at))

@@ -32,7 +32,7 @@ from websockets.sync.client import connect
 
 from torqued.client import Client
 from torqued.kernels import Robot
-from torqued.tools.demos.daemon import NAME, PATIENT, Child, Demo, demo
+from torqued.tools.demos.daemon import NAME, Child, Demo, demo
 from torqued.tools.demos.humanoid_robot import talos
 from torqued.tools.demos.humanoid_story import loop as story_loop
 from torqued.tools.demos.live_setup import PRIORITY
@@ -53,7 +53,7 @@ COLOURS = 256
 TIMEOUT = 120.0
 COMMAND = "torqued.tools.cli.main"
 #: As on a robot's computer, where the system allows it.
-SETTINGS = f"{PATIENT}priority = {PRIORITY}\n"
+SETTINGS = f"priority = {PRIORITY}\n"
 
 
 class Studio:

@@ -62,6 +62,8 @@ log = logging.getLogger("torqued")
 
 #: ms for the last frame of a session to leave.
 LAST_FRAME = 200
+#: s without states after which a session in lock step is closed: a simulation may pause.
+MAX_PAUSE = 600.0
 #: Random bytes in a session's routing id, which is a secret.
 OWNER_BYTES = 12
 
@@ -238,6 +240,8 @@ class Servo:
         """End sessions without states for `abandon_after`: their clients have died or given up."""
         for session in list(self.sessions.values()):
             patience = max(self.safety.abandon_after, session.safety.stale_after)
+            if session.link.clock == LOCK_STEP:
+                patience = max(patience, MAX_PAUSE)
             if (silence := self.idle(session)) > patience:
                 log.warning("session %d closed: no state for %.3g s", session.number, silence)
                 self._end(session)

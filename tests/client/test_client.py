@@ -77,10 +77,48 @@ def test_long_work_is_waited_for_longer_than_other_requests(puppet):
 @pytest.mark.parametrize("operation", ["batch", "reload"])
 def test_long_work_is_not_waited_for_where_nobody_is(tmp_path, operation):
     with (
-        Client(request_endpoint("nobody", tmp_path), 0.02, retries=1) as client,
-        pytest.raises(TimeoutError, match=f"{operation}: ping: no reply .* 2 times.*: none"),
+        Client(request_endpoint("nobody", tmp_path)) as client,
+        pytest.raises(TimeoutError, match=f"{operation}: ping: no daemon at .*: none"),
     ):
         client.call(operation)
+
+
+#: s that no test waits: what would, hangs.
+FOR_EVER = 1e5
+
+
+@pytest.mark.parametrize("leaves_files", [False, True])
+def test_dead_daemon_is_noticed_while_a_request_waits(tmp_path, leaves_files):
+    endpoint = request_endpoint("puppet", tmp_path)
+    Puppet(tmp_path, lambda message: []).close()
+    if not leaves_files:
+        for file in tmp_path.glob("*.sock"):
+            file.unlink()
+    with (
+        Client(endpoint, FOR_EVER) as client,
+        pytest.raises(TimeoutError, match=r"hello: no daemon at .*daemons in"),
+    ):
+        client.hello()
+
+    async def ask():
+        async with AsyncClient(endpoint, FOR_EVER) as client:
+            await client.hello()
+
+    with pytest.raises(TimeoutError, match="hello: no daemon at"):
+        asyncio.run(ask())
+
+
+def test_daemon_that_ends_during_a_request_is_noticed(tmp_path):
+    """However long the request may take."""
+    daemon = Puppet(tmp_path, lambda message: [])
+    with Client(daemon.endpoint, FOR_EVER) as client:
+        ending = threading.Thread(
+            target=lambda: (eventually(lambda: daemon.operations), daemon.close())
+        )
+        ending.start()
+        with pytest.raises(TimeoutError, match="hello: no daemon at"):
+            client.hello()
+        ending.join()
 
 
 def wait_ready(kind, endpoint, timeout):
@@ -120,7 +158,7 @@ def test_wait_ready_waits_for_a_daemon_that_starts_later(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", [Client, AsyncClient])
 def test_wait_ready_says_what_it_waited_for(puppet, tmp_path, kind):
-    with pytest.raises(TimeoutError, match=r"not ready within 0\.2 s: ping: no reply"):
+    with pytest.raises(TimeoutError, match=r"not ready within 0\.2 s: ping: no daemon"):
         wait_ready(kind, request_endpoint("nobody", tmp_path), 0.2)
     daemon, _ = puppet(lambda message: [])
     daemon.compiling = 10**9
@@ -262,6 +300,8 @@ def test_closing_the_client_closes_its_sessions(puppet, tmp_path):
         "references": [],
         "outputs": [{"name": "tau", "shape": [1], "offset": 80}],
         "period": 0.001,
+        "stale_after": 0.003,
+        "hold": 0.02,
     }
 
     def answer(message):

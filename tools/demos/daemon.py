@@ -27,8 +27,6 @@ MAX_STOP = 10.0
 NAME = "demo"
 RATE = 1000.0  # Hz, of the daemon's loop
 
-#: Lock step waits for the slower side: no state is stale there.
-PATIENT = "stale_ticks = 100000\nhold = 10.0\n"
 #: In real time on a busy computer, where processes may pause for a while.
 TOLERANT = "stale_ticks = 200\nhold = 0.1\n"
 
@@ -120,7 +118,7 @@ class Demo:
             self._stack.callback(child.stop)
         return child
 
-    def serve(self, description: Description, base: str, settings: str) -> None:
+    def serve(self, description: Description, base: str, settings: str = "") -> None:
         """Start the daemon of a robot, and wait until it is ready."""
         write_urdf(description, self.folder / "robot.urdf")
         config = self.folder / "demo.toml"
@@ -162,7 +160,7 @@ def demo() -> Iterator[Demo]:
 def served(description: Description, base: str = "fixed") -> Iterator[Client]:
     """A client of a daemon for this robot, for experiments in lock step."""
     with demo() as place:
-        place.serve(description, base, PATIENT)
+        place.serve(description, base)
         yield place.client()
 
 

@@ -28,8 +28,8 @@ LAW = "passivity"
 START = "start"
 #: Seconds without a state after which the robot counts as lost.
 SILENCE = 5.0
-#: s for the daemon to open a session, on a computer that has other work.
-MAX_OPEN = 30.0
+#: s for the daemon to start, and to open a session, on a computer that has other work.
+MAX_START, MAX_OPEN = 150.0, 30.0
 #: Ticks from one attempt to leave the fallback to the next.
 BETWEEN_RESUMES = 200
 
@@ -78,9 +78,8 @@ def main(argument: str) -> None:
     )
     reference = Sines(center, amplitude, frequency)
     (Path(task["folder"]) / "controller_ready").touch()
-    with Client(task["endpoint"], timeout=0.5, retries=300) as client:
-        while not client.ping().ready:  # retried until there is a daemon
-            time.sleep(0.05)
+    with Client(task["endpoint"]) as client:
+        client.wait_ready(MAX_START)
     while not (Path(task["folder"]) / START).exists():
         time.sleep(0.02)
     # Opening is not asked for twice.

@@ -23,9 +23,9 @@ PERIOD = 1e-3  # s
 PATIENCE = 10.0
 
 #: Options of sessions that are to show a law and nothing else: no limits of references, no walls,
-#: no low-pass; these go by the time of the loop, which is not that of the simulation. Nothing is
-#: late, unless an experiment makes it so.
+#: no low-pass. Nothing is late, unless an experiment makes it so.
 LAW_ALONE: Mapping[str, Any] = {
+    "clock": "lockstep",
     "reference_limits": False,
     "walls": False,
     "low_pass": 0.0,

@@ -3,6 +3,7 @@
 
 #include <zmq.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -31,7 +32,8 @@ struct Hello {
 class Client {
 public:
     /// `daemon` is its name, as `torqued serve` prints it, or its request endpoint. A request that
-    /// gets no reply within `timeout` s is sent again, `retries` times, unless it must not be.
+    /// gets no reply within `timeout` s is sent again, `retries` times, unless it must not be. A
+    /// local daemon that has ended is noticed at once.
     explicit Client(const std::string& daemon, double timeout = 1.0, int retries = 2,
                     Keys keys = {})
         : endpoint_(detail::endpoint_for(daemon)), timeout_(timeout), retries_(retries),
@@ -129,10 +131,13 @@ private:
         while (true) {
             const std::int64_t left = deadline - detail::now();
             zmq_pollitem_t item{socket.get(), 0, ZMQ_POLLIN, 0};
+            const std::int64_t wait = std::min<std::int64_t>(left, silence);
             if (left <= 0 ||
-                ::zmq_poll(&item, 1, static_cast<long>((left + 999999) / 1000000)) <= 0) {
+                ::zmq_poll(&item, 1, static_cast<long>((wait + 999999) / 1000000)) <= 0) {
                 if (detail::now() >= deadline) return nullptr;
-                continue;  // a signal came
+                if (!detail::listens(endpoint))
+                    throw TimeoutError(operation + ": no daemon at " + endpoint);
+                continue;  // the daemon is slow, or a signal came
             }
             zmq_msg_t message;
             ::zmq_msg_init(&message);
@@ -170,6 +175,9 @@ private:
         }
         return *socket;
     }
+
+    /// ns without a reply after which a client looks whether its daemon still runs.
+    static constexpr std::int64_t silence = 100000000;
 
     std::string endpoint_;
     double timeout_;

@@ -1,11 +1,15 @@
 // Where a daemon's sockets are, who may have put them there, and keys for TCP.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cctype>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <string>
 
@@ -53,6 +57,23 @@ namespace detail {
 
 inline bool starts_with(const std::string& text, const std::string& start) {
     return text.compare(0, start.size(), start) == 0;
+}
+
+/// Whether a process listens at an endpoint; over TCP, which may lose messages, always.
+inline bool listens(const std::string& endpoint) {
+    sockaddr_un address{};
+    if (!starts_with(endpoint, "ipc:///")) return true;
+    const std::string path = endpoint.substr(6);
+    if (path.size() >= sizeof(address.sun_path)) return true;
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+    const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (probe < 0) return true;
+    const bool refused =
+        ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 &&
+        errno != EAGAIN && errno != EACCES;
+    ::close(probe);
+    return !refused;
 }
 
 inline std::string without_ending(const std::string& text, const std::string& ending) {

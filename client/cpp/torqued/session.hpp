@@ -54,8 +54,10 @@ public:
         for (const Part& part : parts_in(opened, "state", state_.size()))  // q and v
             (part.name == "q" ? q_ : v_) = part;
         write_prefix();
-        if (opened.text_or("clock", "") == "state")
+        const std::string clock = opened.text_or("clock", "");
+        if (clock == "state")
             max_output_age = std::max(max_output_age, opened.number("stale_after"));
+        if (clock == "lockstep") max_output_age = std::numeric_limits<double>::infinity();
         const std::vector<msgpack::object> references = opened.list("references");
         for (std::size_t k = 0; k < references_.size(); ++k) {
             double* place = numbers(state_, references_[k]);

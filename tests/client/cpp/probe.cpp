@@ -88,9 +88,10 @@ void errors(torqued::Client& client) {
     } catch (const torqued::InputError&) {
     }
     try {
-        torqued::Client("ipc:///nowhere/nobody.sock", 0.05, 0).hello();
+        torqued::Client("ipc:///nowhere/nobody.sock", 1e5).hello();  // noticed at once
         fail("nobody answered");
-    } catch (const torqued::TimeoutError&) {
+    } catch (const torqued::TimeoutError& error) {
+        require(std::string(error.what()).find("no daemon at") != std::string::npos, "who is dead");
     }
 }
 

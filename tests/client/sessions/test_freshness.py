@@ -114,6 +114,20 @@ def test_session_shows_what_it_is(session):
     assert np.array_equal(session.gains["damping"], 2.0 * np.eye(4))
 
 
+def test_session_waits_as_long_as_the_daemon_holds_a_torque(daemon):
+    """By default; a simulation may wait."""
+    with Client(daemon.endpoint) as client:
+        assert client.timeout == 1.0
+        opened = client.call("open", law="gravity")
+        client.close_session(opened.session)
+        with client.session("gravity") as session:
+            assert session.timeout == opened.stale_after + opened.hold
+        with client.session("gravity", hold=0.5) as session:
+            assert session.timeout == opened.stale_after + 0.5
+        with client.session("gravity", clock="lockstep") as session:
+            assert session.timeout > 1.0
+
+
 def test_session_waits_as_long_as_its_client_unless_it_is_given_a_time(daemon):
     with Client(daemon.endpoint, timeout=7.5) as client, client.session("gravity") as session:
         assert session.timeout == 7.5

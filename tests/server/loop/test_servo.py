@@ -306,3 +306,19 @@ def test_fallback_of_a_state_that_overflows_is_zero(client, robot):
 def test_wrong_fallbacks_are_refused(client, options, words):
     with pytest.raises(errors.FieldError, match=words):
         client.call("open", **{"law": "gravity", **options})
+
+
+@pytest.mark.parametrize("options", [{}, {"transport": "memory"}])
+def test_simulation_in_lock_step_waits_for_torques_and_torques_for_it(client, state, options):
+    q, v = state
+    with (
+        client.session("passivity", clock="lockstep", **options) as session,
+        client.session("passivity", clock="lockstep", **options) as other,
+    ):
+        for k in range(50):
+            first = session.step(q, v, q + 0.1, v, at=k * 0.002)
+            if k % 10 == 0:
+                time.sleep(0.05)  # longer than states are fresh
+            second = other.step(q, v, q + 0.1, v, at=k * 0.002)
+            assert first.tau.tobytes() == second.tau.tobytes()
+            assert first.age == 0.0 and not first.status & (STALE | FALLBACK)
