@@ -60,6 +60,19 @@ def set_clock(mine, main, time):
     mine.period, mine.stop_requested = main.period, main.stop_requested
 
 
+@kernel
+def waits(taken, time, period):
+    """Whether a session whose answers have taken its periods until `taken` waits at a time, ns."""
+    return taken - time > MAX_AHEAD * period
+
+
+@kernel
+def taken_by_answer(taken, time, spent, light, period):
+    """The same, ns, after one more answer, given at a time, that took so much processor time."""
+    share = min(1.0, spent / light)
+    return max(taken, time) + np.int64(share * PERIODS * period)
+
+
 @entry(WORK, SHARED, ARRIVALS)
 def answer_arrivals(handle, shared, own):
     """Answer the states of one session until it ends."""
@@ -76,17 +89,16 @@ def answer_arrivals(handle, shared, own):
             if states_written(session) == session.page_taken or session.spin > 0:
                 mine.processor = processor_time(mine.clock)
             continue
-        ahead = MAX_AHEAD * main.period
-        if taken - now(mine.clock) > ahead and session.lock_step == 0:
-            sleep_until(taken - ahead, mine.clock)  # then the newest state is answered
-            continue
+        if waits(taken, now(mine.clock), main.period) and session.lock_step == 0:
+            sleep_until(taken - MAX_AHEAD * main.period, mine.clock)
+            continue  # with the newest state
         acquire(session, BY_ARRIVALS, mine.clock)
         if session.state == OPEN and states_written(session) != session.page_taken:
             set_clock(mine, main, now(mine.clock))
             call_session(main.serve, handle, mine, session)
             session.arrived = mine.time
             processor = processor_time(mine.clock)
-            share = min(1.0, (processor - mine.processor) / session.light)
-            taken = max(taken, mine.time) + np.int64(share * PERIODS * main.period)
+            spent = processor - mine.processor
+            taken = taken_by_answer(taken, mine.time, spent, session.light, main.period)
             mine.processor = processor
         release(session)

@@ -33,7 +33,7 @@ from torqued.kernels.control.fallback import (
     reset_fallback,
 )
 from torqued.kernels.control.law import copy
-from torqued.kernels.control.payload import LEFT, TAKEN, ramp_load, take_off, take_wanted_load
+from torqued.kernels.control.payload import LEFT, ramp_load, take_off, take_wanted_load
 from torqued.kernels.control.references.follow import (
     FROM_ORDERS,
     FROM_STATES,
@@ -329,11 +329,10 @@ def take_gains(loop, session, data, repeats):
 @kernel
 def take_load(loop, session, data, repeats):
     """The same for the payload."""
-    left, taken = data.load_steps[LEFT], data.load_steps[TAKEN]
     take_wanted_load(data)
-    if not repeats:
+    changed = data.load_steps[LEFT] > 0 and not repeats
+    if changed:
         ramp_load(data)
-    changed = data.load_steps[LEFT] != left or data.load_steps[TAKEN] != taken
     if changed or session.recorded == 0:
         write_load(loop, session, data)
 

@@ -133,7 +133,7 @@ class _Replayer:
             elif not repeated:
                 self.result.skipped += 1
             begun = begun or used
-            if begun and (not used or is_first):
+            if begun and (is_first or not (used or repeated)):
                 data.out[:] = recorded
                 record.cut = status & (CLAMPED | WALL)
                 COMPILED.replay_sent(self.controller.record, self.step)

@@ -8,7 +8,7 @@ import pytest
 from support.disturbances import follow, plant_of, rms, swing
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.control.payload import ask_for, is_taken, ramp_load
+from torqued.kernels.control.payload import ask_for, is_taken, ramp_load, take_wanted_load
 from torqued.tools.demos.models import described, panda, with_payload
 from torqued.tools.demos.plant import Plant
 
@@ -90,6 +90,7 @@ def test_ramps_are_even_and_end_where_they_should(robot):
     assert not is_taken(data)
     seen = [controller.torque(q, still).tau]
     for _ in range(ticks + 5):
+        take_wanted_load.py_func(data)
         ramp_load.py_func(data)
         seen.append(controller.torque(q, still).tau)
     assert is_taken(data)
@@ -102,6 +103,7 @@ def test_ramps_are_even_and_end_where_they_should(robot):
     # In the middle of another ramp a new one starts from there.
     ask_for(payload.changed({"frame": "panda_hand", "mass": 0.0}), payload, data, ticks)
     for _ in range(ticks):
+        take_wanted_load.py_func(data)
         ramp_load.py_func(data)
     assert not data.load.any()
 

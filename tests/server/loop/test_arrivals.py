@@ -17,7 +17,9 @@ from torqued.client.memory.page_layout import STATES
 from torqued.client.sessions.session_frames import MAX_OUTPUT_AGE
 from torqued.common.errors import InputError, TorquedError
 from torqued.common.status import FALLBACK, STALE, STOPPED
+from torqued.server.loop import arrival_loop
 from torqued.server.loop.links import checked_spin
+from torqued.server.loop.loop_records import MAX_SESSIONS
 
 ON_ARRIVAL = {"transport": "memory", "clock": "state"}
 
@@ -238,3 +240,45 @@ def test_align_needs_the_daemons_clock(client):
         session._same_clock = False
         with pytest.raises(TorquedError, match="over TCP clocks differ"):
             session.align()
+
+
+class TestPeriodsOfAnswers:
+    """What a session's answers take of its periods, by numbers alone."""
+
+    PERIOD = 1_000_000  # ns
+
+    def answered(self, states, spent, light):
+        """Times at which states that come at these times are answered, each for `spent` ns."""
+        waits, count = arrival_loop.waits.py_func, arrival_loop.taken_by_answer.py_func
+        taken, free, times = states[0], states[0], []
+        for at in states:
+            if at < free or waits(taken, at, self.PERIOD):
+                continue  # a newer one is answered
+            taken = count(taken, at, spent, light, self.PERIOD)
+            free = at + spent
+            times.append(at)
+        return times
+
+    def test_flood_gets_hardly_more_than_one_answer_per_period(self):
+        states = list(range(0, 1000 * self.PERIOD, 10_000))
+        times = self.answered(states, 200_000, self.PERIOD // arrival_loop.LIGHT)
+        assert 1000 < len(times) <= 1000 / arrival_loop.PERIODS + arrival_loop.MAX_AHEAD + 2
+
+    def test_floods_of_all_sessions_leave_time_to_others(self):
+        states = list(range(0, 1000 * self.PERIOD, 5_000))
+        light = self.PERIOD // arrival_loop.LIGHT
+        for spent in (5_000, 20_000):
+            times = self.answered(states, spent, light)
+            assert len(times) * spent * MAX_SESSIONS < 0.5 * states[-1]
+
+    def test_robot_faster_than_the_loop_and_bursts_do_not_wait(self):
+        light, rng = self.PERIOD // arrival_loop.LIGHT, np.random.default_rng(0)
+        fast = [round(0.93 * k * self.PERIOD) for k in range(5000)]
+        assert self.answered(fast, 200_000, light) == fast
+        jitter = rng.integers(0, 3 * self.PERIOD, 5000)
+        late = sorted(k * self.PERIOD + int(jitter[k]) for k in range(5000))
+        assert self.answered(late, 1, 1) == late
+
+    def test_without_realtime_priority_light_answers_do_not_wait(self):
+        states = list(range(0, 100 * self.PERIOD, 50_000))
+        assert self.answered(states, 40_000, self.PERIOD) == states

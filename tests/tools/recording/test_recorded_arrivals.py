@@ -8,7 +8,7 @@ from support.eventually import eventually
 from support.viewing import Recording
 from torqued.common.status import LAST
 from torqued.kernels import Robot
-from torqued.server.observation.layout import ARRIVAL, USED
+from torqued.server.observation.layout import ARRIVAL, REPEATED, USED
 from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import read_recording
 from torqued.tools.recording.replay import replay
@@ -58,15 +58,18 @@ def test_every_answer_is_in_the_ring_beside_ticks_of_the_loop(daemon, client):
         assert found["index"].tolist() == list(range(len(found)))
         arrived = found["mode"] & ARRIVAL != 0
         assert arrived.any() == (session is not looped)
-        used = found[found["mode"] & USED != 0]
+        used = found[found["mode"] & (USED | REPEATED) != 0]
         for output in outputs[session.number]:
-            # A state that no other follows is used again.
+            # The output of a state that no other follows is repeated.
             tick = used[np.argmin(np.abs(used["time"] - 1e9 * output.time))]
             assert tick["sequence"] == output.sequence
             assert np.array_equal(tick["tau"], output.tau)
             assert tick["time"] == pytest.approx(1e9 * output.time, abs=1e3)
         assert (found["deadline"][arrived] == found["time"][arrived]).all()
-        assert (found["period"][~arrived] == 1_000_000).all()
+        used = found[found["mode"] & USED != 0]
+        steps = np.rint(1e9 * used["elapsed"]).astype(int)
+        assert (used["period"][1:] == steps[1:]).all() and used["period"][0] == 1_000_000
+        assert (found["period"][found["mode"] & REPEATED != 0] == 0).all()
 
 
 def test_next_session_in_a_slot_goes_on_in_its_ring(daemon, client):
