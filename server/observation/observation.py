@@ -43,9 +43,9 @@ class Observation:
         if endpoints is None:
             return
         try:
-            rings = endpoints.folder.glob(f"{endpoints.name}.arrivals-*.ring")
-            first = endpoints.folder / f"{endpoints.name}.ring"
-            for path in (*directory_files(endpoints), first, *rings):
+            parts = ("ring", "arrivals-*.ring", "session-*.json")
+            found = [endpoints.folder.glob(f"{endpoints.name}.{part}") for part in parts]
+            for path in (*directory_files(endpoints), *(path for paths in found for path in paths)):
                 path.unlink(missing_ok=True)  # left by a killed daemon
             if size:
                 self.ring = Ring(endpoints, size, round(1e9 / rate))

@@ -13,7 +13,7 @@ from support.eventually import PATIENCE
 from support.written_ring import Written, per_ring, session
 from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import ring as rings
-from torqued.server.observation.directory import Directory
+from torqued.server.observation.directory import MAX_CLOSED, Directory
 from torqued.server.observation.layout import HEADER_BYTES, MARKS, TICK, TICK_HEAD
 from torqued.server.observation.ring import Ring, RingError, is_in_memory, remove_orphans
 from torqued.server.transport.endpoints import Endpoints
@@ -252,6 +252,45 @@ def test_last_closed_sessions_stay_in_the_directory(written, endpoints):
     found = Reader("robot", endpoints.folder).sessions
     assert {1, 2, 99} <= set(found) and 10 not in found
     assert found[99].closed is not None and found[1].closed is None
+
+
+def inodes(folder):
+    return {path: path.stat().st_ino for path in folder.glob("*.json")}
+
+
+def test_a_change_of_one_session_writes_that_session_alone(written, endpoints):
+    """Not those beside it, which may be many and large."""
+    directory, folder = written.directory, endpoints.folder
+    gains = np.random.default_rng(0).normal(size=(30, 30))
+    for number in range(10, 40):
+        directory.opened(number, session(number, 5) | {"gains": {"stiffness": gains}})
+    own = folder / "robot.session-20.json"
+    reader = Reader("robot", folder)
+    for change, files in (
+        (lambda: directory.changed(20, gains={"stiffness": 2.0 * gains}), {own, directory.path}),
+        (lambda: directory.closed(21), {directory.path}),
+    ):
+        before = inodes(folder)
+        change()
+        written_again = {path for path, inode in inodes(folder).items() if before[path] != inode}
+        assert written_again == files
+        assert sum(path.stat().st_size for path in written_again) < 1.5 * own.stat().st_size
+        reader.poll()
+    assert np.allclose(reader.sessions[20].gains["stiffness"], 2.0 * gains)
+    assert np.allclose(reader.sessions[22].gains["stiffness"], gains)
+    assert reader.sessions[20].closed is None and reader.sessions[21].closed is not None
+    directory.remove()
+    assert not inodes(folder)
+
+
+def test_session_that_leaves_the_directory_takes_its_file_along(written, endpoints):
+    reader = Reader("robot", endpoints.folder)
+    for number in range(10, 100):
+        written.directory.opened(number, session(number, 5))
+        written.directory.closed(number)
+    assert len(inodes(endpoints.folder)) == 1 + 2 + MAX_CLOSED
+    reader.poll()
+    assert 99 in reader.sessions and 10 not in reader.sessions
 
 
 def test_directory_tells_which_processor_is_the_loops(written, endpoints):
