@@ -77,7 +77,7 @@ class Directory:
             "source": {name: value for name, value in source.items() if name != "text"},
         }
         if text:
-            self._replace(self.robot_path, text.encode())
+            replace(self.robot_path, text.encode(), self._group)
         else:
             self.robot_path.unlink(missing_ok=True)
         self._write()
@@ -118,21 +118,29 @@ class Directory:
         return self.robot_path.with_suffix(f".session-{number}.json")
 
     def _write_session(self, number: int) -> None:
-        self._replace(self._session_file(number), as_json(self._sessions[number]))
+        replace(self._session_file(number), as_json(self._sessions[number]), self._group)
         self._write()
 
     def _write(self) -> None:
         content = self._content | {"sessions": list(self._listed.values())}
-        self._replace(self.path, as_json(content))
+        replace(self.path, as_json(content), self._group)
 
-    def _replace(self, path: Path, data: bytes) -> None:
-        new = path.with_name(path.name + ".new")
-        new.unlink(missing_ok=True)
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
-            protect(file.fileno(), self._group)
-            file.write(data)
-        os.replace(new, path)
+
+def say_why_not(endpoints: Endpoints, reason: str) -> None:
+    """The directory of a daemon without a ring, for readers."""
+    content = {"version": VERSION, "name": endpoints.name, "why_not": reason}
+    replace(directory_files(endpoints)[0], as_json(content), endpoints.group)
+
+
+def replace(path: Path, data: bytes, group: str | None) -> None:
+    """Write a file as a whole, for users of the sockets."""
+    new = path.with_name(path.name + ".new")
+    new.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(new, flags, 0o600), "wb") as file:
+        protect(file.fileno(), group)
+        file.write(data)
+    os.replace(new, path)
 
 
 def directory_files(endpoints: Endpoints) -> tuple[Path, Path]:

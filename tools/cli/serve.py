@@ -236,7 +236,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     }
     if daemon.observation.why_not:
         lines["ring"] = f"none: {daemon.observation.why_not}"
-    if daemon.flight:
+    elif daemon.flight:
         lines["recorder"] = f"the last {config.record_minutes:g} minutes, in {daemon.flight.out}"
     return lines
 

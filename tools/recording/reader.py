@@ -92,15 +92,14 @@ class Reader:
         self.lost: dict[int, int] = {}
         self.lost_records = 0
         self._seen: Any = None
+        self._why_not = ""  # of a daemon without a ring
         self._revisions: dict[int, int] = {}  # by session: of its file as it was last read
         self._next: dict[int, int] = {}  # by session: index of the tick that comes next
         self._older: set[int] = set()  # sessions that the reader has not seen from their beginning
         self._rings: dict[str, Cursor] = {}  # the loop's first, by what the directory calls them
         if not self._look():
-            raise ReaderError(
-                f"cannot observe daemon {name!r} in {self.folder}: no {self._path.name}; "
-                "is the daemon running, with a ring_size above 0?"
-            )
+            why_not = self._why_not or f"no {self._path.name}; is the daemon running?"
+            raise ReaderError(f"cannot observe daemon {name!r} in {self.folder}: {why_not}")
         self._older = set(self.sessions)
         for ring in self._rings.values():
             ring.number = None
@@ -156,7 +155,7 @@ class Reader:
         return batch
 
     def _look(self) -> bool:
-        """Read the directory if it has changed; returns whether it exists."""
+        """Read the directory if it has changed; returns whether there is one of a ring."""
         try:
             info = os.stat(self._path)
             seen = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -169,6 +168,9 @@ class Reader:
             raise ReaderError(f"cannot read {self._path}: {error}") from None
         if directory.get("version") != 2:
             raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 2")
+        if reason := directory.get("why_not"):
+            self._why_not = f"the daemon has no ring of ticks: {reason}"
+            return False
         if not self._rings or directory["epoch"] != self.directory.get("epoch"):
             if self._is_behind():
                 return True  # what the last daemon has left comes first

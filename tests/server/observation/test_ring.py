@@ -1,7 +1,9 @@
 """The ring by itself: a compiled writer in a thread, and readers that are fast, slow or late."""
 
+import errno
 import json
 import os
+import re
 import threading
 import time
 
@@ -15,6 +17,7 @@ from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import ring as rings
 from torqued.server.observation.directory import MAX_CLOSED, Directory
 from torqued.server.observation.layout import HEADER_BYTES, MARKS, TICK, TICK_HEAD
+from torqued.server.observation.observation import Observation
 from torqued.server.observation.ring import Ring, RingError, is_in_memory, remove_orphans
 from torqued.server.transport.endpoints import Endpoints
 from torqued.tools.recording import cursor as cursors
@@ -252,6 +255,23 @@ def test_last_closed_sessions_stay_in_the_directory(written, endpoints):
     found = Reader("robot", endpoints.folder).sessions
     assert {1, 2, 99} <= set(found) and 10 not in found
     assert found[99].closed is not None and found[1].closed is None
+
+
+def test_reader_says_that_the_memory_of_the_ring_is_full(endpoints, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    observation = Observation(endpoints, 64)
+    problem = r"\.ring, 64 MiB: No space left on device"
+    assert re.search(problem, observation.statistics()["why_not"])
+    assert re.search(problem, caplog.text)
+    with pytest.raises(ReaderError, match=problem):
+        Reader("robot", endpoints.folder)
+    observation.close()
+    assert not inodes(endpoints.folder)
+    with pytest.raises(ReaderError, match=r"no robot\.directory\.json; is the daemon running"):
+        Reader("robot", endpoints.folder)
 
 
 def inodes(folder):
