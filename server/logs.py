@@ -1,6 +1,7 @@
 """What a daemon writes to standard error: one line for each event, as text or as JSON.
 
-A repeated message is written once in `QUIET` seconds, with the number of suppressed ones.
+A repeated message is written once in `QUIET` seconds, with the number of suppressed ones. Each
+entry into a fallback is written: it lasts until the session is resumed.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from datetime import UTC, datetime
 FORMATS = ("text", "json")
 #: Seconds before a warning is repeated.
 QUIET = 10.0
+#: Events that are never suppressed.
+LATCHED = ("fallback",)
 #: Maximum number of different warnings to remember; one more clears them.
 MAX_REMEMBERED = 1000
 
@@ -48,7 +51,7 @@ class Repeats(logging.Filter):
         self._seen: dict[tuple[object, ...], tuple[float, int]] = {}  # written at, suppressed since
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.levelno < logging.WARNING:
+        if record.levelno < logging.WARNING or getattr(record, "event", "") in LATCHED:
             return True
         args = record.args if isinstance(record.args, tuple) else ()
         words = tuple(value for value in args if isinstance(value, str))

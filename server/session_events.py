@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from torqued.common.status import TABLE
+from torqued.server.logs import LATCHED
 
 log = logging.getLogger("torqued")
 
@@ -44,8 +45,9 @@ class SessionEvent:
 class SessionEvents:
     """Compares sessions with those of the last update.
 
-    A condition that lasts is one event, when it begins; it ends with an update without it. A
-    session that is opened and closed between two updates has no events.
+    A condition that lasts is one event, when it begins; it ends with an update without it. Each
+    entry into a fallback is an event. A session that is opened and closed between two updates has
+    no events.
     """
 
     def __init__(self) -> None:
@@ -63,7 +65,7 @@ class SessionEvents:
             if number not in self._known:
                 found.append(_event("opened", session))
             going_on[number] = _happening(self._known.get(number, {}), session)
-            begun = going_on[number] - self._going_on.get(number, set())
+            begun = going_on[number] - self._going_on.get(number, set()).difference(LATCHED)
             found += [_event(name, session) for name in sorted(begun)]
         self._known, self._going_on = now, going_on
         return found

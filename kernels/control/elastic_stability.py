@@ -6,6 +6,7 @@ At rest, with gravity left out as in stability.py, robot and law are linear: x =
 
 and u the law's torque for a reference at zero, with z̈ as its own state where springs are
 damped. Between two states u is held: the step from one to the next is exact, by an exponential.
+A longer period cannot stand for many late ones here as in stability.py: springs may be faster.
 """
 
 from __future__ import annotations
@@ -15,13 +16,17 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from torqued.common.errors import InputError
+from torqued.kernels.control.poses import coupled_groups
 from torqued.kernels.control.springs import Array, Springs
-from torqued.kernels.control.stability import HUGE, radius
+from torqued.kernels.control.stability import HUGE, worst_radii
 
 #: Terms of the exponential's series, of a matrix halved until it is smaller than this.
 TERMS, SMALL = 12, 0.125
 #: Gains in rad/s.
 FREQUENCIES = ("frequency", "spring_frequency")
+#: Periods that a torque may be late by: the size of the problem grows with them.
+MAX_PERIODS = 6
 #: Poses that are computed at once: the size of their matrices.
 AT_ONCE = 64
 
@@ -33,10 +38,21 @@ def elastic_radii(
     sizes = [springs.stiffness, springs.damping, *(gains[name] ** 2 for name in FREQUENCIES)]
     if max(float(x.max()) for x in sizes) > HUGE:  # nothing is computed but that it is unstable
         return np.full(len(M), np.inf)
-    parts = [M[k : k + AT_ONCE] for k in range(0, len(M), AT_ONCE)]
-    with np.errstate(over="ignore", invalid="ignore"):
-        steps = (step_of(part, springs, gains, period, delay) for part in parts)
-        return np.concatenate([radius(step) for step in steps])
+    longest = MAX_PERIODS * period
+    if delay > longest:
+        allowed = f"0 … {longest:g} s, {MAX_PERIODS} periods, with the law 'elastic'"
+        raise InputError(f"delay is {delay:g}, expected {allowed}", "delay", delay, allowed)
+    radii = np.zeros(len(M))
+    for group in coupled_groups(M):
+        parts = (springs.stiffness, springs.motor_inertia, springs.damping)
+        own = Springs(*(part[group] for part in parts))
+        theirs = {name: value[group] for name, value in gains.items()}
+        for start in range(0, len(M), AT_ONCE):
+            part = M[start : start + AT_ONCE, group[:, None], group]
+            with np.errstate(over="ignore", invalid="ignore"):
+                found = worst_radii(step_of(part, own, theirs, period, delay))
+            radii[start : start + AT_ONCE] = np.maximum(radii[start : start + AT_ONCE], found)
+    return radii
 
 
 def step_of(

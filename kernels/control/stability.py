@@ -7,6 +7,7 @@ state that it answers to. With M = L Lᵀ, x = Lᵀ δq, A = L⁻¹ K L⁻ᵀ an
     ẍ(t) = u(t − delay),     u_k = −A x_k − B ẋ_k
 
 is linear from one state to the next, exactly: its eigenvalues must lie within the unit circle.
+A loop that is late by many periods would be a large problem; `resampled` keeps it small.
 Gravity is left out, which the laws compensate: that they do so late changes rates by
 delay · gravity / length of a link, less than 1/s.
 """
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 #: Default seconds from a state to its torque: two periods of a 1 kHz loop.
 DEFAULT_DELAY = 0.002
-#: s, the longest that is checked: the size of the problem grows with it.
+#: s, the longest that is checked.
 MAX_DELAY = 0.05
+#: Inputs that are still to act, in the problem whose eigenvalues are computed.
+MAX_PAST = 4
 #: How far from the unit circle rounding may put what lies on it: a robot that floats.
 ROUNDING = 1e-6
 #: Sizes from which on eigenvalues take too long to be computed at every pose.
@@ -208,12 +211,24 @@ def worst_radius(
 def spectral_radii(M: Array, K: Array, D: Array, period: float, delay: float) -> Array:
     """(N,) largest sizes of eigenvalues of the sampled loops with M, K, D (N, n, n)."""
     radii = np.zeros(len(M))
+    step, late = resampled(period, delay)
     for group in coupled_groups(M, K, D):
         part = np.ix_(np.arange(len(M)), group, group)
         with np.errstate(over="ignore", invalid="ignore"):
             A, B = normalized(M[part], K[part], D[part])
-            radii = np.maximum(radii, group_radii(A, B, period, delay))
-    return radii
+            radii = np.maximum(radii, group_radii(A, B, step, late))
+    return np.asarray(radii ** (period / step))
+
+
+def resampled(period: float, delay: float) -> tuple[float, float]:
+    """Period and delay, at most MAX_PAST periods, of a loop that stands for the given one.
+
+    A torque that is held for a period T is late by T / 2 on average, so the loop of a longer period
+    with the same delay + T / 2 is as late. A rate r is stable up to r · delay = π / 2: over the
+    longer period that is at most 0.35 rad, and a hold of it weakens a torque by 0.5 %.
+    """
+    longer = (delay + 0.5 * period) / (MAX_PAST + 0.5)
+    return (longer, MAX_PAST * longer) if longer > period else (period, delay)
 
 
 def normalized(M: Array, K: Array, D: Array) -> tuple[Array, Array]:
@@ -235,7 +250,11 @@ def group_radii(A: Array, B: Array, period: float, delay: float) -> Array:
         rates = np.einsum("nij,nik,nkj->nj", vectors, B, vectors)
         modes = step_matrix(values.reshape(-1, 1, 1), rates.reshape(-1, 1, 1), period, delay)
         return np.asarray(radius(modes).reshape(values.shape).max(axis=1))
-    step = step_matrix(A, B, period, delay)
+    return worst_radii(step_matrix(A, B, period, delay))
+
+
+def worst_radii(step: Array) -> Array:
+    """(N,) as `radius`; of large matrices only the worst ones, and zero for others."""
     if step.shape[-1] <= LARGE:
         return radius(step)
     # A power shows which poses are worth the time: what grows in it beyond bounds is unstable.
@@ -243,7 +262,7 @@ def group_radii(A: Array, B: Array, period: float, delay: float) -> Array:
     for _ in range(SQUARINGS):
         power = np.clip(power @ power, -1e100, 1e100)
     suspects = np.argsort(np.abs(power).max(axis=(1, 2)))[-SUSPECTS:]
-    radii = np.zeros(len(A))
+    radii = np.zeros(len(step))
     radii[suspects] = radius(step[suspects])
     return radii
 

@@ -8,7 +8,7 @@ import numpy as np
 from numba import carray
 
 from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
-from torqued.common.status import FALLBACK, LAST
+from torqued.common.status import FALLBACK, LAST, STALE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy
 from torqued.kernels.control.session_arrays import arrays_of, control_at
@@ -45,7 +45,7 @@ def send_output(loop, session, data, status, age, spent):
             session.socket, session.owner, session.owner_size, session.send, session.send_size
         )
     session.status = status
-    if session.sequence >= 0:
+    if session.sequence >= 0 and status & (STALE | LAST) == 0:  # else its driver may be gone
         count(loop.age, age)
     if sent < 0:
         session.dropped += 1

@@ -1,6 +1,7 @@
 """Observation of the loop: a ring, and the directory of its sessions.
 
-Without memory for it, or with ring_size 0, the daemon works without and says why.
+Without memory for it, or with ring_size 0, the daemon works without and says why: in its log, in
+`stats`, and to readers in the directory.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torqued.kernels import Robot
-from torqued.server.observation.directory import Directory, directory_files
+from torqued.server.observation.directory import Directory, directory_files, say_why_not
 from torqued.server.observation.recorders import Recorders
 from torqued.server.observation.ring import Ring, RingError
 from torqued.server.transport.endpoints import Endpoints
@@ -43,9 +44,9 @@ class Observation:
         if endpoints is None:
             return
         try:
-            rings = endpoints.folder.glob(f"{endpoints.name}.arrivals-*.ring")
-            first = endpoints.folder / f"{endpoints.name}.ring"
-            for path in (*directory_files(endpoints), first, *rings):
+            parts = ("ring", "arrivals-*.ring", "session-*.json")
+            found = [endpoints.folder.glob(f"{endpoints.name}.{part}") for part in parts]
+            for path in (*directory_files(endpoints), *(path for paths in found for path in paths)):
                 path.unlink(missing_ok=True)  # left by a killed daemon
             if size:
                 self.ring = Ring(endpoints, size, round(1e9 / rate))
@@ -54,6 +55,11 @@ class Observation:
         except (RingError, OSError) as error:
             self.why_not = str(error)
             log.warning("cannot observe or record sessions: %s", error)
+        if self.ring is None:
+            try:
+                say_why_not(endpoints, self.why_not)
+            except OSError as error:  # as full as the memory: readers point to `stats`
+                log.warning("cannot write the session directory: %s", error)
 
     @property
     def address(self) -> int:
@@ -102,6 +108,8 @@ class Observation:
                 ring.close()
         if self.directory:
             self.directory.remove()
+        elif self._endpoints:
+            directory_files(self._endpoints)[0].unlink(missing_ok=True)
 
     def statistics(self) -> dict[str, Any]:
         """For `stats`."""

@@ -1,16 +1,18 @@
 """The daemon's configuration: files, environment, command line, and all faults in one report."""
 
+import os
 import re
 import warnings
 from pathlib import Path
 
 import pytest
 
-from torqued.kernels import ModelWarning
+from torqued.kernels import InputError, ModelWarning
 from torqued.kernels.control.laws import LAWS
 from torqued.server import config as configuration
 from torqued.server.config import Config, ConfigError, RobotConfig, load_config
 from torqued.server.kernels_needed import needed, others
+from torqued.server.loop import realtime
 from torqued.tools.cli.main import main
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
@@ -208,6 +210,29 @@ def test_every_documented_default_is_the_default():
 def test_serve_reports_wrong_options_with_exit_code_2(capsys, arguments, problem):
     assert main(["serve", *arguments]) == 2
     assert problem in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("from_file", [True, False])
+def test_serve_refuses_a_processor_that_the_machine_does_not_have(
+    written, capsys, monkeypatch, from_file
+):
+    def load(self):
+        raise InputError("it went on to load the robot")
+
+    monkeypatch.setattr(RobotConfig, "load", load)
+    monkeypatch.setattr(realtime, "processors", lambda: {0, 2})
+    file = written('cpu = 99\n[robot]\nmodel = "chain3"\n')
+    given = ["--config", str(file)] if from_file else ["--robot", "chain3", "--cpu", "99"]
+    assert main(["serve", *given]) == 2
+    problem = "cpu is 99, expected a processor of this machine: 0, 2"
+    assert problem in capsys.readouterr().err
+    assert main(["serve", "--robot", "chain3", "--cpu", "2"]) == 2
+    assert "it went on" in capsys.readouterr().err
+
+
+def test_processors_are_read_as_linux_lists_them():
+    assert realtime.processors("0-3,8,10-11\n") == {0, 1, 2, 3, 8, 10, 11}
+    assert os.sched_getaffinity(0) <= realtime.processors()
 
 
 def test_folder_by_default_is_the_clients(monkeypatch):

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -64,6 +65,15 @@ class TestRepeats:
         for _ in range(3):
             logger.info("opened")
         assert len(written()) == 3
+
+    def test_every_entry_into_a_fallback_is_written(self, lines):
+        logger, written = lines
+        events = SessionEvents()
+        events.update([session(1)])
+        for fallbacks in (1, 2, 2):
+            for event in events.update([session(1, fallbacks=fallbacks, bad_states=fallbacks)]):
+                logger.warning(str(event), extra=asdict(event))
+        assert [line["event"] for line in written()] == ["bad_state", "fallback", "fallback"]
 
     def test_text_says_how_many_were_left_out(self):
         record = logging.makeLogRecord({"msg": "late", "levelno": logging.WARNING, "left_out": 7})

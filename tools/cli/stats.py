@@ -46,6 +46,8 @@ def view(stats: Mapping[str, Any]) -> str:
         f"worker: {worker['state']}, {worker['queued']} jobs waiting, {worker['done']} done, "
         f"{worker['failed']} failed, died {worker['deaths']} times{working}",
     ]
+    if why_not := stats.get("observation", {}).get("why_not"):
+        lines.append(f"ring: none, so nothing to record: {why_not}")
     lines += [f"recorder {r['process']}: {r['alarm']}" for r in alarms(stats)]
     kernels = stats["kernels"]
     if not stats["ready"] or kernels["done"] < kernels["total"]:

@@ -92,14 +92,14 @@ class Reader:
         self.lost: dict[int, int] = {}
         self.lost_records = 0
         self._seen: Any = None
+        self._why_not = ""  # of a daemon without a ring
+        self._revisions: dict[int, int] = {}  # by session: of its file as it was last read
         self._next: dict[int, int] = {}  # by session: index of the tick that comes next
         self._older: set[int] = set()  # sessions that the reader has not seen from their beginning
         self._rings: dict[str, Cursor] = {}  # the loop's first, by what the directory calls them
         if not self._look():
-            raise ReaderError(
-                f"cannot observe daemon {name!r} in {self.folder}: no {self._path.name}; "
-                "is the daemon running, with a ring_size above 0?"
-            )
+            why_not = self._why_not or f"no {self._path.name}; is the daemon running?"
+            raise ReaderError(f"cannot observe daemon {name!r} in {self.folder}: {why_not}")
         self._older = set(self.sessions)
         for ring in self._rings.values():
             ring.number = None
@@ -155,7 +155,7 @@ class Reader:
         return batch
 
     def _look(self) -> bool:
-        """Read the directory if it has changed; returns whether it exists."""
+        """Read the directory if it has changed; returns whether there is one of a ring."""
         try:
             info = os.stat(self._path)
             seen = (info.st_ino, info.st_mtime_ns, info.st_size)
@@ -166,8 +166,11 @@ class Reader:
             return False
         except (OSError, ValueError) as error:
             raise ReaderError(f"cannot read {self._path}: {error}") from None
-        if directory.get("version") != 1:
-            raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 1")
+        if directory.get("version") != 2:
+            raise ReaderError(f"{self._path} has version {directory.get('version')}, expected 2")
+        if reason := directory.get("why_not"):
+            self._why_not = f"the daemon has no ring of ticks: {reason}"
+            return False
         if not self._rings or directory["epoch"] != self.directory.get("epoch"):
             if self._is_behind():
                 return True  # what the last daemon has left comes first
@@ -176,10 +179,27 @@ class Reader:
             if ring not in self._rings:
                 self._rings[ring] = Cursor(self.folder / ring, info.st_uid)
         self._seen, self.directory, self.robot = seen, directory, directory["robot"]
-        # Records of sessions that left the directory may still arrive.
-        found = {entry["session"]: session_info(entry) for entry in directory["sessions"]}
-        self.sessions = self.sessions | found
+        # Records of sessions that left the directory may still arrive: they stay in `sessions`.
+        for listed in directory["sessions"]:
+            self._look_at(listed)
         return True
+
+    def _look_at(self, listed: Mapping[str, Any]) -> None:
+        """Read a session's file if the session has changed."""
+        number, revision = listed["session"], listed["revision"]
+        known = self.sessions.get(number)
+        entry = known.raw if known else {}
+        if known is None or revision != self._revisions.get(number):
+            try:
+                entry = json.loads((self.folder / listed["file"]).read_bytes())
+            except FileNotFoundError:
+                return  # it has left the directory meanwhile
+            except (OSError, ValueError) as error:
+                raise ReaderError(f"cannot read {self.folder / listed['file']}: {error}") from None
+        elif known.closed == listed["closed"]:
+            return
+        self._revisions[number] = revision
+        self.sessions[number] = session_info({**entry, "closed": listed["closed"]})
 
     def ends(self) -> dict[str, int]:
         """Current end of each ring."""
@@ -206,7 +226,7 @@ class Reader:
         self._rings = {directory["ring"]: Cursor(self.folder / directory["ring"], owner)}
         if self.directory:
             self.restarts += 1
-            self.sessions = {}
+            self.sessions, self._revisions = {}, {}
         self._next, self._older = {}, set()
 
     def _parse(

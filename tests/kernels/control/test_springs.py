@@ -11,7 +11,7 @@ from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.elastic_stability import elastic_radii
 from torqued.kernels.control.poses import Poses, poses_of
-from torqued.kernels.control.springs import springs_of
+from torqued.kernels.control.springs import Springs, springs_of
 from torqued.kernels.model.catalog import find_urdf
 
 PERIOD = 1e-3
@@ -53,6 +53,28 @@ def test_springs_that_the_loop_is_too_slow_for_are_refused_and_named():
     law = Controller(UR5, "elastic", springs=stiff)
     with pytest.raises(InputError, match=r"unstable with a delay of 2 ms: .*less delay"):
         law.stabilize(PERIOD)
+
+
+@pytest.mark.parametrize("period", [1e-3, 5e-4])
+def test_delay_that_would_take_long_to_check_is_refused_and_named(period):
+    law = Controller(UR5, "elastic", springs={"stiffness": STIFFNESS, "motor_inertia": INERTIA})
+    law.stabilize(period, 2e-3)
+    with pytest.raises(InputError, match=rf"delay is 0.05, expected 0 … {6 * period:g} s, 6") as e:
+        law.stabilize(period, 0.05)
+    assert e.value.field == "delay" and e.value.value == 0.05
+
+
+def test_arms_beside_each_other_decay_as_each_by_itself():
+    springs, M = Springs(STIFFNESS, INERTIA, np.zeros(6)), poses_of(UR5).M[:8]
+    given = {"stiffness": STIFFNESS, "motor_inertia": INERTIA}
+    gains = Controller(UR5, "elastic", springs=given).gains
+    alone = elastic_radii(M, springs, gains, PERIOD, 2e-3)
+    both = np.zeros((len(M), 12, 12))
+    both[:, :6, :6], both[:, 6:, 6:] = M[::-1], M
+    twice = Springs(np.tile(STIFFNESS, 2), np.tile(INERTIA, 2), np.zeros(12))
+    doubled = {name: np.tile(value, 2) for name, value in gains.items()}
+    found = elastic_radii(both, twice, doubled, PERIOD, 2e-3)
+    assert np.allclose(found, np.maximum(alone, alone[::-1]), rtol=1e-9)
 
 
 def test_default_gains_are_stable_in_poses_that_they_were_not_chosen_for():

@@ -10,11 +10,17 @@ import pytest
 from support.robots import load_real, without_effort_limits
 from torqued.common.rotation import quaternion
 from torqued.kernels import InputError, Robot
-from torqued.kernels.control import joint_gains
+from torqued.kernels.control import joint_gains, stability
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.poses import Poses, coupled_groups, poses_of, random_poses
-from torqued.kernels.control.stability import check_gains, scaled, spectral_radii, step_matrix
+from torqued.kernels.control.stability import (
+    MAX_DELAY,
+    check_gains,
+    scaled,
+    spectral_radii,
+    step_matrix,
+)
 from torqued.kernels.model.catalog import find_urdf
 
 PERIOD = 1e-3
@@ -42,7 +48,7 @@ def grows(M, K, D, delay, ticks=4000, parts=20):
     return max(sizes[-200:]) > max(sizes[ticks // 4 : ticks // 4 + 200])
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.0005, 0.002, 0.0031])
+@pytest.mark.parametrize("delay", [0.0, 0.0005, 0.002, 0.0031, 0.0085, 0.05])
 def test_radius_tells_growth_from_decay(delay):
     rng = np.random.default_rng(1)
     root = rng.normal(size=(2, 2))
@@ -60,6 +66,43 @@ def test_radius_tells_growth_from_decay(delay):
         assert grows(M, rates**2 * K, rates * D, delay) == (radius > 1.0)
         seen.add(bool(radius > 1.0))
     assert seen == {True, False}
+
+
+@pytest.mark.parametrize("delay", [0.0041, 0.008, 0.0203, 0.05])
+def test_loop_that_stands_for_a_later_one_is_stable_up_to_the_same_rates(delay):
+    """Against the whole problem, with every input that is still to act."""
+    rng = np.random.default_rng(3)
+    root = rng.normal(size=(3, 3))
+    K, D = 400.0 * root @ root.T, 30.0 * (np.eye(3) + 0.3 * rng.normal(size=(3, 3)))
+    M = np.eye(3)[None]
+    low, high = 1e-3, 10.0
+    while high / low > 1.0001:
+        rates = math.sqrt(low * high)
+        radius = spectral_radii(M, rates**2 * K[None], rates * D[None], PERIOD, delay)[0]
+        low, high = (rates, high) if radius < 1.0 else (low, rates)
+    sizes = [
+        np.abs(np.linalg.eigvals(step_matrix(r**2 * K[None], r * D[None], PERIOD, delay))).max()
+        for r in (0.99 * low, 1.01 * low)
+    ]
+    assert sizes[0] < 1.0 < sizes[1]
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5", "talos"])
+def test_size_of_the_check_does_not_grow_with_the_delay(name, monkeypatch):
+    robot = load_real(find_urdf(name))
+    joints = max(len(group) for group in coupled_groups(poses_of(robot).M))
+    seen = []
+
+    def step(A, B, period, delay):
+        seen.append((2 + math.ceil(delay / period - 1e-6)) * A.shape[-1])
+        assert seen[-1] <= 6 * joints
+        return step_matrix(A, B, period, delay)
+
+    monkeypatch.setattr(stability, "step_matrix", step)
+    for period in (1e-3, 5e-4):
+        for delay in (0.0, 0.002, 0.0043, 0.012, MAX_DELAY):
+            assert Controller(robot, "pd_plus").stabilize(period, delay).factor > 0.0
+    assert seen
 
 
 def test_modes_one_by_one_are_those_of_all_together():

@@ -69,6 +69,23 @@ def test_outputs_name_the_state_that_they_used(client, state):
     assert 0.0 <= second.age <= time.monotonic() - begin
 
 
+def test_ages_are_those_of_states_that_are_not_stale(strict, state):
+    """A session whose driver has died does not make the loop look late."""
+
+    def servo():
+        return strict.stats().servo
+
+    before = servo()["age"]["count"]
+    with strict.session("gravity", gains=UNDAMPED) as session:
+        eventually(lambda: session.step(*state).status & STALE == 0)
+        eventually(lambda: session.receive().status & STALE)
+        counted, tick = servo()["age"]["count"], servo()["tick"]
+        assert counted > before
+        eventually(lambda: servo()["tick"] > tick + 100)
+        assert servo()["age"]["count"] == counted
+    assert servo()["age"]["count"] == counted
+
+
 def test_newest_of_several_states_counts(client, robot, state):
     q, v = state
     # Those before may have had ticks of their own: torques that change fast are not the point.

@@ -13,7 +13,7 @@ from support.daemons import daemon_of
 from support.eventually import PATIENCE, eventually
 from torqued.client import Client
 from torqued.common.status import LAST
-from torqued.tools.recording.reader import Reader
+from torqued.tools.recording.reader import Reader, ReaderError
 
 daemon = daemon_of("chain4", ring_size=8)
 
@@ -139,7 +139,10 @@ def test_daemon_without_a_ring_says_so_and_serves(another):
             "why_not": "disabled: ring_size is 0",
             "recorders": [],
         }
-    assert not [name for name in daemon.files() if "directory" in name]
+    with pytest.raises(ReaderError, match=r"'blind'.*has no ring of ticks: disabled: ring_size is"):
+        Reader("blind", daemon.folder)
+    assert daemon.stop() == 0
+    assert daemon.files() == []
 
 
 def test_reader_follows_a_daemon_that_was_killed_and_started_anew(another):

@@ -1,7 +1,9 @@
 """The ring by itself: a compiled writer in a thread, and readers that are fast, slow or late."""
 
+import errno
 import json
 import os
+import re
 import threading
 import time
 
@@ -13,8 +15,9 @@ from support.eventually import PATIENCE
 from support.written_ring import Written, per_ring, session
 from torqued.server.loop.ring_writer import begin_record
 from torqued.server.observation import ring as rings
-from torqued.server.observation.directory import Directory
+from torqued.server.observation.directory import MAX_CLOSED, Directory
 from torqued.server.observation.layout import HEADER_BYTES, MARKS, TICK, TICK_HEAD
+from torqued.server.observation.observation import Observation
 from torqued.server.observation.ring import Ring, RingError, is_in_memory, remove_orphans
 from torqued.server.transport.endpoints import Endpoints
 from torqued.tools.recording import cursor as cursors
@@ -252,6 +255,62 @@ def test_last_closed_sessions_stay_in_the_directory(written, endpoints):
     found = Reader("robot", endpoints.folder).sessions
     assert {1, 2, 99} <= set(found) and 10 not in found
     assert found[99].closed is not None and found[1].closed is None
+
+
+def test_reader_says_that_the_memory_of_the_ring_is_full(endpoints, monkeypatch, caplog):
+    def full(*_):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    observation = Observation(endpoints, 64)
+    problem = r"\.ring, 64 MiB: No space left on device"
+    assert re.search(problem, observation.statistics()["why_not"])
+    assert re.search(problem, caplog.text)
+    with pytest.raises(ReaderError, match=problem):
+        Reader("robot", endpoints.folder)
+    observation.close()
+    assert not inodes(endpoints.folder)
+    with pytest.raises(ReaderError, match=r"no robot\.directory\.json; is the daemon running"):
+        Reader("robot", endpoints.folder)
+
+
+def inodes(folder):
+    return {path: path.stat().st_ino for path in folder.glob("*.json")}
+
+
+def test_a_change_of_one_session_writes_that_session_alone(written, endpoints):
+    """Not those beside it, which may be many and large."""
+    directory, folder = written.directory, endpoints.folder
+    gains = np.random.default_rng(0).normal(size=(30, 30))
+    for number in range(10, 40):
+        directory.opened(number, session(number, 5) | {"gains": {"stiffness": gains}})
+    own = folder / "robot.session-20.json"
+    reader = Reader("robot", folder)
+    for change, files in (
+        (lambda: directory.changed(20, gains={"stiffness": 2.0 * gains}), {own, directory.path}),
+        (lambda: directory.closed(21), {directory.path}),
+    ):
+        before = inodes(folder)
+        change()
+        written_again = {path for path, inode in inodes(folder).items() if before[path] != inode}
+        assert written_again == files
+        assert sum(path.stat().st_size for path in written_again) < 1.5 * own.stat().st_size
+        reader.poll()
+    assert np.allclose(reader.sessions[20].gains["stiffness"], 2.0 * gains)
+    assert np.allclose(reader.sessions[22].gains["stiffness"], gains)
+    assert reader.sessions[20].closed is None and reader.sessions[21].closed is not None
+    directory.remove()
+    assert not inodes(folder)
+
+
+def test_session_that_leaves_the_directory_takes_its_file_along(written, endpoints):
+    reader = Reader("robot", endpoints.folder)
+    for number in range(10, 100):
+        written.directory.opened(number, session(number, 5))
+        written.directory.closed(number)
+    assert len(inodes(endpoints.folder)) == 1 + 2 + MAX_CLOSED
+    reader.poll()
+    assert 99 in reader.sessions and 10 not in reader.sessions
 
 
 def test_directory_tells_which_processor_is_the_loops(written, endpoints):
