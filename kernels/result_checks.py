@@ -126,6 +126,15 @@ def result_array(
     return out
 
 
+def require_wanted(out: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse arrays for results that are not computed, by name."""
+    names = list(wanted)
+    for name in out:
+        if name not in names:
+            some = f"some of {', '.join(names)}"
+            raise InputError(f"out: {name!r} is not wanted, expected {some}", "out", name, some)
+
+
 def shares_memory(out: Array, x: Array) -> bool:
     """Whether a number of one may be one of the other."""
     if out.base is None and x.base is None:  # each has memory of its own
