@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.masked import check_unmasked
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.array_checks import all_finite
 
@@ -105,7 +106,8 @@ def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
 
 
 def _converted(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    """Numbers of any kind as float64; texts and truth values are refused."""
+    """Numbers of any kind as float64; texts, truth values and masked numbers are refused."""
+    check_unmasked(name, value)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":

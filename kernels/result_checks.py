@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
+from torqued.common.masked import check_unmasked
 from torqued.common.results import Result
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
@@ -119,6 +120,7 @@ def result_array(
     ):
         what = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
         raise InputError(f"{name}: {what}, expected {wanted}", name, None, wanted)
+    check_unmasked(name, out)
     if any(shares_memory(out, x) for x in others):
         wanted = "memory of its own"
         message = f"{name}: shares its memory with an argument or another result, expected {wanted}"
