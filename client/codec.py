@@ -20,6 +20,7 @@ import msgpack
 import numpy as np
 
 from torqued.client.errors import MessageError, from_map
+from torqued.common.masked import check_unmasked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -125,6 +126,7 @@ def _read_head(data: bytes) -> Head:
 
 def _encode_other(value: Any) -> Any:
     if isinstance(value, np.ndarray):
+        check_unmasked("array", value)
         return encode_array(value)
     if isinstance(value, np.generic):
         return value.item()

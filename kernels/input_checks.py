@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.common.masked import check_unmasked
 from torqued.kernels.model.description import Array
 from torqued.kernels.primitives.array_checks import all_finite
 
@@ -104,8 +106,25 @@ def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
     return value
 
 
+def function_of(name: str, value: Any, *arguments: str) -> Any:
+    """A function that can be called with so many arguments in order."""
+    wanted = f"a function of {', '.join(arguments)}"
+    refused = InputError(f"{name}: {shown(value)}, expected {wanted}", name, None, wanted)
+    if not callable(value):
+        raise refused
+    try:
+        inspect.signature(value).bind(*arguments)
+    except TypeError as problem:  # too few parameters, or too many
+        raise InputError(f"{refused}: {problem}", name, None, wanted) from None
+    except ValueError:  # compiled functions have no signature; types that have none are no function
+        if isinstance(value, type):
+            raise refused from None
+    return value
+
+
 def _converted(name: str, value: Any, shapes: tuple[tuple[int, ...], ...]) -> Array:
-    """Numbers of any kind as float64; texts and truth values are refused."""
+    """Numbers of any kind as float64; texts, truth values and masked numbers are refused."""
+    check_unmasked(name, value)
     try:
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
+from torqued.common.masked import check_unmasked
 from torqued.common.results import Result
 from torqued.kernels.input_checks import shown
 from torqued.kernels.model.description import Array
@@ -119,11 +120,21 @@ def result_array(
     ):
         what = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else shown(out)
         raise InputError(f"{name}: {what}, expected {wanted}", name, None, wanted)
+    check_unmasked(name, out)
     if any(shares_memory(out, x) for x in others):
         wanted = "memory of its own"
         message = f"{name}: shares its memory with an argument or another result, expected {wanted}"
         raise InputError(message, name, None, wanted)
     return out
+
+
+def require_wanted(out: Iterable[str], wanted: Iterable[str]) -> None:
+    """Refuse arrays for results that are not computed, by name."""
+    names = list(wanted)
+    for name in out:
+        if name not in names:
+            some = f"some of {', '.join(names)}"
+            raise InputError(f"out: {name!r} is not wanted, expected {some}", "out", name, some)
 
 
 def shares_memory(out: Array, x: Array) -> bool:

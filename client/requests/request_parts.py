@@ -9,6 +9,7 @@ import numpy as np
 
 from torqued.client.requests.results import Array
 from torqued.common.errors import RequestError, error
+from torqued.common.masked import check_unmasked
 
 T = TypeVar("T")
 
@@ -24,6 +25,7 @@ class Request(NamedTuple, Generic[T]):
 
 def as_array(x: Any, name: str) -> Array:
     """Numbers as they go over the wire; the error for anything else names the field."""
+    check_unmasked(name, x)
     try:
         return np.ascontiguousarray(x, dtype=np.float64)
     except (TypeError, ValueError) as problem:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.client.requests.request_parts import as_array
 from torqued.common.rotation import check_pose, quaternion
 
 Array = NDArray[np.float64]
@@ -20,7 +21,7 @@ def targets(
     target: Any, references: Mapping[str, tuple[int, ...]], motion: str
 ) -> dict[str, Array]:
     """References by name for joint positions (nq,) or a pose (4, 4), as a law has them."""
-    value = np.asarray(target, np.float64)
+    value = as_array(target, "target")
     prefix = f"{motion}." if motion else ""
     if value.shape == (4, 4):
         check_pose("target", value)

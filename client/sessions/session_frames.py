@@ -20,6 +20,7 @@ from torqued.client.sessions.frames import (
     prefix,
 )
 from torqued.client.sessions.freshness import Freshness
+from torqued.common.masked import check_unmasked
 from torqued.common.results import OF_FRAMES
 from torqued.common.status import LAST, UNUSABLE, status_names
 
@@ -203,6 +204,7 @@ class SessionFrames:
         )
 
     def _put(self, name: str, value: Any) -> None:
+        check_unmasked(name, value)
         place, given = self._places[name], np.asarray(value, np.float64)
         if given.shape != place.shape:
             raise ValueError(f"{name} has shape {given.shape}, expected {place.shape}")
@@ -225,7 +227,10 @@ class SessionFrames:
             v = self._at_rest()
         try:
             self._q[:], self._v[:] = q, v
+            plain = type(q) is type(v) is np.ndarray
         except (TypeError, ValueError):  # not arrays of float64, or of other shapes
+            plain = False
+        if not plain:
             self._put("q", q)
             self._put("v", v)
         if references or named or self.measured:

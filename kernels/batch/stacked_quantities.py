@@ -8,18 +8,17 @@ from typing import TYPE_CHECKING, Any, Concatenate
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.common.results import Dynamics
 from torqued.kernels.batch.computation import WideComputation
 from torqued.kernels.batch.jobs import Choices, Job, named
-from torqued.kernels.batch.state_by_state import filled_with_nan, len_of, many
+from torqued.kernels.batch.state_by_state import by_frame, filled_with_nan, len_of, many
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import checked_want
 from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import NEED_VELOCITY, QUANTITIES, WANTS, sized
-from torqued.kernels.input_checks import choice, names_of
+from torqued.kernels.input_checks import choice, map_or_none, names_of
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import checked, result_array
+from torqued.kernels.result_checks import checked, require_wanted, result_array
 from torqued.kernels.robot.centroidal import Centroidal
 from torqued.kernels.robot.dynamics import Dynamics as Robots
 from torqued.kernels.robot.frames import Frames
@@ -60,15 +59,10 @@ class StackedQuantities(WideComputation):
         """
         want, frames = names_of("want", want), names_of("frames", frames)
         if self.narrow:
-            if out is not None:
-                raise InputError("out: expected nothing, states go one by one here", "out")
-            return self.each("dynamics", q, v, want, frames, representation)  # type: ignore[no-any-return]
+            return self.each("dynamics", q, v, want, frames, representation, out=out)  # type: ignore[no-any-return]
         found: dict[str, Any] = {}
         for name, array in self._quantities(q, v, want, frames, representation, out).items():
-            by_frame = QUANTITIES[name].per_frame
-            found[name] = (
-                dict(zip(frames, array.swapaxes(0, 1), strict=True)) if by_frame else array
-            )
+            found[name] = by_frame(frames, array) if QUANTITIES[name].per_frame else array
         return Dynamics(found)
 
     def _quantities(
@@ -87,6 +81,8 @@ class StackedQuantities(WideComputation):
         records = self.robot.frame_table.records(frames, point, field="frames")
         flags = checked_want(want, frames)
         given = {} if v is None else {"v": v}
+        out = map_or_none("out", out)
+        require_wanted(out, want)
         q, rest, state = self._state(q, **given)
         n = len(q)
         v = rest[0] if rest else np.zeros((n, tree.nv))
@@ -95,7 +91,7 @@ class StackedQuantities(WideComputation):
         results: dict[str, Array] = {}
         for name in dict.fromkeys(want):
             shape = n, *sized(QUANTITIES[name], tree.nv, len(records))
-            given_array, others = (out or {}).get(name), (q, v, *results.values())
+            given_array, others = out.get(name), (q, v, *results.values())
             results[name] = result_array(f"out[{name!r}]", given_array, shape, others)
         free = {
             name: np.empty((n, *sized(QUANTITIES[name], tree.nv_free, len(records))))

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.errors import InputError, NumericalError, TorquedError
+from torqued.common.masked import check_unmasked
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE, numbers, shown
 from torqued.kernels.model.description import Array
@@ -171,6 +172,7 @@ def _floats(name: str, value: Any, shape: tuple[int, ...]) -> Array:
         wanted = str((-1, *shape)).replace("-1", "any")
         message = f"{name}: shape {value.shape}, expected {wanted}"
         raise InputError(message, name, list(value.shape), f"shape {wanted}")
+    check_unmasked(name, value)
     stack = np.ascontiguousarray(value, dtype=np.float64)
     return stack if stack.flags.aligned else stack.copy()
 

@@ -20,9 +20,9 @@ from torqued.common.results import Result
 from torqued.kernels import signatures
 from torqued.kernels.batch.stacks import of_state
 from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool, available_cores
-from torqued.kernels.input_checks import shown, whole_number
+from torqued.kernels.input_checks import function_of, map_or_none, shown, whole_number
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import result_array
+from torqued.kernels.result_checks import require_wanted, result_array
 from torqued.kernels.signatures import P, T
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ class StateByState(Generic[AnyRobot]):
             threads = available_cores()
         self.robot = robot
         self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
+        if progress is not None:
+            function_of("progress", progress, "states done", "of how many")
         self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
 
@@ -220,7 +222,7 @@ def is_of_a_state(error: TorquedError) -> bool:
 
 def writeable_arrays(out: Any) -> list[Array]:
     """Those of the caller's that can hold NaN."""
-    given = out if isinstance(out, tuple) else (out,)
+    given = out.values() if isinstance(out, Mapping) else out if isinstance(out, tuple) else (out,)
     return [
         x for x in given if isinstance(x, ndarray) and x.dtype.kind == "f" and x.flags.writeable
     ]
@@ -235,7 +237,32 @@ def given_stack(value: Any, count: int, out: Any, others: Sequence[Array]) -> An
         for x, y in zip(value, require_tuple(out, len(value)), strict=True):
             found.append(given_stack(x, count, y, (*others, *found)))
         return tuple(found)
+    if isinstance(value, Result):
+        return type(value)(named_stacks(value.as_dict(), count, map_or_none("out", out), others))
     raise InputError("out: expected nothing for these results", "out", None, "nothing")
+
+
+def named_stacks(
+    value: Mapping[str, Any], count: int, out: Mapping[str, Any], others: Sequence[Array]
+) -> dict[str, Any]:
+    """The caller's arrays by name, those of frames (count, frames, …); new ones for the rest."""
+    require_wanted(out, value)
+    found, taken = {}, list(others)
+    for name, item in value.items():
+        if name not in out:
+            found[name] = empty_stack(item, count)
+            continue
+        frames = list(item) if isinstance(item, Mapping) else None
+        one = np.array(list(item.values())) if frames is not None else item
+        array = result_array(f"out[{name!r}]", out[name], (count, *one.shape), taken)
+        taken.append(array)
+        found[name] = array if frames is None else by_frame(frames, array)
+    return found
+
+
+def by_frame(frames: Sequence[str], array: Array) -> dict[str, Array]:
+    """Of an array (N, frames, …), what belongs to each frame."""
+    return dict(zip(frames, array.swapaxes(0, 1), strict=True))
 
 
 def require_tuple(out: Any, count: int) -> tuple[Any, ...]:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from torqued.common import results
-from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.dynamics.evaluation_plan import (
     MAX_FRAMES_REMEMBERED,
@@ -24,7 +23,7 @@ from torqued.kernels.dynamics.frames import REPRESENTATIONS
 from torqued.kernels.dynamics.quantities import QUANTITIES
 from torqued.kernels.input_checks import choice, map_or_none, names_of, numbers
 from torqued.kernels.model.description import Array
-from torqued.kernels.result_checks import finite, result_array
+from torqued.kernels.result_checks import finite, require_wanted, result_array
 from torqued.kernels.robot.core import RobotCore
 from torqued.kernels.robot.frame_table import Wrenches
 
@@ -278,10 +277,8 @@ class Dynamics(RobotCore):
 def put_into(out: Mapping[str, Array], found: dict[str, Any], arguments: Sequence[Array]) -> None:
     """Results by name into arrays of the caller's, those of frames by frame."""
     taken = list(arguments)
+    require_wanted(out, found)
     for name, array in out.items():
-        if name not in found:
-            wanted = f"some of {', '.join(found)}"
-            raise InputError(f"out: {name!r} is not wanted, expected {wanted}", "out", name, wanted)
         value = found[name]
         whole = np.array(list(value.values())) if isinstance(value, dict) else value
         own = result_array(f"out[{name!r}]", array, whole.shape, taken)

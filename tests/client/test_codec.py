@@ -214,3 +214,10 @@ def test_request_that_the_daemon_would_not_read_is_refused_before_it_is_sent():
     with pytest.raises(errors.MessageError, match="at most 16777216") as caught:
         codec.request(1, "batch", {"q": np.zeros(codec.MAX_MESSAGE // 8)})
     assert caught.value.code == "too_large"
+
+
+@pytest.mark.parametrize("where", [lambda x: x, lambda x: {"hand": x}, lambda x: [x]])
+def test_masked_numbers_are_not_sent(where):
+    array = np.ma.masked_array([1.0, 2.0], [False, True])
+    with pytest.raises(errors.InputError, match=r"^array\[1\] is masked"):
+        codec.encode({"q": where(array)})

@@ -50,6 +50,16 @@ class TestNumbers:
         assert array.flags.c_contiguous
         np.testing.assert_array_equal(array, [1.0, 2.0, 3.0])
 
+    def test_masked_numbers_are_refused_by_their_place(self):
+        value = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
+        message = refusal(lambda: numbers("q", value, (3,)))
+        assert message == "q[1] is masked, expected numbers, none of them masked"
+        assert "tau is masked" in refusal(lambda: numbers("tau", np.ma.masked, ()))
+
+    def test_masked_array_without_masked_numbers_is_an_array(self):
+        value = np.ma.masked_array([1.0, 2.0, 3.0], [False, False, False])
+        assert type(numbers("q", value, (3,))) is np.ndarray
+
     def test_matrix_in_column_order_is_put_into_row_order(self):
         value = np.asfortranarray([[1.0, 2.0], [3.0, 4.0]])
         array = numbers("x", value, (2, 2))
@@ -270,3 +280,17 @@ class TestNames:
 
     def test_what_is_no_text_is_no_name(self):
         assert self.message(["base"]) == "frame: ['base'] is not a frame's name"
+
+
+@pytest.mark.parametrize("count", [None, 1, 20])
+@pytest.mark.parametrize("argument", ["q", "v", "a", "out"])
+def test_robots_refuse_masked_numbers(argument, count):
+    robot = Robot.family("chain", 3)
+    given = {name: np.zeros((count or 1, 3)) for name in ("q", "v", "a", "out")}
+    mask = np.zeros((count or 1, 3), bool)
+    mask[-1, 2] = True
+    given[argument] = np.ma.masked_array(given[argument], mask)
+    if count is None:
+        given = {name: x[0] for name, x in given.items()}
+    of = robot if count is None else robot.batch()
+    assert f"{argument}[" in refusal(lambda: of.inverse_dynamics(**given))

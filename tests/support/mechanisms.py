@@ -1,4 +1,4 @@
-"""Mechanisms with loops: a four-bar linkage and a Stewart platform."""
+"""Mechanisms with loops, a four-bar linkage and a Stewart platform; and one that reaches far."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from torqued.kernels import Description, Inertia, Joint, Limits, Link, Loop, Pose, Robot
 from torqued.kernels.model.description import Array
 
-Y, Z = np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.0, 1.0])
+X, Y, Z = np.eye(3)
 KNOWN = Limits(velocity=10.0, effort=100.0)
 
 #: Lengths of crank, coupler and rocker, and from one pivot in the ground to the other, m.
@@ -100,3 +100,23 @@ def stewart() -> tuple[Robot, list[Loop], Array]:
     q[2] = HEIGHT
     q[9::3] = HEIGHT
     return robot, loops, q
+
+
+#: Of gyration, of a ball, m.
+GYRATION = 0.2
+
+
+def ball(mass: float) -> Inertia:
+    return Inertia(mass, np.zeros(3), mass * GYRATION**2 * np.eye(3))
+
+
+def wrist_on_a_slider(travel: float = np.inf) -> Robot:
+    """A turntable, a slider and a wrist, whose inertia about its axis is known."""
+    links = (Link("world"), Link("table", ball(10)), Link("slider", ball(5)), Link("hand", ball(1)))
+    known = Limits(velocity=1.0, effort=1.0)
+    joints = (
+        Joint("turn", "continuous", "world", "table", axis=Z, limits=known),
+        Joint("slide", "prismatic", "table", "slider", axis=X, limits=Limits(0, travel, 1.0, 1.0)),
+        Joint("wrist", "continuous", "slider", "hand", axis=Z, limits=known),
+    )
+    return Robot.from_description(Description("crane", links, joints))

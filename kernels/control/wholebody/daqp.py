@@ -6,7 +6,9 @@ A quadratic program takes this form (a least-distance problem) by a change of va
 is left to the caller: it knows the structure of its Hessian and DAQP does not. The functions are
 those of the `daqp` package's own library. The fields of three small records are taken from its
 header (types.h, api.h); its workspace is opaque memory. `require_daqp` solves a known problem and
-refuses a library that computes anything else, so that another layout cannot go unnoticed.
+refuses a library that computes anything else or has a version whose header is not known here,
+so that another layout cannot go unnoticed. Multipliers are read of solutions only: of programs
+without one, versions differ in whether they write any.
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ OPTIMAL, INFEASIBLE = 1, -1
 #: No bound: what DAQP takes for infinity.
 UNBOUNDED = 1e30
 
-OLDEST = (0, 10)  # the first version whose update takes new dimensions and keeps its memory
+#: Versions whose headers have the records below: the first one whose update takes new dimensions
+#: and keeps its memory, and the last one that was looked at.
+OLDEST, NEWEST = (0, 10), (0, 11)
 
 _UPDATE = 2 | 8 | 16  # M, d and sense: everything but a Hessian, which is the identity
 _WORKSPACE_BYTES = 8192  # DAQPWorkspace is some 400 bytes
@@ -88,6 +92,9 @@ SETTINGS = np.dtype(
     align=True,
 )
 
+#: Of its fields, in order: other numbers are in another layout.
+DEFAULTS = (1e-6, 1e-12, 1e-11, 1e-8, 1e-14, 10, 10_000)
+
 #: What compiled code needs to know of a solver.
 SOLVER = np.dtype(
     [("problem", "u8"), ("result", "u8"), ("workspace", "u8"), ("settings", "u8")], align=True
@@ -103,7 +110,7 @@ _solve: Any = types.ExternalFunction("daqp_solve", types.void(types.voidptr, typ
 
 
 class SolverError(TorquedError):
-    """DAQP is missing, too old, or does not compute what it should."""
+    """DAQP has an unknown version, or does not compute what it should."""
 
 
 class LeastDistance:
@@ -158,7 +165,10 @@ class LeastDistance:
         if len(places) != 1:
             raise SolverError(f"DAQP {_version()}: unexpected workspace layout")
         buffer = (ctypes.c_char * SETTINGS.itemsize).from_address(int(places[0]))
-        return np.frombuffer(memoryview(buffer), SETTINGS)
+        settings = np.frombuffer(memoryview(buffer), SETTINGS)
+        if settings[0].item() != DEFAULTS:
+            raise SolverError(f"DAQP {_version()}: unexpected settings {settings[0].item()}")
+        return settings
 
 
 def _free_workspace(workspace: NDArray[np.uint64]) -> None:
@@ -195,6 +205,12 @@ def limit_iterations(solver, most):
 
 
 @kernel
+def iteration_limit(solver):
+    """Iterations that the next solution may take."""
+    return carray(pointer(solver.settings), 1, SETTINGS)[0].iteration_limit
+
+
+@kernel
 def iterations_of(solver):
     return carray(pointer(solver.result), 1, RESULT)[0].iterations
 
@@ -207,9 +223,9 @@ def _version() -> str:
 def require_daqp() -> None:
     """Raises unless the installed DAQP computes what is expected through these records."""
     version = _version()
-    if tuple(map(int, version.split(".")[:2])) < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise SolverError(f"DAQP {version} is too old: install {oldest} or newer")
+    if not OLDEST <= tuple(map(int, version.split(".")[:2])) <= NEWEST:
+        oldest, newest = (".".join(map(str, known)) for known in (OLDEST, NEWEST))
+        raise SolverError(f"DAQP {version} is not supported: install {oldest} to {newest}")
     solver = LeastDistance(3, 4, 100)
     # u₀ + u₁ = 2 and u₂ ≥ 1 hold with equality, −5 ≤ u₀ ≤ 0.25 at its upper end, u₁ ≤ 9 not.
     rows = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 2.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])

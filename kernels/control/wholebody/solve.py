@@ -2,8 +2,8 @@
 
 A solution counts when it meets every constraint in natural units and its value is within a small
 gap of a bound that the multipliers prove (weak duality: for any λ, −½ ‖Aᵀλ‖² − Σ λ⁺ upper +
-Σ λ⁻ lower is at most ½ ‖u‖²). The solver's exit flag is only believed when it says no, and then
-its multipliers name the constraints that contradict each other.
+Σ λ⁻ lower is at most ½ ‖u‖²). The solver's exit flag is only believed when it says no; which
+constraints contradict each other is then asked by leaving some out.
 """
 
 import math
@@ -11,12 +11,15 @@ import math
 from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control.wholebody.daqp import (
     EQUALITY,
+    IGNORED,
     INEQUALITY,
     INFEASIBLE,
+    iteration_limit,
     iterations_of,
     least_distance,
+    limit_iterations,
 )
-from torqued.kernels.control.wholebody.layout import DYNAMICS, INPUT, NOTHING
+from torqued.kernels.control.wholebody.layout import DYNAMICS, INPUT, JOINT, NOTHING
 from torqued.kernels.control.wholebody.rows import (
     contact_rows,
     dynamics_rows,
@@ -31,9 +34,6 @@ FEASIBLE = 1e-6
 
 #: Largest gap between value and bound, relative to the value and one.
 GAP = 1e-6
-
-#: Multipliers of an infeasibility proof below this share of the largest are rounding.
-SHARE = 1e-6
 
 
 @routine
@@ -128,24 +128,48 @@ def gap(program, rows, width):
 
 
 @kernel
-def contradiction(program, rows):
-    """The least important class with a part in the proof that there is no solution."""
-    largest = 0.0
+def least_important(program, rows, before):
+    """The last class that has rows, before another one."""
+    found = NOTHING
     for r in range(rows):
-        largest = max(largest, abs(program.dual[r]))
-    blamed = NOTHING
-    for r in range(rows):
-        if abs(program.dual[r]) > SHARE * largest:
-            blamed = max(blamed, int(program.class_of[r]))
-    return blamed if blamed != NOTHING else DYNAMICS
+        if program.class_of[r] < before:
+            found = max(found, int(program.class_of[r]))
+    return found
+
+
+@kernel
+def contradiction(program, rows, width, iterations):
+    """The class whose rows contradict those of more important ones, of rows without a solution; and
+    the iterations that are left.
+
+    Found by leaving out one class after the other, least important first, until a solution exists:
+    the order in which a solver takes rows does not matter. The search ends after so many
+    iterations; the classes before the returned one may then contradict each other already.
+    """
+    solver = program.solver[0]
+    most, blamed = iteration_limit(solver), least_important(program, rows, JOINT + 1)
+    more = least_important(program, rows, blamed)
+    while more != NOTHING and iterations > 0:
+        for r in range(rows):
+            if program.class_of[r] > more:
+                program.sense[r] = IGNORED
+        limit_iterations(solver, iterations)
+        flag = least_distance(solver, width, rows)
+        iterations -= iterations_of(solver)
+        if flag != INFEASIBLE:
+            break
+        blamed, more = more, least_important(program, rows, more)
+    limit_iterations(solver, most)
+    return blamed, iterations
 
 
 @routine
 def attempt(program, rows, width):
-    """One call of the solver. Returns the class that could not be met, NOTHING for success."""
+    """One call of the solver. Returns the class that could not be met, NOTHING for success,
+    INFEASIBLE where the solver proves that there is no solution."""
     flag = least_distance(program.solver[0], width, rows)
     if flag == INFEASIBLE:
-        return contradiction(program, rows)
+        return INFEASIBLE
     violated = worst_violation(program, rows, width)
     if flag <= 0 or violated != NOTHING:
         return max(violated, DYNAMICS)
@@ -167,6 +191,10 @@ def solve_rows(program, rows, width):
                 program.sense[r] = INEQUALITY
         violated = attempt(program, rows, width)
         iterations += iterations_of(program.solver[0])
+        if violated == INFEASIBLE:  # within the time of the two attempts
+            most = 2 * iteration_limit(program.solver[0])
+            violated, left = contradiction(program, rows, width, most - iterations)
+            iterations = most - left
     program.hint[:] = 0.0
     if violated == NOTHING:
         for r in range(rows):

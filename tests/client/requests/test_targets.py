@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from torqued.client.requests.request_parts import numbers
 from torqued.client.requests.targets import targets
+from torqued.common.errors import InputError
 
 JOINTS = {"q_ref": (2,), "v_ref": (2,)}
 FRAME = {"position": (3,), "orientation": (4,), "posture": (2,)}
@@ -30,3 +32,11 @@ def test_targets_are_the_references_that_a_law_has():
 def test_wrong_targets_say_what_there_is(target, references, motion, words):
     with pytest.raises(ValueError, match=words):
         targets(target, references, motion)
+
+
+def test_masked_numbers_are_refused():
+    masked = np.ma.masked_array([0.1, 0.2], [False, True])
+    with pytest.raises(InputError, match=r"^target\[1\] is masked"):
+        targets(masked, JOINTS, "")
+    with pytest.raises(InputError, match=r"^v\[1\] is masked"):
+        numbers(q=[0.0, 0.0], v=masked)

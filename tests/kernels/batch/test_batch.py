@@ -161,18 +161,20 @@ def test_results_are_those_of_single_calls(robot, call):
         assert_same(many, k, getattr(robot, name)(**own, **common), within)
 
 
-@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
-def test_wrenches_are_stacked_as_well(robot, name):
+@pytest.mark.parametrize(
+    ("name", "others"),
+    [("bias", ["v"]), ("inverse_dynamics", ["v", "a"]), ("forward_dynamics", ["v", "tau"])],
+)
+def test_wrenches_are_stacked_as_well(robot, name, others):
     count = WIDTH + 1
     given = states(robot, count)
-    third = given["a"] if name == "inverse_dynamics" else given["tau"]
     wrenches = np.random.default_rng(4).standard_normal((2, count, 6))
     frames = robot.frame_names[0], robot.frame_names[-1]
     f_ext = dict(zip(frames, wrenches, strict=True))
-    many = getattr(robot.batch(), name)(given["q"], given["v"], third, f_ext)
+    many = getattr(robot.batch(), name)(given["q"], *(given[x] for x in others), f_ext)
     for k in (0, count - 1):
         own = {frame: wrench[k] for frame, wrench in f_ext.items()}
-        single = getattr(robot, name)(given["q"][k], given["v"][k], third[k], own)
+        single = getattr(robot, name)(given["q"][k], *(given[x][k] for x in others), own)
         assert_agree(many[k], single, SOLVED, size=1.0)
 
 

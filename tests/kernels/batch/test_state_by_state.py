@@ -122,3 +122,10 @@ def test_wrong_stacks_are_refused_by_their_name(robot, change, field):
     with pytest.raises(InputError) as caught:
         robot.batch().inverse_dynamics_derivatives(**(given | change))
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize("progress", [3, int, lambda: None])
+@pytest.mark.parametrize("coordinates", ["native", "pinocchio"])
+def test_progress_that_cannot_be_called_is_refused(robot, progress, coordinates):
+    with pytest.raises(InputError, match=r"^progress: .*expected a function of states done"):
+        robot.in_coordinates(coordinates).batch(progress=progress)

@@ -151,6 +151,11 @@ def test_only_every_so_many_steps_are_recorded_and_told():
     assert found.q.shape == found.v.shape == found.tau.shape == (3, 2)
 
 
+@pytest.mark.parametrize("report", [print, lambda done, steps=1, *, more=2: done, max])
+def test_what_a_report_returns_and_may_take_besides_does_not_matter(report):
+    Robot.family("chain", 2).simulate(np.zeros(2), seconds=2e-3, dt=1e-3, report=report)
+
+
 def test_motion_that_leaves_all_numbers_is_an_error():
     robot = Robot.family("chain", 2)
     with pytest.raises(NumericalError):
@@ -167,14 +172,21 @@ def test_motion_that_leaves_all_numbers_is_an_error():
         ({"dt": 0.0}, r"^dt"),
         ({"dt": np.nan}, r"^dt"),
         ({"tau": np.zeros(3)}, r"^tau"),
-        ({"tau": np.zeros((3, 2))}, r"^tau: 3 rows"),
+        ({"tau": np.zeros((3, 2))}, r"^tau: (3 rows|shape)"),
         ({"tau": lambda t, q, v: "hard"}, r"^tau"),
+        ({"tau": lambda t: 0.0}, r"^tau: .*, expected a function of t, q, v: too many"),
+        ({"tau": int}, r"^tau: <class 'int'>, expected a function of t, q, v$"),
+        ({"report": lambda: 0.0}, r"^report: .*, expected a function of steps done, of how many: "),
+        ({"report": lambda done, steps, more: None}, r"^report: .*: missing .* 'more'"),
+        ({"report": int}, r"^report: <class 'int'>, expected a function of steps done"),
+        ({"report": 3.0}, r"^report: 3.0, expected a function of steps done"),
         ({"every": 0}, r"^every"),
         ({"contacts": ["floor"]}, r"^contacts"),
         ({"v": [1.0]}, r"^v"),
     ],
 )
-def test_bad_input_is_refused_by_name(changed, message):
+@pytest.mark.parametrize("coordinates", ["native", "pinocchio"])
+def test_bad_input_is_refused_by_name(changed, message, coordinates):
     fields = {"q": np.zeros(2), "v": np.zeros(2), "seconds": 0.01, "dt": 1e-3} | changed
     with pytest.raises(InputError, match=message):
-        Robot.family("chain", 2).simulate(**fields)
+        Robot.family("chain", 2).in_coordinates(coordinates).simulate(**fields)

@@ -7,33 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from torqued.kernels import Description, Inertia, Joint, Limits, Link, NumericalError, Robot
+from support.mechanisms import GYRATION, ball, wrist_on_a_slider
+from torqued.kernels import Description, Joint, Link, NumericalError, Robot
 from torqued.kernels.robot.precision_checked_tree import PrecisionCheckedTree, reach
-
-Z, X = np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])
-RADIUS = 0.2
-
-
-def ball(mass: float) -> Inertia:
-    return Inertia(mass, np.zeros(3), mass * RADIUS**2 * np.eye(3))
-
-
-def wrist_on_a_slider(travel: float = np.inf) -> Robot:
-    """A turntable, a slider and a wrist, whose inertia about its axis is known."""
-    links = (Link("world"), Link("table", ball(10)), Link("slider", ball(5)), Link("hand", ball(1)))
-    known = Limits(velocity=1.0, effort=1.0)
-    joints = (
-        Joint("turn", "continuous", "world", "table", axis=Z, limits=known),
-        Joint("slide", "prismatic", "table", "slider", axis=X, limits=Limits(0, travel, 1.0, 1.0)),
-        Joint("wrist", "continuous", "slider", "hand", axis=Z, limits=known),
-    )
-    return Robot.from_description(Description("crane", links, joints))
 
 
 @pytest.mark.parametrize("distance", [1.0, 1e3, 1e4])
 def test_loss_stays_below_what_is_promised(distance):
     M = wrist_on_a_slider().mass_matrix([0.1, distance, 0.3])
-    assert abs(M[2, 2] / RADIUS**2 - 1.0) < 1e-6
+    assert abs(M[2, 2] / GYRATION**2 - 1.0) < 1e-6
 
 
 @pytest.mark.parametrize("distance", [1e5, 1e6])
@@ -77,7 +59,7 @@ def test_two_free_bodies_may_part():
     robot = Robot.from_description(Description("two", links, joints))
     q = robot.neutral()
     q[0] = q[7] = 1e7  # both of them far from the world's origin
-    assert np.isclose(robot.mass_matrix(q)[6, 6], RADIUS**2)
+    assert np.isclose(robot.mass_matrix(q)[6, 6], GYRATION**2)
     q[0] = 0.0
     with pytest.raises(NumericalError, match="link 'two' is 1e\\+07 m away from link 'one'"):
         robot.mass_matrix(q)

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from support.cases import random_case
+from support.mechanisms import wrist_on_a_slider
 from torqued.common.errors import InputError
 from torqued.common.results import Dynamics, Kinematics
 from torqued.kernels import Robot
 from torqued.kernels.batch.batch import Batch
+from torqued.kernels.charts.charted_robot import ChartedRobot
+from torqued.kernels.primitives.wide import WIDTH
 
 #: Arguments of a call by name; others have defaults.
 NEEDED = ("q", "v", "a", "tau", "w", "b", "v_ref", "a_ref", "frame", "jerk")
@@ -34,14 +37,30 @@ WITH_V = sorted(
 )
 
 
-@pytest.fixture(scope="module", params=["plain", "mimics"])
+ROBOTS = {
+    "plain": lambda: Robot.family("biped", 4),
+    "fixed": lambda: Robot.family("chain", 3),
+    "mimics": lambda: random_case(3, 9, "floating", mimics=True).robot,
+    "far-reaching": wrist_on_a_slider,
+}
+
+
+@pytest.fixture(scope="module", params=ROBOTS)
 def robot(request) -> Robot:
-    if request.param == "plain":
-        return Robot.family("biped", 4)
-    return random_case(3, 9, "floating", mimics=True).robot
+    return ROBOTS[request.param]()
 
 
-def arguments(robot: Robot, name: str) -> dict[str, object]:
+@pytest.fixture(scope="module", params=["native", "pinocchio"])
+def charted(robot, request):
+    """The robot, and in a chart."""
+    return robot.in_coordinates(request.param)
+
+
+def test_far_reaching_robot_needs_the_precision_check():
+    assert ROBOTS["far-reaching"]().needs_precision_check
+
+
+def arguments(robot: Robot | ChartedRobot, name: str) -> dict[str, object]:
     rng = np.random.default_rng(0)
     q, v = robot.random_state(rng)
     given = dict.fromkeys(NEEDED, v) | {"q": q, "frame": robot.frame_names[-1], "dt": 0.1}
@@ -51,8 +70,8 @@ def arguments(robot: Robot, name: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", WITH_OUT)
-def test_result_goes_into_the_callers_array(robot, name):
-    method, given = getattr(robot, name), arguments(robot, name)
+def test_result_goes_into_the_callers_array(charted, name):
+    method, given = getattr(charted, name), arguments(charted, name)
     expected = method(**given)
     out = np.full(expected.shape, np.nan)
     assert method(**given, out=out) is out
@@ -61,23 +80,60 @@ def test_result_goes_into_the_callers_array(robot, name):
         method(**given, out=np.zeros(1 + expected.size))
 
 
-def test_results_go_into_the_callers_arrays(robot):
-    q, v = robot.random_state(np.random.default_rng(0))
-    frames, want = robot.frame_names[-2:], ("M", "Gamma", "J", "g")
-    expected = robot.dynamics(q, v, want, frames)
+@pytest.mark.parametrize("name", WITH_OUT)
+def test_result_of_many_states_goes_into_the_callers_array(charted, name):
+    method, given = getattr(charted.batch(), name), repeated(arguments(charted, name))
+    expected = method(**given)
+    out = np.full(expected.shape, np.nan)
+    assert method(**given, out=out) is out
+    assert np.array_equal(out, expected)
+    with pytest.raises(InputError, match=r"out: .*expected a writeable float64 array"):
+        method(**given, out=np.zeros(1 + expected.size))
+
+
+@pytest.mark.parametrize(
+    "name", ["inverse_dynamics_derivatives", "forward_dynamics_derivatives", "generalized_momentum"]
+)
+def test_results_of_many_states_go_into_the_callers_arrays(charted, name):
+    method, given = getattr(charted.batch(), name), repeated(arguments(charted, name))
+    expected = method(**given)
+    out = tuple(np.full(x.shape, np.nan) for x in expected)
+    for x, array, y in zip(method(**given, out=out), out, expected, strict=True):
+        assert x is array
+        assert np.array_equal(x, y)
+
+
+def repeated(given: dict[str, object]) -> dict[str, object]:
+    """For so many states that several are computed at a time, and some are left."""
+    count = WIDTH + 1
+    return {x: y if x == "frame" else np.array([y] * count) for x, y in given.items()}
+
+
+@pytest.mark.parametrize("states", [None, WIDTH + 1], ids=["one", "many"])
+def test_results_go_into_the_callers_arrays(charted, states):
+    q, v = charted.random_state(np.random.default_rng(0))
+    dynamics, lead = charted.dynamics, ()
+    if states:
+        q, v, lead = np.tile(q, (states, 1)), np.tile(v, (states, 1)), (states,)
+        dynamics = charted.batch().dynamics
+    frames, want = charted.frame_names[-2:], ("M", "Gamma", "J", "g")
+    expected = dynamics(q, v, want, frames)
     out = {
         "Gamma": np.full_like(expected.Gamma, np.nan),
-        "J": np.full((2, 6, robot.nv), np.nan),
+        "J": np.full((*lead, 2, 6, charted.nv), np.nan),
     }
-    found = robot.dynamics(q, v, want, frames, out=out)
+    found = dynamics(q, v, want, frames, out=out)
     assert found.Gamma is out["Gamma"]
     for name in want:
         np.testing.assert_equal(found[name], expected[name])
-    np.testing.assert_equal(dict(zip(frames, out["J"], strict=True)), expected.J)
+    of_frames = np.moveaxis(out["J"], -3, 0)
+    np.testing.assert_equal(dict(zip(frames, of_frames, strict=True)), expected.J)
     with pytest.raises(InputError, match="out: 'C' is not wanted, expected some of M"):
-        robot.dynamics(q, v, ("M",), out={"C": np.zeros((robot.nv, robot.nv))})
+        dynamics(q, v, ("M",), out={"C": np.zeros((*lead, charted.nv, charted.nv))})
     with pytest.raises(InputError, match=r"^out\['M'\]: .*expected a writeable float64 array"):
-        robot.dynamics(q, v, ("M",), out={"M": np.zeros(3)})
+        dynamics(q, v, ("M",), out={"M": np.zeros(3)})
+    with pytest.raises(InputError, match=r"^out: .*expected a map"):
+        dynamics(q, v, ("M",), out=np.zeros(3))
 
 
 def test_result_does_not_go_where_arguments_are():
@@ -88,15 +144,14 @@ def test_result_does_not_go_where_arguments_are():
 
 
 @pytest.mark.parametrize("name", WITH_V)
-def test_no_velocity_is_rest(robot, name):
-    given = arguments(robot, name)
-    for at in (robot, robot.in_coordinates("pinocchio")):
-        if not hasattr(at, name):
-            continue
-        rest = getattr(at, name)(**given | {"v": np.zeros(robot.nv)})
-        found = getattr(at, name)(**given | {"v": None})
-        for x, y in zip(parts(found), parts(rest), strict=True):
-            assert np.array_equal(x, y)
+def test_no_velocity_is_rest(charted, name):
+    if not hasattr(charted, name):
+        pytest.skip("no such method in a chart")
+    given = arguments(charted, name)
+    rest = getattr(charted, name)(**given | {"v": np.zeros(charted.nv)})
+    found = getattr(charted, name)(**given | {"v": None})
+    for x, y in zip(parts(found), parts(rest), strict=True):
+        assert np.array_equal(x, y)
 
 
 def parts(result):
@@ -117,7 +172,7 @@ def test_batch_has_the_same_arguments_in_the_same_order(name):
     """But that one state's results go into one array, and many states' into several."""
     one, many = (inspect.signature(getattr(of, name)).parameters for of in (Robot, Batch))
     assert [x for x in one if x in many] == [x for x in many if x in one]
-    assert set(many) - set(one) <= {"out"}
+    assert set(one) <= set(many) and set(many) - set(one) <= {"out"}
     assert {x: p.default for x, p in many.items() if x in one} == {
         x: p.default for x, p in one.items() if x in many
     }

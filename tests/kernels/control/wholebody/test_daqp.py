@@ -7,6 +7,7 @@ from torqued.kernels.compilation.jit import entry
 from torqued.kernels.control.wholebody import daqp as solver
 from torqued.kernels.control.wholebody.daqp import (
     EQUALITY,
+    IGNORED,
     INEQUALITY,
     INFEASIBLE,
     UNBOUNDED,
@@ -52,13 +53,16 @@ def test_problems_may_change_their_size_within_the_memory():
         assert np.abs(dual * (upper - rows @ u)).max() < 1e-8
 
 
-def test_contradictions_come_with_the_rows_that_contradict_each_other():
+def test_contradiction_is_gone_without_one_of_its_rows():
     problem = LeastDistance(2, 3, 100)
     rows = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]
     sense = [EQUALITY, INEQUALITY, INEQUALITY]
-    flag, _, dual = solve(problem, rows, [1.0, -1.0, 2.0], [1.0, 1.0, 3.0], sense)
+    bounds = [1.0, -1.0, 2.0], [1.0, 1.0, 3.0]
+    flag, _, _ = solve(problem, rows, *bounds, sense)
     assert flag == INFEASIBLE
-    assert [abs(x) > 1e-9 for x in dual] == [True, False, True]
+    flag, u, _ = solve(problem, rows, *bounds, [EQUALITY, INEQUALITY, IGNORED])
+    assert flag == 1
+    np.testing.assert_allclose(u, [1.0, 0.0], atol=1e-9)
 
 
 def test_installed_library_is_the_one_expected():
@@ -66,12 +70,21 @@ def test_installed_library_is_the_one_expected():
     solver.require_daqp()
 
 
-def test_an_old_library_is_refused(monkeypatch):
+@pytest.mark.parametrize("version", ["0.9.1", "0.12.0", "1.10.0"])
+def test_a_library_of_an_unknown_version_is_refused(monkeypatch, version):
     solver.require_daqp.cache_clear()
-    monkeypatch.setattr(solver, "_version", lambda: "0.9.1")
-    with pytest.raises(solver.SolverError, match=r"DAQP 0.9.1 is too old: install 0.10 or newer"):
+    monkeypatch.setattr(solver, "_version", lambda: version)
+    words = rf"DAQP {version} is not supported: install 0.10 to 0.11"
+    with pytest.raises(solver.SolverError, match=words):
         solver.require_daqp()
     solver.require_daqp.cache_clear()
+
+
+def test_settings_in_another_layout_are_refused_before_they_are_written(monkeypatch):
+    fields = [("new_in_another_version", "f8"), *solver.SETTINGS.descr[:-1]]
+    monkeypatch.setattr(solver, "SETTINGS", np.dtype(fields, align=True))
+    with pytest.raises(solver.SolverError, match="unexpected settings"):
+        LeastDistance(2, 1, 100)
 
 
 def test_a_library_that_computes_something_else_is_refused(monkeypatch):

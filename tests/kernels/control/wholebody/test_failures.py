@@ -68,6 +68,37 @@ def test_joint_limits_are_blamed_where_they_contradict_the_torques():
     assert (answer["violated"], answer["status"]) == ("joint_limits", SOLVER)
 
 
+@pytest.mark.parametrize("solved_before", [False, True])
+def test_the_more_important_of_two_contradictions_is_blamed(solved_before):
+    """Whichever a solver finds first, and whatever it has left behind of a solution."""
+    robot = Robot.family("chain", 3)
+    # A hand that must stop at once takes more than the motors have, and than joints are allowed.
+    wall = {"frame": robot.frame_names[-1], "half_size": [0.1, 0.1], "max_force": 0.0}
+    wall |= {"damping": 1e6}
+    limits = {"torque": 200.0, "position": False, "velocity": False, "acceleration": 50.0}
+    control = WholeBody(robot, [{"kind": "posture"}], [wall], limits)
+    q, _ = random_state(robot, 0)
+    v = np.array([0.3, -0.2, 0.4])
+    if solved_before:
+        assert control.torque(q, v, control.hold(q) | {"active": [0.0]})["violated"] == "nothing"
+    answer = control.torque(q, v, control.hold(q))
+    assert (answer["violated"], answer["status"]) == ("torque", SOLVER)
+
+
+def test_a_report_takes_no_more_iterations_than_two_attempts():
+    robot = Robot.family("chain", 3)
+    wall = {"frame": robot.frame_names[-1], "half_size": [0.1, 0.1], "max_force": 0.0}
+    q, v = random_state(robot, 0, speed=0.0)
+    for iterations in range(1, 30):
+        limits = {"torque": 0.01, "position": False, "velocity": False, "acceleration": 1e-3}
+        args = (robot, [{"kind": "posture"}], [wall], limits)
+        control = WholeBody(*args, iterations=iterations)
+        answer = control.torque(q, v, control.hold(q))
+        assert answer["status"] == SOLVER
+        assert answer["iterations"] <= 2 * iterations
+    assert answer["violated"] == "torque"
+
+
 def test_torque_fades_after_the_last_solution():
     robot = Robot.family("chain", 3)
     wall = {"frame": robot.frame_names[-1], "half_size": [0.1, 0.1], "max_force": 0.0}
