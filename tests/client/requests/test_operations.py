@@ -186,6 +186,30 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))
 
 
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("dynamics", ()),
+        ("dynamics", (None, ("Mdot", "C", "Gamma", "bias", "energy", "momentum"))),
+        *(
+            (name, (None, "link_left_3"))
+            for name in ("frame_velocity", "frame_bias", "frame_jacobian_rate")
+        ),
+    ],
+)
+@pytest.mark.parametrize("coordinates", ["native", "mujoco"])
+def test_without_v_the_robot_is_at_rest_as_for_Robot(client, robot, coordinates, name, arguments):
+    here = robot.in_coordinates(coordinates)
+    q = here.random_state(np.random.default_rng(3))[0]
+    found = getattr(client.in_coordinates(coordinates), name)(q, *arguments)
+    expected = getattr(here, name)(q, *arguments)
+    if isinstance(expected, np.ndarray):
+        found, expected = {name: found}, {name: expected}
+    assert list(found) == list(expected)
+    for key in expected:
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-12)
+
+
 def test_client_in_other_coordinates_is_the_robot_in_them(client, robot):
     there, here = client.in_coordinates("pinocchio"), robot.in_coordinates("pinocchio")
     q, v = here.random_state(np.random.default_rng(2))
