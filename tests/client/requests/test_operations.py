@@ -18,6 +18,8 @@ from torqued.client.requests.computations import Computations
 from torqued.client.requests.methods import Method
 from torqued.client.requests.orders import Orders
 from torqued.kernels import Contact, Loop, Robot, Rows
+from torqued.kernels.control.controller import COMMON, GUARDS, SESSION_OPTIONS
+from torqued.kernels.control.laws import LAWS
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
@@ -52,6 +54,36 @@ def test_methods_take_the_fields_of_their_operation(name):
     assert taken[0] == "self"
     fields = {"q" if field == "q0" else field for field in taken[1:]}
     assert fields - {"timeout"} == set(TABLE[name]) - {"coordinates"}
+
+
+#: Options of a stream, which has no torques to control.
+OF_STREAMS = {"want", "frames", "representation"}
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "name, operation, lacking",
+    [
+        ("session", "open", set()),
+        ("control", "control", OF_STREAMS),
+        ("stream", "open", {"law", *COMMON, *GUARDS, *SESSION_OPTIONS} - {"payload"}),
+    ],
+)
+def test_options_of_laws_are_parameters_with_names(client, name, operation, lacking):
+    taken = inspect.signature(getattr(client, name)).parameters
+    assert not any(one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in taken.values())
+    row = OPERATIONS[operation]
+    if name == "stream":
+        others = (law for law in LAWS.values() if law.is_torque)
+        lacking = lacking.union(*(law.options for law in others))
+    assert set(taken) - {"self"} == {*row.required, *row.optional} - lacking
+
+
+def test_options_of_a_session_are_explained():
+    for name in inspect.signature(Client.session).parameters:
+        assert name in ("self", "law") or re.search(
+            rf"^ +.*\b{name}\b", Client.session.__doc__, re.M
+        )
 
 
 def test_methods_are_documented_and_typed():
