@@ -18,6 +18,7 @@ import os
 import struct
 import threading
 from collections.abc import Mapping
+from pathlib import Path
 
 #: mlockall: present and future memory.
 MCL_CURRENT_AND_FUTURE = 3
@@ -29,6 +30,9 @@ SCHED_SETATTR = {"x86_64": 314, "aarch64": 274, "riscv64": 274}
 SLICE = 100_000
 #: struct sched_attr: size, policy, flags, niceness, priority; runtime, deadline, period.
 _ATTRIBUTES = struct.Struct("<IIQiIQQQ")
+
+#: Processors that run.
+ONLINE = Path("/sys/devices/system/cpu/online")
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -87,6 +91,15 @@ def ask_for_io_thread(thread: int, priority: int, cpu: int | None) -> str:
     if cpu is not None:
         answers.append(ask_for_processor(thread, cpu))
     return ", ".join(sorted(answers, key=lambda answer: not answer.startswith("not ")))
+
+
+def processors(listed: str | None = None) -> set[int]:
+    """Those that are online, as Linux lists them: `0-3,8`."""
+    listed = ONLINE.read_text(encoding="ascii") if listed is None else listed
+    ends = [part.split("-") for part in listed.strip().split(",")]
+    return {
+        cpu for first, *last in ends for cpu in range(int(first), int((last or [first])[0]) + 1)
+    }
 
 
 def name_thread() -> None:

@@ -96,6 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
     given = options(args)
     config = load_config(args.config, given)
+    check_processor(config)
     set_up_log(config.log_level, config.log_format)
     # Plain text must not mix with JSON lines.
     console = make_console(quiet=config.log_format == "json")
@@ -154,6 +155,19 @@ def options(args: argparse.Namespace) -> dict[str, Any]:
         if key != "robot" and getattr(args, key, None) is not None
     }
     return given | robot_settings(args)
+
+
+def check_processor(config: Config) -> None:
+    """Refuse a processor that this machine does not have; whether the loop may use it, only the
+    loop can find out."""
+    from torqued.server.config import ConfigError
+    from torqued.server.loop.realtime import processors
+
+    if config.cpu is not None and config.cpu not in (found := processors()):
+        listed = ", ".join(map(str, sorted(found)))
+        raise ConfigError(
+            "", [f"cpu is {config.cpu}, expected a processor of this machine: {listed}"]
+        )
 
 
 def tcp_transport(config: Config) -> TcpTransport | None:
