@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +120,7 @@ def sessions(
         robot = client.hello()
         q, v = robot.neutral, np.zeros(robot.nv)
 
-        def stepping(**options: object) -> Measure:
+        def stepping(**options: Any) -> Measure:
             session = stack.enter_context(client.session(LAW, hold=HOLD, **options))
             measure = paced(lambda: session.step(q, v, timeout=10.0).tau)
 

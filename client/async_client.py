@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ from torqued.client.sessions.async_telemetry import AsyncTelemetry
 from torqued.common.errors import TorquedError
 
 
-class AsyncClient(BaseClient, Awaited, AsyncContextManager):
+class AsyncClient(BaseClient["Opening"], Awaited, AsyncContextManager):
     """A connection to one daemon, for asyncio. Arguments and retries as in `Client`."""
 
     def __init__(
@@ -164,24 +164,13 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
         self._require_open()
         return AsyncTelemetry(self._context, self.telemetry_endpoint, self._keys)
 
-    def session(self, law: str = "stream", **fields: Any) -> Opening:
-        """A session with the loop, options as in `Client.session`.
+    def _open(self, fields: dict[str, Any]) -> Opening:
+        return Opening(lambda: self._opened(fields))
 
-        `async with client.session(…) as session` closes it at the end of the block,
-        `session = await client.session(…)` leaves that to `session.close()` or the client's end.
-        """
-        return Opening(lambda: self._open(law, fields))
-
-    def stream(
-        self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
-    ) -> Opening:
-        """A stream as in `Client.stream`; opened like `session`."""
-        return self.session("stream", **self._stream_options(want, frames, options))
-
-    async def _open(self, law: str, fields: Mapping[str, Any]) -> AsyncSession:
-        """`hello` goes first, as in `Client.session`."""
+    async def _opened(self, fields: Mapping[str, Any]) -> AsyncSession:
+        """`hello` goes first, as in `Client`."""
         await self.hello()
-        opened = await self.call("open", law=law, **fields)
+        opened = await self.call("open", **fields)
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
             session = AsyncSession(
@@ -196,7 +185,7 @@ class AsyncClient(BaseClient, Awaited, AsyncContextManager):
 
 
 class Opening:
-    """A session about to be opened: await it, or enter it with `async with`."""
+    """A session about to be opened: await it, or enter it with `async with`, which closes it."""
 
     def __init__(self, open_session: Callable[[], Coroutine[Any, Any, AsyncSession]]) -> None:
         self._open = open_session

@@ -9,7 +9,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,9 +22,9 @@ from torqued.client.keys import connect, find_keys
 from torqued.client.requests.administration import Administration
 from torqued.client.requests.computations import Computations
 from torqued.client.requests.methods import Performing
+from torqued.client.requests.openings import Opened, Openings
 from torqued.client.requests.operation_table import LONG, ON_CONTROL, ONCE
 from torqued.client.requests.orders import Orders
-from torqued.client.requests.request_parts import names
 from torqued.common.errors import TorquedError
 
 #: s that a request waits for its reply, unless the client is given another time.
@@ -49,7 +49,7 @@ HINTS = {
 }
 
 
-class BaseClient(Computations, Orders, Administration, Performing):
+class BaseClient(Computations, Orders, Administration, Openings[Opened], Performing):
     """The endpoint of a daemon, keys, timeout and retries."""
 
     def __init__(
@@ -102,16 +102,6 @@ class BaseClient(Computations, Orders, Administration, Performing):
         if timeout is None:
             timeout = max(self.timeout, LONG.get(operation, 0.0))
         return endpoint, timeout, 1 if operation in ONCE else self.retries + 1
-
-    @staticmethod
-    def _stream_options(
-        want: Sequence[str], frames: Sequence[str] | None, options: dict[str, Any]
-    ) -> dict[str, Any]:
-        """Options of a stream's session: in memory each state is answered on arrival."""
-        if options.get("transport") == "memory":
-            options = {"clock": "state", **options}
-        given = {} if frames is None else {"frames": names(frames)}
-        return {"want": names(want), **given, **options}
 
     def _require_open(self) -> None:
         """Raise if this client is closed."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from torqued.client.sessions.telemetry import Telemetry
 
 
-class Client(BaseClient, Waiting, ContextManager):
+class Client(BaseClient["Session"], Waiting, ContextManager):
     """A connection to one daemon. Do not share it between threads.
 
     `daemon` is its name, as `torqued serve` prints it, or its request endpoint.
@@ -250,18 +249,13 @@ class Client(BaseClient, Waiting, ContextManager):
             own.close()
             raise
 
-    def session(self, law: str = "stream", **fields: Any) -> Session:
-        """A session with the loop: a control law's torque, or a stream of quantities.
-
-        Options are those of `open` in docs/PROTOCOL.md: `gains`, `observer`, `want`, `frames`, …
-
-        `hello` goes first: it may be repeated, and makes sure of a working connection for `open`,
-        which must not be repeated.
-        """
+    def _open(self, fields: dict[str, Any]) -> Session:
+        """`hello` goes first: it may be repeated, and makes sure of a working connection for
+        `open`, which must not be repeated."""
         from torqued.client.sessions.session import Session
 
         self.hello()
-        opened = self.call("open", law=law, **fields)
+        opened = self.call("open", **fields)
         try:
             described = {"frames": fields.get("frames") or (), **opened.as_dict()}
             session = Session(
@@ -273,14 +267,3 @@ class Client(BaseClient, Waiting, ContextManager):
             raise
         self._sessions = [*(other for other in self._sessions if not other.closed), session]
         return session
-
-    def stream(
-        self, want: Sequence[str] = ("M", "C"), frames: Sequence[str] | None = None, **options: Any
-    ) -> Session:
-        """Quantities in every cycle of a controller: `stream.step(q, v).M`, with the names and
-        shapes of `dynamics`; at rest without v.
-
-        A session, so `options` are those of `session`. With `transport="memory"` each state is
-        answered on arrival, several times faster than a request; over a socket at the loop's tick.
-        """
-        return self.session("stream", **self._stream_options(want, frames, options))

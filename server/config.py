@@ -85,7 +85,7 @@ class RobotConfig(BaseModel):
         if path is None:
             return None
         path = Path((info.context or {}).get("folder", ".")) / path
-        if not path.is_file():
+        if not path.exists():
             raise ValueError(f"file {path} does not exist")
         return path
 
@@ -112,7 +112,7 @@ class RobotConfig(BaseModel):
         if named:
             return Robot.family(*named, **options)
         path = self.file() or Path()
-        options.setdefault("base", self.base or catalog.usual_base(str(path)))
+        options.setdefault("base", self.base or catalog.usual_base(path))
         return (Robot.from_screws if self.screws else Robot.from_urdf)(path, **options)
 
     def file(self) -> Path | None:

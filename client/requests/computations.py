@@ -141,13 +141,39 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
 
     @Method
     @staticmethod
-    def control(law: str, q: Any, v: Any, **settings: Any) -> Request[results.Control]:
-        """One torque of a control law, without a session; `settings` as in `session`.
+    def control(
+        law: str,
+        q: Any,
+        v: Any,
+        *,
+        references: Mapping[str, Any] | None = None,
+        motor_q: Any = None,
+        motor_v: Any = None,
+        gains: Mapping[str, Any] | None = None,
+        effort_limit: Any = None,
+        rate_limit: Any = None,
+        observer: Mapping[str, Any] | bool | None = None,
+        payload: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+        friction: Mapping[str, Any] | bool | None = None,
+        integral: Mapping[str, Any] | bool | float | None = None,
+        frame: str | None = None,
+        point: Any = None,
+        axes: str | None = None,
+        load_lower: Any = None,
+        load_upper: Any = None,
+        springs: Mapping[str, Any] | None = None,
+        tasks: Sequence[Mapping[str, Any]] | None = None,
+        contacts: Sequence[Mapping[str, Any]] | None = None,
+        limits: Mapping[str, Any] | None = None,
+        iterations: int | None = None,
+    ) -> Request[results.Control]:
+        """One torque of a control law at q (nq,), v (nv,), without a session.
 
-        Also `references`, and of `elastic` `motor_q` and `motor_v`.
+        `references` by name, those of the law; `motor_q` and `motor_v` (nv,) of `elastic`. All
+        other options are those of `session`, with its units and shapes.
         """
-        fields = {"law": law} | numbers(q=q, v=v) | settings
-        return Request("control", fields, results.Control)
+        given = dict(locals())  # all of the arguments, before there is any other name
+        return Request("control", options(**given) | numbers(q=q, v=v), results.Control)
 
     @Method
     @staticmethod

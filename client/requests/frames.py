@@ -10,13 +10,11 @@ from torqued.client.requests.results import Array
 
 
 def _of_frame(
-    frame: str, wanted: str, order: int | None, representation: str, **state: Any
+    frame: str, wanted: str, order: int, representation: str, **state: Any
 ) -> Request[Array]:
-    """One result of `kinematics` for one frame; without an order, J̇ v is among them."""
+    """One result of `kinematics` for one frame."""
     fields: dict[str, Any] = numbers(**state)
-    fields |= {"frames": [frame], "representation": representation}
-    if order is not None:
-        fields["order"] = order
+    fields |= {"frames": [frame], "representation": representation, "order": order}
     return Request("kinematics", fields, lambda reply: reply[wanted][frame])
 
 
@@ -62,8 +60,8 @@ class FrameOperations:
     @Method
     @staticmethod
     def frame_bias(q: Any, v: Any, frame: str, representation: str = "hybrid") -> Request[Array]:
-        """J̇ v (6,) of a frame."""
-        return _of_frame(frame, "Jdot_v", None, representation, q=q, v=v)
+        """J̇ v (6,) of a frame: its acceleration with a = 0."""
+        return _of_frame(frame, "acceleration", 2, representation, q=q, v=v)
 
     @Method
     @staticmethod

@@ -110,18 +110,17 @@ def _robot_class() -> type[Robot]:
 
 
 def find_urdf(name: str) -> Path:
-    """The URDF file that a name or a path means; a path may also be of a robot by screws."""
+    """The file that a name or a path means, whatever it holds; `urdf_file.py` finds that out."""
     from torqued.kernels.model.known_robots import SHORT_NAMES
 
-    path = Path(name)
-    if path.suffix in (".urdf", ".toml") or os.sep in name:
-        if not path.is_file():
-            raise InputError(f"robot {name!r}: no such file")
-        return path
-    known = urdf_files()
+    path, known = Path(name), urdf_files()
     meant = SHORT_NAMES.get(name, name)
     if meant in known:
         return known[meant]
+    if path.is_file():
+        return path
+    if path.suffix or os.sep in name:
+        raise InputError(f"robot {name!r}: no such file")
     raise InputError(f"robot {name!r} is not known; {_advice(name, known)}")
 
 
@@ -134,15 +133,14 @@ def describe(name: str) -> Description:
     return family(*kind_and_size) if kind_and_size else read_file(find_urdf(name))
 
 
-def usual_base(name: str) -> Base:
-    """Default base of a robot by name or file: known, or clear from the file.
+def usual_base(path: Path) -> Base:
+    """Default base of the robot in a file: known, or clear from the file.
 
     Refused where it is neither: a robot of several limbs may stand on them, or be bolted down.
     """
     from torqued.kernels.model.known_robots import base_of
     from torqued.kernels.model.urdf_file import read_file
 
-    path = find_urdf(name)
     for known, file in urdf_files().items():
         if path == file:
             return cast(Base, base_of(known))

@@ -53,6 +53,9 @@ UNIT_AXIS_TOLERANCE = 1e-3
 def parse_with_faults(text: str, source: str) -> tuple[Description, list[str]]:
     """As much of the robot as can be read, and what cannot."""
     root = parse_root(text, source)
+    if root.tag == "mujoco":
+        problem = "MJCF file (root element <mujoco>): use this robot's URDF, or convert it to URDF"
+        raise ModelError(source, [problem])
     if root.tag != "robot":
         raise ModelError(source, [f"the root element is <{root.tag}>; a URDF starts with <robot>"])
     findings = Findings()

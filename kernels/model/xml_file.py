@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 INFINITE = re.compile(r"[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 
-EXPAND_XACRO = "expand it first, for example with `xacro robot.urdf.xacro > robot.urdf`"
-
 
 def read_text(path: str | os.PathLike[str]) -> str:
     """The text of a UTF-8 file; a `ModelError` that names the file when there is none."""
@@ -67,7 +65,7 @@ def parse_root(text: str, source: str) -> Element:
         line, column = error.position
         problem = f"malformed XML at line {line}, column {column}: {ErrorString(error.code)}"
         if "xacro:" in text:
-            problem += f"; it holds xacro tags: {EXPAND_XACRO}"
+            problem += f"; {_xacro('tags', source)}"
         raise ModelError(source, [problem]) from error
     _refuse_xacro(root, source)
     namespace = root.tag[: root.tag.find("}") + 1]
@@ -82,11 +80,15 @@ def _refuse_xacro(root: Element, source: str) -> None:
     for element in root.iter():
         namespace, _, tag = element.tag.rpartition("}")
         if namespace.endswith("/xacro"):
-            raise ModelError(source, [f"holds the xacro tag <xacro:{tag}>; {EXPAND_XACRO}"])
+            raise ModelError(source, [_xacro(f"the tag <xacro:{tag}>", source)])
         for value in element.attrib.values():
             if "${" in value:
-                what = f"<{tag}> holds the xacro expression {quoted(value)}"
-                raise ModelError(source, [f"{what}; {EXPAND_XACRO}"])
+                found = f"the expression {quoted(value)} in <{tag}>"
+                raise ModelError(source, [_xacro(found, source)])
+
+
+def _xacro(found: str, source: str) -> str:
+    return f"xacro file, with {found}: expand it with `xacro {source} > out.urdf`"
 
 
 def quoted(value: str) -> str:

@@ -61,8 +61,9 @@ class Loading(RobotCore):
             kind, dofs = family_and_size
             description, base = family(kind, dofs), family_base(kind)
         else:
-            description = read_file(find_urdf(name))
-            base = usual_base(name) if base is None else base
+            path = find_urdf(name)
+            description = read_file(path)
+            base = usual_base(path) if base is None else base
         return cls(model_of(description, base, **options))
 
     @classmethod

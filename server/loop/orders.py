@@ -52,7 +52,7 @@ class Orders:
 
     def take(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Become the commander of a session; `take_over`: even if there is another."""
-        session = self._torque_session(fields)
+        session = self._torque_session(fields, "torque to command")
         lease = seconds_within("lease", fields.get("lease", DEFAULT_LEASE), MIN_LEASE, MAX_LEASE)
         other = session.commander if self._lease_holds(session) else None
         is_new = other is None or other.key != caller.key
@@ -71,7 +71,7 @@ class Orders:
 
     def give(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Stop commanding a session: it holds."""
-        session = self._torque_session(fields)
+        session = self._torque_session(fields, "commander")
         if session.commander is None or session.commander.key != caller.key:
             raise not_commander(session, caller)
         self._order(session, Event.HOLD)
@@ -81,14 +81,14 @@ class Orders:
 
     def hold(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Come to rest and stay there; any client with the right to command may ask."""
-        session = self._torque_session(fields)
+        session = self._torque_session(fields, "references to hold")
         self._renew_own(session, caller)
         self._order(session, Event.HOLD)
         return {"session": session.number}
 
     def resume(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """Leave the fallback and orders: hold the present state, then follow what states bring."""
-        session = self.commanded(fields, caller)
+        session = self.commanded(fields, caller, "fallback to leave")
         if self.servo.shared.loop["stop_requested"][0]:
             raise errors.error("stopped", "all sessions are stopped: call `recover` first")
         self._require_states(session)
@@ -123,7 +123,8 @@ class Orders:
         """Give all sessions to their fallbacks, until `recover`; or one, until `resume`."""
         if fields.get("session") is not None:
             # Not an order: those belong to the requests' thread, and this is the control thread.
-            self._record(self._torque_session(fields)).halt_requested = 1
+            session = self._torque_session(fields, "torque to stop")
+            self._record(session).halt_requested = 1
         else:
             self.servo.shared.loop["stop_requested"] = 1
         return self._stopped()
@@ -135,7 +136,7 @@ class Orders:
 
     def look(self, fields: Fields, caller: Caller) -> dict[str, Any]:
         """A session's newest state, references in effect, and what it is doing."""
-        session = self._torque_session(fields)
+        session = self.servo.named_session(fields)
         self._renew_own(session, caller)
         return {"session": session.number, **self._state(session)}
 
@@ -157,7 +158,7 @@ class Orders:
         left = float(seen.control.move_seconds - seen.control.move_time)
         return {
             "law": controller.name,
-            "mode": mode_name(seen.session),
+            "mode": mode_name(seen.session) if controller.law.is_torque else "",
             "q": seen.state[: robot.nq],
             "v": seen.state[robot.nq : robot.nq + robot.nv],
             "references": references,
@@ -177,17 +178,21 @@ class Orders:
     def _record(self, session: Session) -> Any:
         return self.servo.shared.sessions[session.slot]
 
-    def _torque_session(self, fields: Fields) -> Session:
+    def _torque_session(self, fields: Fields, needed: str) -> Session:
+        """A session that gives torques; `needed` is what an order is about, which streams lack."""
         session = self.servo.named_session(fields)
         if not session.controller.law.is_torque:
-            raise InputError(
-                "session: stream sessions have no references", "session", session.number
-            )
+            message = f"session: {session.number} is a stream, which has no {needed}"
+            raise InputError(message, "session", session.number, "a session that gives torques")
         return session
 
-    def commanded(self, fields: Fields, caller: Caller) -> Session:
-        """A session that the caller commands: as its commander, or without one as its client."""
-        session = self._torque_session(fields)
+    def commanded(self, fields: Fields, caller: Caller, needed: str = "") -> Session:
+        """A session that the caller commands: as its commander, or without one as its client.
+
+        `needed` is as in `_torque_session`; without it a stream will do.
+        """
+        find = self.servo.named_session
+        session = self._torque_session(fields, needed) if needed else find(fields)
         if session.commander is not None and not self._lease_holds(session):
             if session.commander.key == caller.key:
                 raise errors.error(
@@ -224,7 +229,7 @@ class Orders:
 
     def _ready(self, fields: Fields, caller: Caller) -> Session:
         """The same, if it has a state and is not in its fallback."""
-        session = self.commanded(fields, caller)
+        session = self.commanded(fields, caller, "references")
         record = self._record(session)
         self._require_states(session)
         if not session.controller.record[0].references_latched and record.mode in LAW_MODES:

@@ -284,7 +284,7 @@ class Servo:
 
     def tune(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Change gains of an open session, gradually over `over` seconds."""
-        session = self.orders.commanded(fields, caller)
+        session = self.orders.commanded(fields, caller, "gains")
         record = self.shared.sessions[session.slot]
         reply = change_gains(session, record, fields, self.period, self.runs)
         self.observation.changed(session.number, gains=reply["gains"])

@@ -235,6 +235,25 @@ def test_processors_are_read_as_linux_lists_them():
     assert os.sched_getaffinity(0) <= realtime.processors()
 
 
+@pytest.mark.parametrize(
+    "file, text, problem",
+    [
+        ("arm.xml", "<mujoco/>", "MJCF file (root element <mujoco>): use "),
+        ("arm.urdf.xacro", '<robot name="${name}"/>', "expand it with `xacro arm.urdf.xacro > "),
+        ("arm.d", None, "is a directory"),
+    ],
+)
+def test_serve_says_what_a_file_is_that_is_not_urdf(
+    capsys, tmp_path, monkeypatch, file, text, problem
+):
+    monkeypatch.chdir(tmp_path)
+    Path(file).mkdir() if text is None else Path(file).write_text(text)
+    for option in ("--urdf", "--robot"):
+        if text is not None or option == "--urdf":
+            assert main(["serve", option, file]) == 2
+            assert problem in capsys.readouterr().err
+
+
 def test_folder_by_default_is_the_clients(monkeypatch):
     monkeypatch.setenv("TORQUED_FOLDER", "/run/x")
     config = Config(robot=RobotConfig(model="chain3"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +31,8 @@ class Claim:
     about: Callable[[Run], bool]
     number: Callable[[Run], float]
     bound: Callable[[Run], float]
-    shown: Callable[[float], str]
+    shown: Callable[[float], str]  # in the picture, where there is room for four characters
+    found: str  # in the report: a format of the number, with its unit
 
     def holds(self, run: Run) -> bool:
         """A law that refuses to open with its defaults fails; so do NaN and what ran away."""
@@ -60,6 +62,7 @@ CLAIMS = (
         lambda run: run["unstable"] / run["poses"] if run["poses"] else float("nan"),
         lambda run: 0.0,
         lambda x: f"{100 * x:.0f}%" if x >= 0.01 or x == 0 else "<1%",
+        "{:.1%} of poses",
     ),
     Claim(
         "holds_without_reference",
@@ -70,6 +73,7 @@ CLAIMS = (
         drift,
         lambda run: STANDS if standing(run) else STAYS,
         lambda x: f"{x:.2f}" if x < 10 else ">9" if x < float("inf") else "fell",
+        "{:.3f} rad or m",
     ),
     Claim(
         "chatter_below_2_percent",
@@ -79,6 +83,7 @@ CLAIMS = (
         lambda run: run["chatter"],
         lambda run: CHATTER,
         lambda x: f"{100 * x:.0f}%" if x < 1 else ">1",
+        "{:.2%} of the effort",
     ),
     Claim(
         "speed_within_110_percent",
@@ -88,6 +93,7 @@ CLAIMS = (
         lambda run: run["speed"],
         lambda run: OVER_SPEED,
         short,
+        "{:.1%} of the velocity limit",
     ),
     Claim(
         "impedance_through_singularity",
@@ -98,6 +104,7 @@ CLAIMS = (
         lambda run: run["speed"],
         lambda run: 1.0,
         short,
+        "{:.1%} of the velocity limit",
     ),
     Claim(
         "tracks",
@@ -108,6 +115,7 @@ CLAIMS = (
         lambda run: run["error"],
         lambda run: TRACKS[run["condition"]],
         lambda x: f"{1e3 * x:.0f}" if x < 10 else ">9999",
+        "{:.4f} rad RMS",
     ),
     Claim(
         "stands",
@@ -118,6 +126,7 @@ CLAIMS = (
         drift,
         lambda run: STANDS,
         lambda x: f"{x:.2f}" if x < 100 else "fell",
+        "{:.3f} m",
     ),
     Claim(
         "within_joint_ends",
@@ -127,6 +136,7 @@ CLAIMS = (
         lambda run: run["beyond"],
         lambda run: 0.05,
         short,
+        "{:.4f} rad past its end",
     ),
     Claim(
         "torques_are_usable",
@@ -136,6 +146,7 @@ CLAIMS = (
         lambda run: float(sum(name in UNUSABLE for name in run["status"])),
         lambda run: 0.0,
         lambda x: "!",
+        "{:.0f} of these bits",
     ),
 )
 
@@ -147,8 +158,10 @@ def judge(claim: Claim, runs: list[Run]) -> Check | None:
         return None
     failed = [run for run in about if not claim.holds(run)]
     worst = max(about, key=lambda run: rank(claim, run))
+    number = claim.number(worst)
+    shown = claim.found.format(number) if math.isfinite(number) else claim.shown(number)
     found = (
-        f"{len(failed)} of {len(about)} runs fail; worst {claim.shown(claim.number(worst))} "
+        f"{len(failed)} of {len(about)} runs fail; worst {shown} "
         f"({worst['robot']}, {worst['law']}, {worst['condition']})"
     )
     return Check(claim.sentence, found, not failed)

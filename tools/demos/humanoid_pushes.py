@@ -76,9 +76,9 @@ class Stander:
         robot = Robot.from_description(talos(), "floating")
         self.q = stance(robot)
         self.plant = make_plant(self.q, pillar=False)
-        options = {"tasks": TASKS} if law == "wholebody" else {}
+        tasks = TASKS if law == "wholebody" else None
         feet = contacts(hand=False)
-        self.session: Session = client.session(law, contacts=feet, **options, **LAW_ALONE)
+        self.session: Session = client.session(law, contacts=feet, tasks=tasks, **LAW_ALONE)
         self.com: Array = robot.center_of_mass(self.q)
         base = "orientation" if law == "wholebody" else "base"
         self._references = {

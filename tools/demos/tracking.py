@@ -82,8 +82,8 @@ def references(motion: Sines, law: str, t: float) -> dict[str, Array]:
 def loop(client: Client, law: str, load: float, motion: Sines, inertia: Array) -> Loop:
     plant = Plant(with_payload(panda(), "panda_hand", load, HELD_AT))
     plant.reset(motion.center + OFFSET, np.zeros(plant.robot.nv))
-    options = {"frame": "payload"} if law == "adaptive" else {}
-    session = client.session(law, gains=gains(law, inertia), **options, **LAW_ALONE)
+    frame = "payload" if law == "adaptive" else None
+    session = client.session(law, gains=gains(law, inertia), frame=frame, **LAW_ALONE)
     return Loop(plant, session, partial(references, motion, law))
 
 

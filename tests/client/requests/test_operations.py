@@ -18,6 +18,8 @@ from torqued.client.requests.computations import Computations
 from torqued.client.requests.methods import Method
 from torqued.client.requests.orders import Orders
 from torqued.kernels import Contact, Loop, Robot, Rows
+from torqued.kernels.control.controller import COMMON, GUARDS, SESSION_OPTIONS
+from torqued.kernels.control.laws import LAWS
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()
@@ -52,6 +54,36 @@ def test_methods_take_the_fields_of_their_operation(name):
     assert taken[0] == "self"
     fields = {"q" if field == "q0" else field for field in taken[1:]}
     assert fields - {"timeout"} == set(TABLE[name]) - {"coordinates"}
+
+
+#: Options of a stream, which has no torques to control.
+OF_STREAMS = {"want", "frames", "representation"}
+
+
+@pytest.mark.parametrize("client", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "name, operation, lacking",
+    [
+        ("session", "open", set()),
+        ("control", "control", OF_STREAMS),
+        ("stream", "open", {"law", *COMMON, *GUARDS, *SESSION_OPTIONS} - {"payload"}),
+    ],
+)
+def test_options_of_laws_are_parameters_with_names(client, name, operation, lacking):
+    taken = inspect.signature(getattr(client, name)).parameters
+    assert not any(one.kind in (one.VAR_KEYWORD, one.VAR_POSITIONAL) for one in taken.values())
+    row = OPERATIONS[operation]
+    if name == "stream":
+        others = (law for law in LAWS.values() if law.is_torque)
+        lacking = lacking.union(*(law.options for law in others))
+    assert set(taken) - {"self"} == {*row.required, *row.optional} - lacking
+
+
+def test_options_of_a_session_are_explained():
+    for name in inspect.signature(Client.session).parameters:
+        assert name in ("self", "law") or re.search(
+            rf"^ +.*\b{name}\b", Client.session.__doc__, re.M
+        )
 
 
 def test_methods_are_documented_and_typed():
@@ -184,6 +216,30 @@ def test_methods_give_what_the_robot_computes(client, robot):
     same(client.impact(q, v, [{"frame": frame}]).v, robot.impact(q, v, [Contact(frame)]).v)
     same(client.dynamics(q, want="M").M, robot.mass_matrix(q))
     same(client.batch("solve_mass", q=[q, q], b=[w, w]).x[1], robot.solve_mass(q, w))
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("dynamics", ()),
+        ("dynamics", (None, ("Mdot", "C", "Gamma", "bias", "energy", "momentum"))),
+        *(
+            (name, (None, "link_left_3"))
+            for name in ("frame_velocity", "frame_bias", "frame_jacobian_rate")
+        ),
+    ],
+)
+@pytest.mark.parametrize("coordinates", ["native", "mujoco"])
+def test_without_v_the_robot_is_at_rest_as_for_Robot(client, robot, coordinates, name, arguments):
+    here = robot.in_coordinates(coordinates)
+    q = here.random_state(np.random.default_rng(3))[0]
+    found = getattr(client.in_coordinates(coordinates), name)(q, *arguments)
+    expected = getattr(here, name)(q, *arguments)
+    if isinstance(expected, np.ndarray):
+        found, expected = {name: found}, {name: expected}
+    assert list(found) == list(expected)
+    for key in expected:
+        np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-12)
 
 
 def test_client_in_other_coordinates_is_the_robot_in_them(client, robot):

@@ -99,7 +99,7 @@ def test_limbs_are_the_joints_that_move_against_the_root():
 def write(folder, *joints, root="body"):
     path = folder / "robot.urdf"
     path.write_text(to_urdf(robot_of(*joints, root=root)))
-    return str(path)
+    return path
 
 
 def test_file_of_a_robot_with_one_limb_is_bolted_down(tmp_path):
@@ -157,7 +157,22 @@ def test_without_robot_data_the_answer_says_how_to_get_it(without_robot_data):
         catalog.find_urdf("panda")
 
 
-@pytest.mark.parametrize("path", ["nowhere.urdf", "some/folder/robot", "/"])
+@pytest.mark.parametrize("file", ["arm.xml", "arm.urdf.xacro", "arm"])
+def test_existing_file_is_read_whatever_it_is_called(tmp_path, monkeypatch, file):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, ("arm", "revolute", "body")).rename(file)
+    assert catalog.describe(file).joints[0].name == "arm"
+    assert catalog.usual_base(Path(file)) == "fixed"
+
+
+def test_file_in_the_current_folder_does_not_hide_a_known_robot(tmp_path, monkeypatch):
+    known = catalog.find_urdf("panda")
+    monkeypatch.chdir(tmp_path)
+    Path("panda").touch()
+    assert catalog.find_urdf("panda") == known
+
+
+@pytest.mark.parametrize("path", ["nowhere.urdf", "nowhere.xml", "some/folder/robot", "/"])
 def test_missing_file_is_named(path):
     with pytest.raises(InputError, match=f"robot '{path}': no such file"):
         catalog.find_urdf(path)

@@ -334,8 +334,12 @@ def test_entities_and_document_types_are_refused(text):
     ids=["tag", "undeclared", "expression"],
 )
 def test_unexpanded_xacro_says_to_expand(text):
-    message = problem(text)
-    assert "xacro" in message and "expand it first" in message
+    assert "expand it with `xacro robot.urdf > out.urdf`" in problem(text)
+
+
+def test_mjcf_says_what_it_is_and_what_to_do():
+    message = problem("<mujoco><worldbody/></mujoco>")
+    assert "MJCF file" in message and "convert it to URDF" in message
 
 
 def test_expanded_xacro_that_still_declares_the_namespace_is_read():

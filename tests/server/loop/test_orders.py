@@ -310,6 +310,36 @@ def test_stop_holds_all_sessions_until_they_are_recovered_and_resumed(driver, co
     eventually(lambda: driver.newest.status == 0)
 
 
+@pytest.mark.parametrize(
+    "order, fields, lacking",
+    [
+        ("take", {}, "torque to command"),
+        ("give", {}, "commander"),
+        ("hold", {}, "references to hold"),
+        ("move", {"references": {"q_ref": [0.0] * NV}}, "references"),
+        ("command", {"references": {"q_ref": [0.0] * NV}}, "references"),
+        ("resume", {}, "fallback to leave"),
+        ("tune", {"gains": {}}, "gains"),
+        ("stop", {}, "torque to stop"),
+    ],
+)
+def test_order_to_a_stream_is_refused_with_what_it_lacks(daemon, order, fields, lacking):
+    with daemon.client() as client, client.stream(("M",)) as stream:
+        refused = re.escape(f"session: {stream.number} is a stream, which has no {lacking}")
+        with pytest.raises(RequestError, match=f"{refused}$"):
+            client.call(order, session=stream.number, **fields)
+
+
+def test_look_and_payload_are_for_streams_too(daemon, robot):
+    with daemon.client() as client, client.stream(("g",)) as stream:
+        q = robot.neutral() + 0.1
+        g = stream.step(q).g
+        seen = client.look(stream.number)
+        assert np.array_equal(seen.q, q) and seen.law == "stream" and seen.mode == ""
+        stream.set_payload(robot.frame_names[-1], 2.0, over=0.0)
+        eventually(lambda: not np.allclose(stream.step(q).g, g))
+
+
 def test_stop_of_one_session_leaves_another_alone(driver, commander, daemon, robot):
     other = Driver(daemon, robot)
     try:

@@ -146,6 +146,19 @@ def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
         assert np.abs(output.tau - first).max() == pytest.approx(0.5, rel=1e-3)
 
 
+def test_gains_of_impedance_have_the_damping_that_is_in_force(client):
+    with client.session("impedance", frame="panda_hand") as session:
+        assert "damping" not in session.gains and "rotational_damping" not in session.gains
+        assert (session.gains["damping_ratio"] > 0.0).all()  # that of every pose
+        session.tune(session.gains)
+        session.tune({"damping": 30.0})
+        assert np.array_equal(session.gains["damping"], 30.0 * np.eye(3))
+        assert session.gains["damping_ratio"][0] == 0.0 < session.gains["damping_ratio"][1]
+    given = {"damping": 30.0, "rotational_damping": 2.0}
+    with client.session("impedance", frame="panda_hand", gains=given) as session:
+        assert set(given) < set(session.gains) and "damping_ratio" not in session.gains
+
+
 def test_a_client_changes_it_by_the_sessions_number(client):
     with client.session("gravity") as session:
         carried = client.set_payload(session.number, "panda_hand", 1.0, over=0.0)

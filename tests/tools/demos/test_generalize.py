@@ -301,6 +301,20 @@ BAD = {
 }
 
 
+#: What the report says of these runs.
+WORST = {
+    "stable_in_all_poses": "0.1% of poses",
+    "holds_without_reference": "0.110 rad or m",
+    "chatter_below_2_percent": "2.10% of the effort",
+    "speed_within_110_percent": "111.0% of the velocity limit",
+    "impedance_through_singularity": "101.0% of the velocity limit",
+    "tracks": "0.0051 rad RMS",
+    "stands": "fell",
+    "within_joint_ends": "0.0600 rad past its end",
+    "torques_are_usable": "1 of these bits",
+}
+
+
 @pytest.mark.parametrize("name", BAD)
 def test_each_claim_fails_for_a_run_that_breaks_it_and_names_it(name):
     same = {key: BAD[name][key] for key in ("run", "kind", "law", "poses") if key in BAD[name]}
@@ -309,8 +323,12 @@ def test_each_claim_fails_for_a_run_that_breaks_it_and_names_it(name):
     broken = made_up(robot="kinova", **BAD[name])
     check = judge_all([fine, broken])[name]
     assert not check.holds
-    assert "1 of 2 runs fail" in check.found
-    assert "kinova" in check.found
+    assert f"1 of 2 runs fail; worst {WORST[name]} (kinova, " in check.found
+
+
+def test_report_of_what_holds_has_the_number_too():
+    check = judge_all([made_up(run="jump")])["torques_are_usable"]
+    assert "worst 0 of these bits (ur5, " in check.found
 
 
 def test_every_claim_has_such_a_run():
