@@ -10,8 +10,9 @@ import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from torqued.common.status import TABLE, status_names
+from torqued.common.status import FALLBACK, STOPPED, status_names
 from torqued.server.loop.budget import BUDGET
+from torqued.server.observation.layout import FALLEN
 from torqued.tools.recording.session_layout import (
     BASE,
     joints_of,
@@ -19,6 +20,7 @@ from torqued.tools.recording.session_layout import (
     titles,
     without_common_prefix,
 )
+from torqued.tools.recording.status_colors import ALARM, ALARMING, NOTICE, status_color
 from torqued.tools.viewers.history import SPAN, History, Track, stairs
 from torqued.tools.viewers.plots import (
     COLORS,
@@ -41,9 +43,6 @@ PLOTS = {
 TIMES = {"lateness": 1.0, "compute": BUDGET}
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
-ALARMING = sum(row.bit for row in TABLE if row.alarm)
-#: Beyond what the loop has time for.
-OVER = "#c0392b"
 
 
 class Panels:
@@ -91,7 +90,7 @@ class Panels:
             limit = TIMES[name] * history.period
             corners, shares, beyond = stairs(values, limit)
             columns = {"ticks": shares, f"beyond {limit:.0f} µs": beyond}
-            self._times[name].show(corners, columns, (COLORS[0], OVER))
+            self._times[name].show(corners, columns, (COLORS[0], ALARM))
         self._loop_words.content = "".join(muted(line) for line in loop_words(history))
 
     def chosen_track(self, history: History) -> Track | None:
@@ -162,11 +161,7 @@ def muted(text: str) -> str:
 
 def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     """Law, client, status in words, and torques against limits; a free base has none."""
-    status = track.status
-    words = " ".join(status_names(status)) or "OK"
-    if track.reason & ~status:  # the fallback lasts, its reason may be over
-        words += f", since {' '.join(status_names(track.reason))}; until resume"
-    color = "#c0392b" if status & ALARMING else "#b9770e" if status else "#1e8449"
+    words, color = status_words(track), status_color(track.status)
     head = (
         f"<div><b>{html.escape(track.info.law)}</b>, session {track.info.number}, "
         f"client {html.escape(track.info.client)}</div>"
@@ -188,10 +183,23 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     return f'<div style="margin:0.6em 1em;font-size:0.85em">{head}{bars}</div>'
 
 
+def status_words(track: Track) -> str:
+    """Status bits by name; of a fallback also what it began with, and what ends it."""
+    words = " ".join(status_names(track.status)) or "OK"
+    if track.status & FALLBACK:
+        if over := track.reason & ~track.status:
+            words += f" because of {' '.join(status_names(over))}"
+        if track.status & STOPPED:
+            words += ", until recover and resume"
+        elif int(track.newest["mode"]) & FALLEN:  # else the last torque is held for a moment
+            words += ", until resume"
+    return words
+
+
 def bar_html(name: str, value: float, limit: float) -> str:
     """A bar from the middle: to the right where the torque is positive."""
     share = min(abs(value) / limit, 1.0) if np.isfinite(limit) and limit > 0.0 else 0.0
-    color = "#c0392b" if share > 0.98 else "#b9770e" if share > 0.8 else "#4e79a7"
+    color = ALARM if share > 0.98 else NOTICE if share > 0.8 else COLORS[0]
     side = "left" if value >= 0.0 else "right"
     of = f" of {limit:.3g}" if np.isfinite(limit) else ""
     return (

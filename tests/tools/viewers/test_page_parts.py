@@ -4,15 +4,12 @@ import numpy as np
 import pytest
 import trimesh
 
-from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
+from support.written_sessions import NO_LOOP, ROBOT, session, ticks
+from torqued.common.status import CLAMPED, FALLBACK, LIMITED_REFERENCE, OK, STALE, STOPPED
 from torqued.kernels import Robot
-from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
-from torqued.tools.recording.session_layout import (
-    joints_of,
-    session_info,
-    titles,
-    without_common_prefix,
-)
+from torqued.server.observation.layout import FALLEN, LOOP_TICK
+from torqued.tools.recording.session_layout import joints_of, titles, without_common_prefix
+from torqued.tools.recording.status_colors import ALARM, GOOD, NOTICE
 from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import EDGES, MAX_POINTS, SPAN, History, stairs
 from torqued.tools.viewers.panels import (
@@ -98,42 +95,6 @@ class TestShapes:
         path = catalog.find_urdf("panda")
         shapes = shapes_of(Robot.named("panda"), path.read_text(), path)
         assert {f"panda_link{k}" for k in range(8)} <= {shape.frame for shape in shapes}
-
-
-def session(number=7, closed=None):
-    offset = TICK_HEAD.itemsize
-
-    def part(name, unit):
-        nonlocal offset
-        offset += 16
-        return {"name": name, "shape": [2], "offset": offset - 16, "unit": unit}
-
-    return session_info(
-        {
-            "session": number,
-            "law": "pd",
-            "client": "<me>",
-            "opened": 0.0,
-            "closed": closed,
-            "gains": {},
-            "state": [part("q", "rad"), part("v", "rad/s")],
-            "references": [part("q_ref", "rad")],
-            "outputs": [part("tau", "N m")],
-            "record_bytes": offset,
-            "effort_limit": [10.0, None],
-        }
-    )
-
-
-def ticks(info, times, status=OK):
-    rows = np.zeros(len(times), info.dtype)
-    rows["time"] = (np.asarray(times) * 1e9).astype(np.int64)
-    rows["status"], rows["q"], rows["q_ref"], rows["tau"] = status, 0.5, 0.7, [9.9, -3.0]
-    return rows
-
-
-ROBOT = {"joints": ["one", "<two>"], "base": "fixed", "limits": {"effort": [1.0, 1.0]}}
-NO_LOOP = np.zeros(0, LOOP_TICK)
 
 
 class TestHistory:
@@ -243,6 +204,38 @@ def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     assert "<me>" not in log_html(history) and "<b>pd</b> clamped" in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
+
+
+class TestStatus:
+    """What the panel says of a session: fault in red, and of a fallback why and until when."""
+
+    @staticmethod
+    def shown(*stages, mode=0):
+        info, history = session(), History(ROBOT)
+        for k, status in enumerate(stages):
+            rows = ticks(info, [0.1 * k], status)
+            rows["mode"] = mode
+            history.add({7: info}, {7: rows}, NO_LOOP)
+        return session_html(history.tracks[7], ROBOT)
+
+    @pytest.mark.parametrize(
+        ("status", "color"),
+        [(OK, GOOD), (CLAMPED, NOTICE), (FALLBACK, ALARM), (FALLBACK | STOPPED, ALARM)],
+    )
+    def test_colour_is_that_of_pictures(self, status, color):
+        assert f'"torqued-status" style="color:{color}' in self.shown(status)
+
+    def test_fallback_says_what_ends_it(self):
+        assert ">STALE FALLBACK, until resume<" in self.shown(STALE | FALLBACK, mode=FALLEN)
+        stopped = self.shown(FALLBACK | STOPPED, mode=FALLEN)
+        assert ">FALLBACK STOPPED, until recover and resume<" in stopped
+
+    def test_reason_that_is_over_is_still_told(self):
+        text = self.shown(STALE | FALLBACK, FALLBACK, mode=FALLEN)
+        assert ">FALLBACK because of STALE, until resume<" in text
+
+    def test_torque_that_is_held_for_a_moment_needs_no_resume(self):
+        assert ">STALE FALLBACK<" in self.shown(STALE | FALLBACK)
 
 
 def test_curves_are_named_after_joints_a_base_a_frame_or_tasks():
