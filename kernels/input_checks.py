@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import inspect
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -102,22 +101,6 @@ def sequence(name: str, value: Any, of_what: str) -> Sequence[Any]:
     if not isinstance(value, Sequence) or isinstance(value, str | bytes | bytearray):
         wanted = f"a list of {of_what}"
         raise InputError(f"{name}: {shown(value)}, expected {wanted}", name, None, wanted)
-    return value
-
-
-def function_of(name: str, value: Any, *arguments: str) -> Any:
-    """A function that can be called with so many arguments in order."""
-    wanted = f"a function of {', '.join(arguments)}"
-    refused = InputError(f"{name}: {shown(value)}, expected {wanted}", name, None, wanted)
-    if not callable(value):
-        raise refused
-    try:
-        inspect.signature(value).bind(*arguments)
-    except TypeError as problem:  # too few parameters, or too many
-        raise InputError(f"{refused}: {problem}", name, None, wanted) from None
-    except ValueError:  # compiled functions have no signature; types that have none are no function
-        if isinstance(value, type):
-            raise refused from None
     return value
 
 

@@ -20,11 +20,7 @@ from torqued.common.results import Result
 from torqued.kernels import signatures
 from torqued.kernels.batch.stacks import of_state
 from torqued.kernels.batch.worker_pool import Grain, Progress, Scratch, WorkerPool, available_cores
-<<<<<<< Updated upstream
 from torqued.kernels.input_checks import shown, whole_number
-=======
-from torqued.kernels.input_checks import function_of, map_or_none, shown, whole_number
->>>>>>> Stashed changes
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import result_array
 from torqued.kernels.signatures import P, T
@@ -99,8 +95,6 @@ class StateByState(Generic[AnyRobot]):
             threads = available_cores()
         self.robot = robot
         self.pool = WorkerPool(robot, whole_number("threads", threads, 1, MAX_THREADS))
-        if progress is not None:
-            function_of("progress", progress, "states done", "of how many")
         self.progress = progress
         self._names: dict[str, tuple[str, ...]] = {}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.kernels.charts.charted_core import ChartedCore
-from torqued.kernels.input_checks import function_of, numbers
+from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import finite_arithmetic
 
@@ -57,11 +57,7 @@ class ChartedSimulation(ChartedCore):
             return tau
         chart = self.chart
         steps, step = step_count(seconds, dt)
-        given = None
-        if callable(tau):
-            function_of("tau", tau, "t", "q", "v")
-        else:
-            given = numbers("tau", tau, (chart.nv,), (steps, chart.nv))
+        given = None if callable(tau) else numbers("tau", tau, (chart.nv,), (steps, chart.nv))
 
         def natively(t: float, q: Array, v: Array) -> Array:
             if given is None:

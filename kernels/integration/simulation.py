@@ -10,14 +10,7 @@ import numpy as np
 
 from torqued.common.errors import InputError, NumericalError
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.input_checks import (
-    choice,
-    function_of,
-    number,
-    numbers,
-    sequence,
-    whole_number,
-)
+from torqued.kernels.input_checks import choice, number, numbers, sequence, shown, whole_number
 from torqued.kernels.integration.schemes import METHODS, Rates, State
 from torqued.kernels.model.description import Array
 from torqued.kernels.result_checks import checked
@@ -125,8 +118,9 @@ def simulate(
 ) -> Simulation:
     """See `Robot.simulate`."""
     scheme = METHODS[choice("method", method, METHODS)]
-    if report is not None:
-        function_of("report", report, "steps done", "of how many")
+    if report is not None and not callable(report):
+        wanted = "a function of the steps done and of how many"
+        raise InputError(f"report: {shown(report)}, expected {wanted}", "report", None, wanted)
     steps, step = step_count(seconds, dt)
     shown_every = whole_number("every", every, 1, MAX_STEPS)
     state = State(robot.tree.own_q(q).copy(), robot.tree.own_v("v", v).copy())
@@ -186,7 +180,6 @@ def torques(robot: Robot, tau: Any, steps: int, dt: float) -> Callable[[int, Sta
 
         return of_controller
     if callable(tau):
-        function_of("tau", tau, "t", "q", "v")
 
         def of_function(t: float, q: Array, v: Array) -> Array:
             return numbers("tau", tau(t, q, v), (robot.nv,))
