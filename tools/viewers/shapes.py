@@ -14,6 +14,8 @@ import numpy as np
 import trimesh
 import yourdfpy
 from numpy.typing import NDArray
+from trimesh.visual import TextureVisuals
+from trimesh.visual.material import PBRMaterial
 
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
@@ -24,7 +26,7 @@ Array = NDArray[np.float64]
 WORLD = ""
 #: Of a capsule, relative to its length and to the whole robot.
 SLENDER, THINNEST = 0.12, 0.012
-GREY = (150, 158, 168, 255)
+GREY, WHITE = (150, 158, 168, 255), (255, 255, 255, 255)
 #: Folders where packages are, as ROS has them.
 PACKAGE_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 
@@ -117,12 +119,25 @@ def package_folders() -> list[Path]:
 
 
 def _paint(mesh: trimesh.Trimesh, material: Any, colors: Mapping[str, Any]) -> None:
-    """The URDF's colour, or grey, for a mesh without a colour."""
-    if mesh.visual.kind is not None:
-        return
-    color = getattr(material, "color", None) or colors.get(getattr(material, "name", ""))
-    rgba = GREY if color is None else tuple(int(255 * part) for part in color.rgba)
-    mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=rgba)
+    """The mesh's own colour, else the URDF's, else grey; never metal."""
+    visual = mesh.visual
+    if visual.kind is None:
+        color = getattr(material, "color", None) or colors.get(getattr(material, "name", ""))
+        rgba = GREY if color is None else tuple(int(255 * part) for part in color.rgba)
+        mesh.visual = _matte(rgba)
+    elif visual.kind == "texture":
+        if not isinstance(visual.material, PBRMaterial):
+            visual.material = visual.material.to_pbr()
+        visual.material.metallicFactor = 0.0
+    else:
+        mesh.visual = _matte(WHITE)
+        mesh.visual.vertex_attributes["color"] = visual.vertex_colors
+
+
+def _matte(rgba: tuple[int, ...]) -> TextureVisuals:
+    """A colour that lamps alone light up. Metal, which glTF takes a mesh for unless it says
+    otherwise, shows the reflections of a room; the page has none, and it would be black."""
+    return TextureVisuals(material=PBRMaterial(baseColorFactor=rgba, metallicFactor=0.0))
 
 
 def capsules(robot: Robot) -> list[Shape]:
@@ -151,7 +166,7 @@ def _capsule(start: Array, end: Array, size: float) -> trimesh.Trimesh:
     if length > 0.0:
         mesh.apply_transform(trimesh.geometry.align_vectors((0, 0, 1), end - start))
     mesh.apply_translation(0.5 * (start + end))
-    mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=GREY)
+    mesh.visual = _matte(GREY)
     return mesh
 
 

@@ -47,7 +47,7 @@ class TestShapes:
         assert (box.frame, ball.frame) == ("arm", "arm")
         assert np.allclose(box.mesh.extents, [0.1, 0.2, 1.0])
         assert np.allclose(box.pose[:3, 3], [0, 0, 0.5])
-        assert tuple(box.mesh.visual.face_colors[0]) == (255, 0, 0, 255)
+        assert box.mesh.visual.material.main_color.tolist() == [255, 0, 0, 255]
         assert np.allclose(ball.mesh.extents, 0.6, atol=0.02)
 
     def test_mesh_that_is_missing_is_left_out(self, tmp_path):
