@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -33,14 +34,21 @@ class Dash:
     """The page, for any number of viewers."""
 
     def __init__(
-        self, title: str, robot: Robot, shapes: list[Shape], history: History, host: str, port: int
+        self,
+        title: str,
+        robot: Robot,
+        shapes: list[Shape],
+        history: History,
+        host: str,
+        port: int,
+        missing: Sequence[str] = (),
     ) -> None:
         self.history = history
         with redirect_stdout(io.StringIO()):  # its banner
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, robot, shapes)
-        self.panels = Panels(self.server, history.robot)
+        self.panels = Panels(self.server, history.robot, missing)
         self.scene.move(robot.neutral())
         self._has_looked = False
 

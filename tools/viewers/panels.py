@@ -41,6 +41,8 @@ PLOTS = {
 }
 #: Times of the loop's ticks, and the part of a period that each has to stay below.
 TIMES = {"lateness": 1.0, "compute": BUDGET}
+#: Lines about what is not drawn.
+MAX_MISSING = 6
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
 
@@ -48,7 +50,9 @@ LEFT_WIDTH, RIGHT_WIDTH = 330, 400
 class Panels:
     """Made once; `show` updates them: sessions and log to the left, plots to the right."""
 
-    def __init__(self, server: viser.ViserServer, robot: Mapping[str, Any]) -> None:
+    def __init__(
+        self, server: viser.ViserServer, robot: Mapping[str, Any], missing: Sequence[str] = ()
+    ) -> None:
         self.server, self.robot = server, robot
         self._short = without_common_prefix(joints_of(robot))
         gui = server.gui
@@ -58,6 +62,10 @@ class Panels:
         self.sessions = gui.add_html("")
         with gui.add_folder("events"):
             self.log = gui.add_html("")
+        self.missing: viser.GuiHtmlHandle | None = None
+        if missing:
+            with gui.add_folder("not drawn"):
+                self.missing = gui.add_html(missing_html(missing))
         self._numbers: list[int] = []
         right = gui.add_panel()
         with right.add_tab("session"):
@@ -130,6 +138,16 @@ def plot_title(title: str, names: Sequence[str], track: Track | None) -> str:
     """With the units of what is drawn: `storage and dissipation, J and W`."""
     units = [track.unit(name) for name in names] if track is not None else []
     return ", ".join([title, *filter(None, [" and ".join(filter(None, units))])])
+
+
+def missing_html(missing: Sequence[str]) -> str:
+    """What the robot on the page lacks; all of it is in the log."""
+    lines = list(missing[:MAX_MISSING])
+    if more := len(missing) - len(lines):
+        lines.append(f"and {more} more")
+    rows = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
+    style = f"color:{NOTICE};margin:0 1em;font-size:0.85em;overflow-wrap:anywhere"
+    return f'<div class="torqued-missing" style="{style}">{rows}</div>'
 
 
 def loop_times(history: History) -> dict[str, Sequence[float]]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import trimesh
 
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
+from torqued.tools.viewers.dash import Dash
+from torqued.tools.viewers.history import History
 from torqued.tools.viewers.shapes import capsules, shapes_of
 
 
@@ -28,6 +31,28 @@ def luminance(material):
     return float(np.dot(material["baseColorFactor"][:3], (0.2126, 0.7152, 0.0722)))
 
 
+@contextmanager
+def page_of(robot, shapes, missing=()):
+    described = {
+        "joints": list(robot.joint_names),
+        "base": robot.model.base,
+        "limits": {"effort": [None] * robot.nv},
+    }
+    dash = Dash("test", robot, shapes, History(described), "127.0.0.1", 0, missing)
+    try:
+        yield dash
+    finally:
+        dash.close()
+
+
+def test_page_names_meshes_that_are_missing():
+    robot = Robot.family("chain", 2)
+    with page_of(robot, capsules(robot), ["mesh x.dae is not found"]) as dash:
+        assert "mesh x.dae is not found" in dash.panels.missing.content
+    with page_of(robot, capsules(robot)) as dash:
+        assert dash.panels.missing is None
+
+
 class TestMaterials:
     """The page has lamps, and no room around the robot that metal could reflect."""
 
@@ -39,7 +64,7 @@ class TestMaterials:
     @pytest.mark.parametrize("name", ["ur5", "xarm7", "panda"])
     def test_no_mesh_of_a_robot_is_metal(self, name):
         path = catalog.find_urdf(name)
-        for shape in shapes_of(Robot.named(name), path.read_text(), path):
+        for shape in shapes_of(Robot.named(name), path.read_text(), path)[0]:
             assert all(material["metallicFactor"] == 0.0 for material in materials(shape.mesh))
 
     def test_colours_of_vertices_are_kept(self, tmp_path):
@@ -48,7 +73,7 @@ class TestMaterials:
         ball.export(tmp_path / "ball.ply")
         text = """<robot name="r"><link name="a"><visual><geometry><mesh filename="ball.ply"/>
             </geometry></visual></link></robot>"""
-        (shape,) = shapes_of(
+        (shape,), _ = shapes_of(
             Robot.family("chain", 1), text.replace('"a"', '"link_1"'), tmp_path / "r"
         )
         assert shape.mesh.visual.vertex_attributes["color"][0].tolist() == [10, 200, 30, 255]

@@ -13,9 +13,11 @@ from torqued.tools.recording.status_colors import ALARM, GOOD, NOTICE
 from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import EDGES, MAX_POINTS, SPAN, History, stairs
 from torqued.tools.viewers.panels import (
+    MAX_MISSING,
     bar_html,
     log_html,
     loop_words,
+    missing_html,
     plot_title,
     rounded,
     session_html,
@@ -43,18 +45,39 @@ class TestShapes:
         text = BOXES.format(mesh="ball.stl")
         (tmp_path / "robot.urdf").write_text(text)
         robot = Robot.from_urdf(tmp_path / "robot.urdf")
-        box, ball = shapes_of(robot, text, tmp_path / "robot.urdf")
+        (box, ball), missing = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert not missing
         assert (box.frame, ball.frame) == ("arm", "arm")
         assert np.allclose(box.mesh.extents, [0.1, 0.2, 1.0])
         assert np.allclose(box.pose[:3, 3], [0, 0, 0.5])
         assert box.mesh.visual.material.main_color.tolist() == [255, 0, 0, 255]
         assert np.allclose(ball.mesh.extents, 0.6, atol=0.02)
 
-    def test_mesh_that_is_missing_is_left_out(self, tmp_path):
+    def test_mesh_that_is_missing_is_named_once(self, tmp_path, caplog):
+        """In the log and on the page; the rest of the robot is drawn."""
         text = BOXES.format(mesh="package://nowhere/x.dae")
+        text = text.replace(
+            "</link>", text[text.rindex("<visual>") : text.index("</link>")] + "</link>"
+        )
+        assert text.count("x.dae") == 2
         (tmp_path / "robot.urdf").write_text(text)
         robot = Robot.from_urdf(tmp_path / "robot.urdf")
-        assert len(shapes_of(robot, text, tmp_path / "robot.urdf")) == 1
+        shapes, missing = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert len(shapes) == 1
+        assert missing == caplog.messages == ["mesh package://nowhere/x.dae is not found"]
+
+    def test_mesh_that_cannot_be_read_is_named(self, tmp_path):
+        (tmp_path / "x.dae").write_text("nonsense")
+        text = BOXES.format(mesh="x.dae")
+        (tmp_path / "robot.urdf").write_text(text)
+        robot = Robot.from_urdf(tmp_path / "robot.urdf")
+        shapes, (words,) = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert len(shapes) == 1 and words.startswith(f"mesh {tmp_path / 'x.dae'} cannot be read: ")
+
+    def test_page_lists_what_is_missing_up_to_some_lines(self):
+        text = missing_html([f"mesh <{k}> is not found" for k in range(MAX_MISSING + 2)])
+        assert text.count("is not found") == MAX_MISSING and "and 2 more" in text
+        assert "&lt;0&gt;" in text and "more" not in missing_html(["mesh x is not found"])
 
     def test_packages_are_found_above_the_urdf_and_on_the_ros_path(self, tmp_path, monkeypatch):
         mesh = tmp_path / "ws" / "my_robot" / "meshes" / "a.stl"
@@ -93,8 +116,9 @@ class TestShapes:
         from torqued.kernels.model import catalog
 
         path = catalog.find_urdf("panda")
-        shapes = shapes_of(Robot.named("panda"), path.read_text(), path)
+        shapes, missing = shapes_of(Robot.named("panda"), path.read_text(), path)
         assert {f"panda_link{k}" for k in range(8)} <= {shape.frame for shape in shapes}
+        assert not missing
 
 
 class TestHistory:
