@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ class Panels:
         ) or muted("no session is open: a controller opens one")
         track = self.chosen_track(history)
         for title, names in PLOTS.items():
-            units = plot_title(title, names, track)
-            self._plots[title].show(*self._curves(track, names), title=units)
+            titled = partial(plot_title, title, names, track)
+            self._plots[title].show(*self._curves(track, names), titled=titled)
         self.log.content = log_html(history)
 
     def show_loop(self, history: History) -> None:
@@ -134,10 +135,11 @@ class Panels:
         return (track.times(), columns) if columns else EMPTY
 
 
-def plot_title(title: str, names: Sequence[str], track: Track | None) -> str:
-    """With the units of what is drawn: `storage and dissipation, J and W`."""
-    units = [track.unit(name) for name in names] if track is not None else []
-    return ", ".join([title, *filter(None, [" and ".join(filter(None, units))])])
+def plot_title(title: str, names: Sequence[str], track: Track | None, prefix: str = "") -> str:
+    """With the units of what is drawn: `storage and dissipation, mJ and mW`."""
+    found = [track.unit(name) for name in names] if track is not None else []
+    units = [", ".join(prefix + part for part in unit.split(", ")) for unit in found if unit]
+    return ", ".join([title, *filter(None, [" and ".join(units)])])
 
 
 def missing_html(missing: Sequence[str]) -> str:

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 import trimesh
 
+from support.written_sessions import NO_LOOP, session, ticks
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
 from torqued.tools.viewers.dash import Dash
 from torqued.tools.viewers.history import History
+from torqued.tools.viewers.plots import NOTHING, exponent_of
 from torqued.tools.viewers.shapes import capsules, shapes_of
 
 
@@ -51,6 +53,54 @@ def test_page_names_meshes_that_are_missing():
         assert "mesh x.dae is not found" in dash.panels.missing.content
     with page_of(robot, capsules(robot)) as dash:
         assert dash.panels.missing is None
+
+
+class TestPlots:
+    """Numbers beside a plot can be read: they differ, and no digit or sign is cut off."""
+
+    @pytest.mark.parametrize(
+        ("sizes", "exponents"),
+        [
+            ([20.0, 0.0, 9000.0, 1.0], [0, 0, 0, 0]),  # what is legible stays
+            ([0.05, 0.9, 3.0, 11.0], [-3, -3, -3, 0]),  # nor do curves change units to and fro
+            ([3e4, 5e-6, 1e-30, 1e30], [3, -6, -9, 9]),
+            ([np.nan, np.inf, 2e-4], [0, 0, -6]),
+        ],
+    )
+    def test_units_follow_the_size_of_curves(self, sizes, exponents):
+        now, found = 0, []
+        for size in sizes:
+            now = exponent_of(np.array([[0.0, 0.0], [0.0, -size]]), now)
+            found.append(now)
+        assert found == exponents
+
+    def test_small_curves_are_drawn_in_small_units(self):
+        robot, info = Robot.family("chain", 2), session()
+        rows = ticks(info, [0.0, 0.1, 0.2])
+        rows["q"][:, 0] = rows["q_ref"][:, 0] + [0.0, 1e-4, -2.50002e-4]
+        with page_of(robot, capsules(robot)) as dash:
+            dash.history.add({7: info}, {7: rows}, NO_LOOP)
+            dash.plots()
+            plot = dash.panels._plots["errors"]._handle
+            assert plot.title == "errors, mrad"
+            assert plot.data[1].tolist() == [0.0, 0.1, -0.25]
+            assert dash.panels._plots["torques"]._handle.title == "torques, N m"
+
+    def test_numbers_to_the_left_have_room(self):
+        """The largest have four digits, or three and three more behind the point."""
+        wide = 7.7  # pixels of a digit in the widest of usual fonts, at the 12 of the axis
+        room = max(len("-999.005") - 1, len("-10,000") - 1) * wide
+        robot = Robot.family("chain", 2)
+        with page_of(robot, capsules(robot)) as dash:
+            plots = [*dash.panels._plots.values(), *dash.panels._times.values()]
+            for plot in plots:
+                assert plot._handle.axes[1]["size"] >= room + 5.0  # and the gap
+
+    def test_nothing_is_drawn_where_there_is_nothing(self):
+        robot = Robot.family("chain", 2)
+        with page_of(robot, capsules(robot)) as dash:
+            (_, series) = dash.panels._plots["torques"]._handle.series
+            assert series["label"] == NOTHING and series["points"] == {"show": False}
 
 
 class TestMaterials:

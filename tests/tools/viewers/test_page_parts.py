@@ -211,7 +211,8 @@ def test_plots_are_titled_with_units():
     assert plot_title("torques", ("tau",), track) == "torques, N m"
     assert plot_title("errors", ("error",), track) == "errors, rad"
     assert plot_title("energies", ("storage", "dissipation"), track) == "energies"
-    assert plot_title("torques", ("tau",), None) == "torques"
+    assert plot_title("torques", ("tau",), None, "m") == "torques"
+    assert plot_title("errors", ("error",), track, "µ") == "errors, µrad"
 
 
 def test_numbers_beside_bars_have_no_minus_before_zero():
