@@ -10,9 +10,14 @@ import trimesh
 
 from support.written_sessions import NO_LOOP, session, ticks
 from torqued.kernels import Robot
+from torqued.kernels.charts.rotation import rotation
 from torqued.kernels.model import catalog
+from torqued.tools.demos.models import PANDA_READY
+from torqued.tools.demos.trajectories import panda_sines
 from torqued.tools.viewers.dash import Dash
+from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import History
+from torqued.tools.viewers.panels import LEFT_WIDTH, RIGHT_WIDTH
 from torqued.tools.viewers.plots import NOTHING, exponent_of
 from torqued.tools.viewers.shapes import capsules, shapes_of
 
@@ -53,6 +58,61 @@ def test_page_names_meshes_that_are_missing():
         assert "mesh x.dae is not found" in dash.panels.missing.content
     with page_of(robot, capsules(robot)) as dash:
         assert dash.panels.missing is None
+
+
+WINDOW_SIZES = ((1400, 900), (1920, 1080))
+
+
+def places(camera, points, width, height):
+    """(n, 2) Of points in a picture that reaches from -1 to 1, sideways and upwards."""
+    ahead = camera.look_at - camera.position
+    ahead = ahead / np.linalg.norm(ahead)
+    right = np.cross(ahead, [0.0, 0.0, 1.0])
+    right = right / np.linalg.norm(right)
+    seen = (points - camera.position) @ np.array([right, np.cross(right, ahead), ahead]).T
+    half = np.tan(0.5 * camera.fov) * np.array([width / height, 1.0])
+    assert (seen[:, 2] > 0.0).all()
+    return seen[:, :2] / seen[:, 2:] / half
+
+
+#: Pixels of a window, and so of the picture between its panels.
+WINDOWS = {size: (size[0] - LEFT_WIDTH - RIGHT_WIDTH, size[1]) for size in WINDOW_SIZES}
+
+
+class TestCamera:
+    """All of the robot is between the panels, and large enough to be looked at."""
+
+    @staticmethod
+    def vertices(robot, shapes, q):
+        poses = frame_poses(robot, q)
+        found = []
+        for shape in shapes:
+            position, turn = poses.get(shape.frame, (np.zeros(3), np.array([0.0, 0, 0, 1])))
+            local = shape.mesh.vertices @ shape.pose[:3, :3].T + shape.pose[:3, 3]
+            found.append(local @ rotation(turn).T + position)
+        return np.concatenate(found)
+
+    @pytest.mark.parametrize("window", WINDOWS)
+    def test_panda_of_the_demo_stays_in_the_picture(self, window):
+        robot, path = Robot.named("panda"), catalog.find_urdf("panda")
+        shapes, _ = shapes_of(robot, path.read_text(), path)
+        motion, hand = panda_sines(PANDA_READY), np.zeros(robot.nq - 7)
+        with page_of(robot, shapes) as dash:
+            dash.scene.look([*PANDA_READY, *hand])
+            camera = dash.server.initial_camera
+            for t in np.arange(0.0, 10.0, 0.25):
+                points = self.vertices(robot, shapes, [*motion(t)[0], *hand])
+                assert np.abs(places(camera, points, *WINDOWS[window])).max() < 1.0
+
+    @pytest.mark.parametrize("window", WINDOWS)
+    @pytest.mark.parametrize("family", ["chain", "tree", "biped", "quadruped"])
+    def test_robot_fills_the_picture_and_not_more(self, family, window):
+        robot = Robot.family(family, 12)
+        shapes = capsules(robot)
+        with page_of(robot, shapes) as dash:
+            points = self.vertices(robot, shapes, robot.neutral())
+            reached = np.abs(places(dash.server.initial_camera, points, *WINDOWS[window])).max()
+        assert 0.35 < reached < 0.65
 
 
 class TestPlots:
