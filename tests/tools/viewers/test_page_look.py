@@ -3,6 +3,7 @@
 import io
 import json
 from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from torqued.kernels.charts.rotation import rotation
 from torqued.kernels.model import catalog
 from torqued.tools.demos.models import PANDA_READY
 from torqued.tools.demos.trajectories import panda_sines
-from torqued.tools.viewers.dash import Dash
+from torqued.tools.recording.recording import RecordedSession, Recording
+from torqued.tools.viewers.dash import Dash, Playback
 from torqued.tools.viewers.following import frame_poses
-from torqued.tools.viewers.history import History
+from torqued.tools.viewers.history import SPAN, History
 from torqued.tools.viewers.panels import LEFT_WIDTH, RIGHT_WIDTH
 from torqued.tools.viewers.plots import NOTHING, exponent_of
 from torqued.tools.viewers.shapes import capsules, shapes_of
@@ -113,6 +115,26 @@ class TestCamera:
             points = self.vertices(robot, shapes, robot.neutral())
             reached = np.abs(places(dash.server.initial_camera, points, *WINDOWS[window])).max()
         assert 0.35 < reached < 0.65
+
+
+def test_recording_opens_with_its_data():
+    """Its last state, and plots of the seconds before."""
+    robot, info = Robot.family("chain", 2), session()
+    rows = ticks(info, np.arange(0.0, 20.0, 0.01))
+    rows["q"][:, 0] = np.linspace(0.0, 1.0, len(rows))
+    recorded = {7: RecordedSession(info, rows)}
+    with page_of(robot, capsules(robot)) as dash:
+        directory = {"robot": dash.history.robot}
+        playback = Playback(dash, Recording(Path("x"), directory, "", recorded, NO_LOOP, {}))
+        assert playback.slider.value == playback.seconds == pytest.approx(19.99)
+        for name in ("torques", "errors"):
+            plot = dash.panels._plots[name]._handle
+            assert [series["label"] for series in plot.series[1:]] == ["1", "2"]
+            assert plot.data[0][0] < -SPAN < plot.data[0][-1] <= 0.0
+        (frame,) = dash.scene._frames.items()
+        expected = robot.frame_pose(rows["q"][-1], frame[0])
+        assert np.allclose(frame[1].position, expected[:3, 3])
+        assert np.allclose(rotation(frame[1].wxyz[[1, 2, 3, 0]]), expected[:3, :3])
 
 
 class TestPlots:
