@@ -43,8 +43,8 @@ from torqued.tools.demos.plant import Plant, Push
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
-from browser import PATIENCE, chromium  # noqa: E402
-from daemons import free_port  # noqa: E402
+from support.browser import PATIENCE, chromium  # noqa: E402
+from support.daemons import free_port  # noqa: E402
 
 WIDTH, HEIGHT = 1440, 860
 #: Colours of a picture: few enough for small files.
@@ -78,7 +78,7 @@ class Studio:
 
     def page(self, address: str, height: int = HEIGHT) -> Page:
         page = self.browser.new_page(viewport={"width": WIDTH, "height": height})
-        page.set_default_timeout(PATIENCE)
+        page.set_default_timeout(1000 * PATIENCE)
         page.goto(address, wait_until="commit")
         return page
 

@@ -83,9 +83,9 @@ def open_page(
         file = catalog.find_urdf(args.visuals)
         text = read_text(file)
     is_urdf = text.lstrip().startswith("<")
-    shapes = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)
+    shapes, missing = shapes_of(robot, text if is_urdf else "", Path(file) if file else None)
     try:
-        dash = Dash(title, robot, shapes, History(described), host, port)
+        dash = Dash(title, robot, shapes, History(described), host, port, missing)
     except OSError as error:
         raise InputError(f"--listen {args.listen}: {error.strerror}") from None
     print(f"{title}: http://{host}:{dash.port}", flush=True)

@@ -11,9 +11,12 @@ import numpy as np
 from torqued.common.status import STATUS
 from torqued.tools.recording.recording import RecordedSession, Recording, RecordingError
 from torqued.tools.recording.session_layout import joints_of, task_names, titles
+from torqued.tools.recording.status_colors import status_color
 
 #: Times of a tick, ns → µs.
 TIMES = ("lateness", "compute", "age")
+#: Status bits by name.
+BITS = {name: bit for bit, name in STATUS.items()}
 #: Maximum of curves of one array that have a name in the picture.
 MAX_NAMED = 12
 
@@ -39,7 +42,8 @@ def draw(
         if name == "status":
             for k, label in enumerate(names):
                 times = session.time[values[:, k] > 0]
-                axis.plot(times, np.full(len(times), k), "|", markersize=8)
+                color = status_color(BITS.get(label, 0))
+                axis.plot(times, np.full(len(times), k), "|", markersize=8, color=color)
                 axis.text(1.01, k, label, transform=axis.get_yaxis_transform(), va="center")
             axis.set_yticks([])
         else:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -33,14 +34,21 @@ class Dash:
     """The page, for any number of viewers."""
 
     def __init__(
-        self, title: str, robot: Robot, shapes: list[Shape], history: History, host: str, port: int
+        self,
+        title: str,
+        robot: Robot,
+        shapes: list[Shape],
+        history: History,
+        host: str,
+        port: int,
+        missing: Sequence[str] = (),
     ) -> None:
         self.history = history
         with redirect_stdout(io.StringIO()):  # its banner
             self.server = viser.ViserServer(host=host, port=port, label=title, verbose=False)
         self.server.gui.configure_theme(show_logo=False, show_share_button=False)
         self.scene = Scene(self.server, robot, shapes)
-        self.panels = Panels(self.server, history.robot)
+        self.panels = Panels(self.server, history.robot, missing)
         self.scene.move(robot.neutral())
         self._has_looked = False
 
@@ -83,7 +91,7 @@ class Dash:
 
 
 class Playback:
-    """A recording on the page: a slider over its time, and play."""
+    """A recording on the page: a slider over its time, at first at its end, and play."""
 
     def __init__(self, dash: Dash, recording: Recording) -> None:
         self.dash, self.recording = dash, recording
@@ -94,11 +102,11 @@ class Playback:
         last = max((int(times[-1]) for times in stamps), default=0)
         self.seconds = max(round(1e-9 * (last - self.first), 3), 1e-3)
         gui = dash.server.gui
-        self.slider = gui.add_slider("time, s", 0.0, self.seconds, 1e-3, 0.0, order=-1.0)
+        self.slider = gui.add_slider("time, s", 0.0, self.seconds, 1e-3, self.seconds, order=-1.0)
         self.play = gui.add_checkbox("play", False, order=-0.5)
         self._moved = threading.Event()
         self.slider.on_update(lambda _: self._moved.set())
-        self.show(0.0)
+        self.show(self.seconds)
 
     def show(self, at: float) -> None:
         """The robot, the plots and the log, as they were."""

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import viser
 from numpy.typing import NDArray
 
-from torqued.common.status import TABLE, status_names
+from torqued.common.status import FALLBACK, STOPPED, status_names
 from torqued.server.loop.budget import BUDGET
+from torqued.server.observation.layout import FALLEN
 from torqued.tools.recording.session_layout import (
     BASE,
     joints_of,
@@ -19,6 +21,7 @@ from torqued.tools.recording.session_layout import (
     titles,
     without_common_prefix,
 )
+from torqued.tools.recording.status_colors import ALARM, ALARMING, NOTICE, status_color
 from torqued.tools.viewers.history import SPAN, History, Track, stairs
 from torqued.tools.viewers.plots import (
     COLORS,
@@ -39,17 +42,18 @@ PLOTS = {
 }
 #: Times of the loop's ticks, and the part of a period that each has to stay below.
 TIMES = {"lateness": 1.0, "compute": BUDGET}
+#: Lines about what is not drawn.
+MAX_MISSING = 6
 #: Pixels.
 LEFT_WIDTH, RIGHT_WIDTH = 330, 400
-ALARMING = sum(row.bit for row in TABLE if row.alarm)
-#: Beyond what the loop has time for.
-OVER = "#c0392b"
 
 
 class Panels:
     """Made once; `show` updates them: sessions and log to the left, plots to the right."""
 
-    def __init__(self, server: viser.ViserServer, robot: Mapping[str, Any]) -> None:
+    def __init__(
+        self, server: viser.ViserServer, robot: Mapping[str, Any], missing: Sequence[str] = ()
+    ) -> None:
         self.server, self.robot = server, robot
         self._short = without_common_prefix(joints_of(robot))
         gui = server.gui
@@ -59,6 +63,10 @@ class Panels:
         self.sessions = gui.add_html("")
         with gui.add_folder("events"):
             self.log = gui.add_html("")
+        self.missing: viser.GuiHtmlHandle | None = None
+        if missing:
+            with gui.add_folder("not drawn"):
+                self.missing = gui.add_html(missing_html(missing))
         self._numbers: list[int] = []
         right = gui.add_panel()
         with right.add_tab("session"):
@@ -81,8 +89,8 @@ class Panels:
         ) or muted("no session is open: a controller opens one")
         track = self.chosen_track(history)
         for title, names in PLOTS.items():
-            units = plot_title(title, names, track)
-            self._plots[title].show(*self._curves(track, names), title=units)
+            titled = partial(plot_title, title, names, track)
+            self._plots[title].show(*self._curves(track, names), titled=titled)
         self.log.content = log_html(history)
 
     def show_loop(self, history: History) -> None:
@@ -91,7 +99,7 @@ class Panels:
             limit = TIMES[name] * history.period
             corners, shares, beyond = stairs(values, limit)
             columns = {"ticks": shares, f"beyond {limit:.0f} µs": beyond}
-            self._times[name].show(corners, columns, (COLORS[0], OVER))
+            self._times[name].show(corners, columns, (COLORS[0], ALARM))
         self._loop_words.content = "".join(muted(line) for line in loop_words(history))
 
     def chosen_track(self, history: History) -> Track | None:
@@ -127,10 +135,21 @@ class Panels:
         return (track.times(), columns) if columns else EMPTY
 
 
-def plot_title(title: str, names: Sequence[str], track: Track | None) -> str:
-    """With the units of what is drawn: `storage and dissipation, J and W`."""
-    units = [track.unit(name) for name in names] if track is not None else []
-    return ", ".join([title, *filter(None, [" and ".join(filter(None, units))])])
+def plot_title(title: str, names: Sequence[str], track: Track | None, prefix: str = "") -> str:
+    """With the units of what is drawn: `storage and dissipation, mJ and mW`."""
+    found = [track.unit(name) for name in names] if track is not None else []
+    units = [", ".join(prefix + part for part in unit.split(", ")) for unit in found if unit]
+    return ", ".join([title, *filter(None, [" and ".join(units)])])
+
+
+def missing_html(missing: Sequence[str]) -> str:
+    """What the robot on the page lacks; all of it is in the log."""
+    lines = list(missing[:MAX_MISSING])
+    if more := len(missing) - len(lines):
+        lines.append(f"and {more} more")
+    rows = "".join(f"<div>{html.escape(line)}</div>" for line in lines)
+    style = f"color:{NOTICE};margin:0 1em;font-size:0.85em;overflow-wrap:anywhere"
+    return f'<div class="torqued-missing" style="{style}">{rows}</div>'
 
 
 def loop_times(history: History) -> dict[str, Sequence[float]]:
@@ -162,11 +181,7 @@ def muted(text: str) -> str:
 
 def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     """Law, client, status in words, and torques against limits; a free base has none."""
-    status = track.status
-    words = " ".join(status_names(status)) or "OK"
-    if track.reason & ~status:  # the fallback lasts, its reason may be over
-        words += f", since {' '.join(status_names(track.reason))}; until resume"
-    color = "#c0392b" if status & ALARMING else "#b9770e" if status else "#1e8449"
+    words, color = status_words(track), status_color(track.status)
     head = (
         f"<div><b>{html.escape(track.info.law)}</b>, session {track.info.number}, "
         f"client {html.escape(track.info.client)}</div>"
@@ -188,10 +203,23 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
     return f'<div style="margin:0.6em 1em;font-size:0.85em">{head}{bars}</div>'
 
 
+def status_words(track: Track) -> str:
+    """Status bits by name; of a fallback also what it began with, and what ends it."""
+    words = " ".join(status_names(track.status)) or "OK"
+    if track.status & FALLBACK:
+        if over := track.reason & ~track.status:
+            words += f" because of {' '.join(status_names(over))}"
+        if track.status & STOPPED:
+            words += ", until recover and resume"
+        elif int(track.newest["mode"]) & FALLEN:  # else the last torque is held for a moment
+            words += ", until resume"
+    return words
+
+
 def bar_html(name: str, value: float, limit: float) -> str:
     """A bar from the middle: to the right where the torque is positive."""
     share = min(abs(value) / limit, 1.0) if np.isfinite(limit) and limit > 0.0 else 0.0
-    color = "#c0392b" if share > 0.98 else "#b9770e" if share > 0.8 else "#4e79a7"
+    color = ALARM if share > 0.98 else NOTICE if share > 0.8 else COLORS[0]
     side = "left" if value >= 0.0 else "right"
     of = f" of {limit:.3g}" if np.isfinite(limit) else ""
     return (

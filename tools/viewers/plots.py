@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import viser
@@ -25,8 +25,12 @@ COLORS = (
 )
 #: Curves that a plot has at most, and s for which it keeps to those that it has chosen.
 MAX_CURVES, KEEPS = 8, 5.0
-#: Pixels.
-HEIGHT = 170
+#: Pixels: of a plot; of its numbers below; of those to the left, as long as "-999.005".
+HEIGHT, BELOW, LEFT = 170, 38, 62
+#: Before units, by exponent. The browser's numbers have three digits after the point: curves are
+#: drawn in units of which they reach at least one, and rounded to what such numbers tell apart.
+PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G"}
+DIGITS, MAX_NUMBER = 2, 1e4
 
 
 class Plot:
@@ -41,14 +45,14 @@ class Plot:
         server: viser.ViserServer,
         title: str,
         scale: uplot.Scale,
-        axes: tuple[str, str] | None = None,
+        axes: tuple[str | None, str | None] = (None, None),
     ) -> None:
         self._handle = server.gui.add_uplot(
             (np.array([-1.0, 0.0]), np.zeros(2)),
             series_of((NOTHING,), ("#00000000",)),
             title=title,
             scales={"x": scale},
-            axes=axes and (axis_of(axes[0]), axis_of(axes[1])),
+            axes=(axis_of(BELOW, axes[0]), axis_of(LEFT, axes[1])),
             legend=uplot.Legend(live=False),  # names without numbers beside them
             height=HEIGHT,
             padding=(8, 28, 0, 0),
@@ -57,19 +61,25 @@ class Plot:
         self._server = server
         self._labels: tuple[str, ...] = (NOTHING,)
         self._due = 0.0
+        self._exponent = 0
 
     def show(
         self,
         x: Array,
         columns: Columns,
         colors: Sequence[str] = COLORS,
-        title: str | None = None,
+        titled: Callable[[str], str] | None = None,
     ) -> None:
-        """New numbers, by their names."""
-        if title is not None and title != self._title:
-            self._title = self._handle.title = title
+        """New numbers, by their names; with a title, which depends on their units' prefix, in
+        units of their size."""
         labels = self._choose(columns)
-        data = (x, *(np.ascontiguousarray(columns[label]) for label in labels))
+        curves = np.array([columns[label] for label in labels])
+        if titled is not None:
+            self._exponent = exponent_of(curves, self._exponent)
+            curves = np.round(curves * 10.0**-self._exponent, DIGITS)
+            if (title := titled(PREFIXES[self._exponent])) != self._title:
+                self._title = self._handle.title = title
+        data = (x, *curves)
         if labels == self._labels:
             self._handle.data = data
             return
@@ -97,6 +107,7 @@ def series_of(labels: Sequence[str], colors: Sequence[str]) -> tuple[uplot.Serie
                 label=label,
                 stroke=colors[k % len(colors)],
                 width=1.5,
+                points={"show": False},
                 **({"fill": colors[k] + "50"} if len(colors) == 2 else {}),
             )
             for k, label in enumerate(labels)
@@ -104,10 +115,20 @@ def series_of(labels: Sequence[str], colors: Sequence[str]) -> tuple[uplot.Serie
     )
 
 
-def axis_of(label: str) -> uplot.Axis:
-    """With a small label, and no marks beside the grid's lines."""
-    font = "11px sans-serif"
-    return uplot.Axis(label=label, labelSize=16, labelFont=font, ticks={"show": False}, size=38)
+def exponent_of(curves: Array, now: int) -> int:
+    """That in which curves reach 1 and stay below 1000; the present one, if it is still legible."""
+    largest = float(np.max(np.abs(curves), where=np.isfinite(curves), initial=0.0))
+    if largest == 0.0 or 1.0 <= largest * 10.0**-now < MAX_NUMBER:
+        return now
+    return int(np.clip(3 * np.floor(np.log10(largest) / 3), min(PREFIXES), max(PREFIXES)))
+
+
+def axis_of(size: int, label: str | None) -> uplot.Axis:
+    """With room for its numbers, a small label, and no marks beside the grid's lines."""
+    axis = uplot.Axis(ticks={"show": False}, size=size)
+    if label is not None:
+        axis |= uplot.Axis(label=label, labelSize=16, labelFont="11px sans-serif")
+    return axis
 
 
 def scrolling_axis() -> uplot.Scale:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import trimesh
 import viser
 from numpy.typing import NDArray
 
@@ -21,6 +22,15 @@ Array = NDArray[np.float64]
 WEIGHT = 0.5
 #: Length of the least force that is drawn, m per m of the robot's height: 1/500 of its weight.
 MIN_LENGTH = 1e-3
+#: From what the camera looks at to the camera, and its field of view from top to bottom, rad.
+BACK = np.array([0.95, -0.95, 0.45]) / np.linalg.norm([0.95, -0.95, 0.45])
+FIELD = np.deg2rad(50.0)
+#: Width of the narrowest picture that the robot fits in, relative to its height: between the
+#: panels of a window of 1400 × 900.
+ASPECT = 0.74
+#: Part of the picture that the robot takes at first: it moves.
+ROOM = 0.6
+MIN_DISTANCE = 0.4  # m
 FORCE_COLOR, REFERENCE_COLOR = (230, 60, 50), (40, 130, 230)
 
 
@@ -42,7 +52,7 @@ class Scene:
                 position=shape.pose[:3, 3],
             )
         self._shapes = shapes
-        self._size = self._box(robot.neutral())[1]
+        self._size = float(np.linalg.norm(np.ptp(self._corners(robot.neutral()), axis=0)))
         self._weight = robot.total_mass * float(np.linalg.norm(robot.gravity_vector)) or 1.0
         self._light()
         self.look(robot.neutral())
@@ -64,13 +74,14 @@ class Scene:
 
     def look(self, q: Any) -> None:
         """At the robot in a configuration: all viewers, and those that will come."""
-        center, size = self._box(q)
+        corners = self._corners(q)
+        center = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
         cameras: list[Any] = [self.server.initial_camera]
         cameras += [client.camera for client in self.server.get_clients().values()]
         for camera in cameras:
-            camera.position = center + max(size, 0.3) * np.array([0.95, -0.95, 0.45])
+            camera.position = center + distance_to_fit(corners - center) * BACK
             camera.look_at = center
-            camera.fov = np.deg2rad(50.0)
+            camera.fov = FIELD
 
     def move(self, q: Any) -> None:
         """To a configuration (nq,)."""
@@ -144,17 +155,27 @@ class Scene:
     def _frame(self, name: str) -> viser.FrameHandle:
         return self.server.scene.add_frame(f"/robot/{_path(name)}", show_axes=False)
 
-    def _box(self, q: Any) -> tuple[Array, float]:
-        """Of the box around the robot: center (3,) and diagonal, m."""
+    def _corners(self, q: Any) -> Array:
+        """(n, 3) Those of the boxes around the robot's shapes, in the world."""
         poses = frame_poses(self.robot, q)
-        corners = []
+        corners = [np.array([[0.0] * 3, [1.0] * 3])] if not self._shapes else []
         for shape in self._shapes:
             position, turn = poses.get(shape.frame, (np.zeros(3), np.array([0.0, 0, 0, 1])))
-            local = shape.mesh.bounds @ shape.pose[:3, :3].T + shape.pose[:3, 3]
+            box = trimesh.bounds.corners(shape.mesh.bounds)
+            local = box @ shape.pose[:3, :3].T + shape.pose[:3, 3]
             corners.append(local @ rotation(turn).T + position)
-        box = np.concatenate(corners) if corners else np.array([[0.0] * 3, [1.0] * 3])
-        least, most = box.min(axis=0), box.max(axis=0)
-        return 0.5 * (least + most), float(np.linalg.norm(most - least))
+        return np.concatenate(corners)
+
+
+def distance_to_fit(points: Array) -> float:
+    """m from the camera to the point it looks at, such that all points (n, 3) relative to that
+    are in the picture."""
+    right = np.cross([0.0, 0.0, 1.0], BACK)
+    right /= np.linalg.norm(right)
+    half_height = ROOM * np.tan(0.5 * FIELD)
+    sideways = np.abs(points @ right) / (ASPECT * half_height)
+    upwards = np.abs(points @ np.cross(BACK, right)) / half_height
+    return float(np.max(np.maximum(sideways, upwards) + points @ BACK, initial=MIN_DISTANCE))
 
 
 def _path(name: str) -> str:

@@ -14,6 +14,8 @@ import numpy as np
 import trimesh
 import yourdfpy
 from numpy.typing import NDArray
+from trimesh.visual import TextureVisuals
+from trimesh.visual.material import PBRMaterial
 
 from torqued.kernels import Robot
 from torqued.kernels.model import catalog
@@ -24,7 +26,7 @@ Array = NDArray[np.float64]
 WORLD = ""
 #: Of a capsule, relative to its length and to the whole robot.
 SLENDER, THINNEST = 0.12, 0.012
-GREY = (150, 158, 168, 255)
+GREY, WHITE = (150, 158, 168, 255), (255, 255, 255, 255)
 #: Folders where packages are, as ROS has them.
 PACKAGE_PATHS = ("ROS_PACKAGE_PATH", "AMENT_PREFIX_PATH")
 
@@ -38,35 +40,42 @@ class Shape:
     pose: Array  # (4, 4) in the frame
 
 
-def shapes_of(robot: Robot, urdf: str, source: Path | None = None) -> list[Shape]:
-    """All that is to be drawn; `source` is where the URDF's text comes from."""
-    found = list(_visuals(urdf, source)) if urdf else []
+def shapes_of(robot: Robot, urdf: str, source: Path | None = None) -> tuple[list[Shape], list[str]]:
+    """All that is to be drawn, and in words what is left out, which is also logged.
+
+    `source` is where the URDF's text comes from.
+    """
+    missing: list[str] = []
+    found = list(_visuals(urdf, source, missing)) if urdf else []
+    missing = list(dict.fromkeys(missing))  # links may share a file
+    for words in missing:
+        logging.getLogger("torqued").warning("%s", words)
     known = {*robot.frame_names}
     drawn = [shape for shape in found if shape.frame in known]
-    return drawn or capsules(robot)
+    return drawn or capsules(robot), missing
 
 
-def _visuals(urdf: str, source: Path | None) -> Iterator[Shape]:
-    """Visual shapes of a URDF; those whose file is missing are left out."""
+def _visuals(urdf: str, source: Path | None, missing: list[str]) -> Iterator[Shape]:
+    """Visual shapes of a URDF; `missing` gets in words what is left out."""
     logging.getLogger("yourdfpy").setLevel(logging.ERROR)  # of each mesh that it does not find
     try:
         described = yourdfpy.URDF.load(
             io.BytesIO(urdf.encode()), load_meshes=False, build_scene_graph=False
         ).robot
     except Exception as error:  # whatever it does not like: the robot has been loaded already
-        logging.getLogger("torqued").warning("no visual shapes: %s", error)
+        missing.append(f"shapes of the URDF cannot be read: {error!r}")
         return
     colors = {item.name: item.color for item in described.materials if item.color is not None}
     for link in described.links:
         for visual in link.visuals:
-            mesh = _mesh(visual.geometry, source)
+            mesh = _mesh(visual.geometry, source, missing)
             if mesh is not None:
                 _paint(mesh, visual.material, colors)
                 origin = np.eye(4) if visual.origin is None else visual.origin
                 yield Shape(link.name, mesh, origin)
 
 
-def _mesh(geometry: Any, source: Path | None) -> trimesh.Trimesh | None:
+def _mesh(geometry: Any, source: Path | None, missing: list[str]) -> trimesh.Trimesh | None:
     if geometry.box is not None:
         return trimesh.creation.box(geometry.box.size)
     if geometry.sphere is not None:
@@ -74,13 +83,16 @@ def _mesh(geometry: Any, source: Path | None) -> trimesh.Trimesh | None:
     if geometry.cylinder is not None:
         cylinder = geometry.cylinder
         return trimesh.creation.cylinder(cylinder.radius, cylinder.length)
-    path = find_mesh(geometry.mesh.filename, source) if geometry.mesh else None
+    if geometry.mesh is None:
+        return None
+    path = find_mesh(geometry.mesh.filename, source)
     if path is None:
+        missing.append(f"mesh {geometry.mesh.filename} is not found")
         return None
     try:
         mesh = trimesh.load(path, force="mesh")
     except Exception as error:  # a file of a kind that no installed library reads, or damaged
-        logging.getLogger("torqued").warning("%s is not drawn: %s", path, error)
+        missing.append(f"mesh {path} cannot be read: {error}")
         return None
     if geometry.mesh.scale is not None:
         mesh.apply_scale(geometry.mesh.scale)
@@ -117,12 +129,25 @@ def package_folders() -> list[Path]:
 
 
 def _paint(mesh: trimesh.Trimesh, material: Any, colors: Mapping[str, Any]) -> None:
-    """The URDF's colour, or grey, for a mesh without a colour."""
-    if mesh.visual.kind is not None:
-        return
-    color = getattr(material, "color", None) or colors.get(getattr(material, "name", ""))
-    rgba = GREY if color is None else tuple(int(255 * part) for part in color.rgba)
-    mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=rgba)
+    """The mesh's own colour, else the URDF's, else grey; never metal."""
+    visual = mesh.visual
+    if visual.kind is None:
+        color = getattr(material, "color", None) or colors.get(getattr(material, "name", ""))
+        rgba = GREY if color is None else tuple(int(255 * part) for part in color.rgba)
+        mesh.visual = _matte(rgba)
+    elif visual.kind == "texture":
+        if not isinstance(visual.material, PBRMaterial):
+            visual.material = visual.material.to_pbr()
+        visual.material.metallicFactor = 0.0
+    else:
+        mesh.visual = _matte(WHITE)
+        mesh.visual.vertex_attributes["color"] = visual.vertex_colors
+
+
+def _matte(rgba: tuple[int, ...]) -> TextureVisuals:
+    """A colour that lamps alone light up. Metal, which glTF takes a mesh for unless it says
+    otherwise, shows the reflections of a room; the page has none, and it would be black."""
+    return TextureVisuals(material=PBRMaterial(baseColorFactor=rgba, metallicFactor=0.0))
 
 
 def capsules(robot: Robot) -> list[Shape]:
@@ -151,7 +176,7 @@ def _capsule(start: Array, end: Array, size: float) -> trimesh.Trimesh:
     if length > 0.0:
         mesh.apply_transform(trimesh.geometry.align_vectors((0, 0, 1), end - start))
     mesh.apply_translation(0.5 * (start + end))
-    mesh.visual = trimesh.visual.ColorVisuals(mesh, face_colors=GREY)
+    mesh.visual = _matte(GREY)
     return mesh
 
 

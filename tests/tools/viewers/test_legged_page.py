@@ -115,7 +115,7 @@ def test_law_without_storage_has_its_other_curves(robot, info, dash):
     assert labels["errors"] == ["com", "legs turn"]  # those that are not zero
     assert labels["storage and dissipation"] == ["nothing to draw"]
     assert len(labels["torques"]) == 8  # the largest ones
-    assert dash.panels._plots["errors"]._handle.title == "errors, rad, m"
+    assert dash.panels._plots["errors"]._handle.title == "errors, mrad, mm"
 
 
 def test_joints_have_bars_and_a_free_base_has_none(robot, info, described):

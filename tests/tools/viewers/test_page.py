@@ -184,17 +184,16 @@ def go_to(page, seconds):
     field.press("Enter")
 
 
-def test_recording_begins_with_its_first_state(recorded_page, robot):
-    wait_for_node(recorded_page, END, at(robot, FIRST))
+def test_recording_opens_with_its_last_state(recorded_page, robot):
+    wait_for_node(recorded_page, END, at(robot, LAST))
     require_picture(recorded_page)
 
 
 def test_slider_leads_through_the_time_of_a_recording(recorded_page, robot):
     last = float(recorded_page.get_by_role("slider").first.get_attribute("aria-valuemax"))
-    go_to(recorded_page, last)
-    wait_for_node(recorded_page, END, at(robot, LAST))
-    go_to(recorded_page, 0.0)
-    wait_for_node(recorded_page, END, at(robot, FIRST))
+    for seconds, q in ((0.0, FIRST), (last, LAST), (0.0, FIRST)):
+        go_to(recorded_page, seconds)
+        wait_for_node(recorded_page, END, at(robot, q))
 
 
 def test_recording_plays_by_itself(recorded_page, robot):

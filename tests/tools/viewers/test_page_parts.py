@@ -4,21 +4,20 @@ import numpy as np
 import pytest
 import trimesh
 
-from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
+from support.written_sessions import NO_LOOP, ROBOT, session, ticks
+from torqued.common.status import CLAMPED, FALLBACK, LIMITED_REFERENCE, OK, STALE, STOPPED
 from torqued.kernels import Robot
-from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
-from torqued.tools.recording.session_layout import (
-    joints_of,
-    session_info,
-    titles,
-    without_common_prefix,
-)
+from torqued.server.observation.layout import FALLEN, LOOP_TICK
+from torqued.tools.recording.session_layout import joints_of, titles, without_common_prefix
+from torqued.tools.recording.status_colors import ALARM, GOOD, NOTICE
 from torqued.tools.viewers.following import frame_poses
 from torqued.tools.viewers.history import EDGES, MAX_POINTS, SPAN, History, stairs
 from torqued.tools.viewers.panels import (
+    MAX_MISSING,
     bar_html,
     log_html,
     loop_words,
+    missing_html,
     plot_title,
     rounded,
     session_html,
@@ -46,18 +45,39 @@ class TestShapes:
         text = BOXES.format(mesh="ball.stl")
         (tmp_path / "robot.urdf").write_text(text)
         robot = Robot.from_urdf(tmp_path / "robot.urdf")
-        box, ball = shapes_of(robot, text, tmp_path / "robot.urdf")
+        (box, ball), missing = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert not missing
         assert (box.frame, ball.frame) == ("arm", "arm")
         assert np.allclose(box.mesh.extents, [0.1, 0.2, 1.0])
         assert np.allclose(box.pose[:3, 3], [0, 0, 0.5])
-        assert tuple(box.mesh.visual.face_colors[0]) == (255, 0, 0, 255)
+        assert box.mesh.visual.material.main_color.tolist() == [255, 0, 0, 255]
         assert np.allclose(ball.mesh.extents, 0.6, atol=0.02)
 
-    def test_mesh_that_is_missing_is_left_out(self, tmp_path):
+    def test_mesh_that_is_missing_is_named_once(self, tmp_path, caplog):
+        """In the log and on the page; the rest of the robot is drawn."""
         text = BOXES.format(mesh="package://nowhere/x.dae")
+        text = text.replace(
+            "</link>", text[text.rindex("<visual>") : text.index("</link>")] + "</link>"
+        )
+        assert text.count("x.dae") == 2
         (tmp_path / "robot.urdf").write_text(text)
         robot = Robot.from_urdf(tmp_path / "robot.urdf")
-        assert len(shapes_of(robot, text, tmp_path / "robot.urdf")) == 1
+        shapes, missing = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert len(shapes) == 1
+        assert missing == caplog.messages == ["mesh package://nowhere/x.dae is not found"]
+
+    def test_mesh_that_cannot_be_read_is_named(self, tmp_path):
+        (tmp_path / "x.dae").write_text("nonsense")
+        text = BOXES.format(mesh="x.dae")
+        (tmp_path / "robot.urdf").write_text(text)
+        robot = Robot.from_urdf(tmp_path / "robot.urdf")
+        shapes, (words,) = shapes_of(robot, text, tmp_path / "robot.urdf")
+        assert len(shapes) == 1 and words.startswith(f"mesh {tmp_path / 'x.dae'} cannot be read: ")
+
+    def test_page_lists_what_is_missing_up_to_some_lines(self):
+        text = missing_html([f"mesh <{k}> is not found" for k in range(MAX_MISSING + 2)])
+        assert text.count("is not found") == MAX_MISSING and "and 2 more" in text
+        assert "&lt;0&gt;" in text and "more" not in missing_html(["mesh x is not found"])
 
     def test_packages_are_found_above_the_urdf_and_on_the_ros_path(self, tmp_path, monkeypatch):
         mesh = tmp_path / "ws" / "my_robot" / "meshes" / "a.stl"
@@ -96,44 +116,9 @@ class TestShapes:
         from torqued.kernels.model import catalog
 
         path = catalog.find_urdf("panda")
-        shapes = shapes_of(Robot.named("panda"), path.read_text(), path)
+        shapes, missing = shapes_of(Robot.named("panda"), path.read_text(), path)
         assert {f"panda_link{k}" for k in range(8)} <= {shape.frame for shape in shapes}
-
-
-def session(number=7, closed=None):
-    offset = TICK_HEAD.itemsize
-
-    def part(name, unit):
-        nonlocal offset
-        offset += 16
-        return {"name": name, "shape": [2], "offset": offset - 16, "unit": unit}
-
-    return session_info(
-        {
-            "session": number,
-            "law": "pd",
-            "client": "<me>",
-            "opened": 0.0,
-            "closed": closed,
-            "gains": {},
-            "state": [part("q", "rad"), part("v", "rad/s")],
-            "references": [part("q_ref", "rad")],
-            "outputs": [part("tau", "N m")],
-            "record_bytes": offset,
-            "effort_limit": [10.0, None],
-        }
-    )
-
-
-def ticks(info, times, status=OK):
-    rows = np.zeros(len(times), info.dtype)
-    rows["time"] = (np.asarray(times) * 1e9).astype(np.int64)
-    rows["status"], rows["q"], rows["q_ref"], rows["tau"] = status, 0.5, 0.7, [9.9, -3.0]
-    return rows
-
-
-ROBOT = {"joints": ["one", "<two>"], "base": "fixed", "limits": {"effort": [1.0, 1.0]}}
-NO_LOOP = np.zeros(0, LOOP_TICK)
+        assert not missing
 
 
 class TestHistory:
@@ -226,7 +211,8 @@ def test_plots_are_titled_with_units():
     assert plot_title("torques", ("tau",), track) == "torques, N m"
     assert plot_title("errors", ("error",), track) == "errors, rad"
     assert plot_title("energies", ("storage", "dissipation"), track) == "energies"
-    assert plot_title("torques", ("tau",), None) == "torques"
+    assert plot_title("torques", ("tau",), None, "m") == "torques"
+    assert plot_title("errors", ("error",), track, "µ") == "errors, µrad"
 
 
 def test_numbers_beside_bars_have_no_minus_before_zero():
@@ -243,6 +229,38 @@ def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     assert "<me>" not in log_html(history) and "<b>pd</b> clamped" in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
+
+
+class TestStatus:
+    """What the panel says of a session: fault in red, and of a fallback why and until when."""
+
+    @staticmethod
+    def shown(*stages, mode=0):
+        info, history = session(), History(ROBOT)
+        for k, status in enumerate(stages):
+            rows = ticks(info, [0.1 * k], status)
+            rows["mode"] = mode
+            history.add({7: info}, {7: rows}, NO_LOOP)
+        return session_html(history.tracks[7], ROBOT)
+
+    @pytest.mark.parametrize(
+        ("status", "color"),
+        [(OK, GOOD), (CLAMPED, NOTICE), (FALLBACK, ALARM), (FALLBACK | STOPPED, ALARM)],
+    )
+    def test_colour_is_that_of_pictures(self, status, color):
+        assert f'"torqued-status" style="color:{color}' in self.shown(status)
+
+    def test_fallback_says_what_ends_it(self):
+        assert ">STALE FALLBACK, until resume<" in self.shown(STALE | FALLBACK, mode=FALLEN)
+        stopped = self.shown(FALLBACK | STOPPED, mode=FALLEN)
+        assert ">FALLBACK STOPPED, until recover and resume<" in stopped
+
+    def test_reason_that_is_over_is_still_told(self):
+        text = self.shown(STALE | FALLBACK, FALLBACK, mode=FALLEN)
+        assert ">FALLBACK because of STALE, until resume<" in text
+
+    def test_torque_that_is_held_for_a_moment_needs_no_resume(self):
+        assert ">STALE FALLBACK<" in self.shown(STALE | FALLBACK)
 
 
 def test_curves_are_named_after_joints_a_base_a_frame_or_tasks():
