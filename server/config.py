@@ -321,8 +321,7 @@ def _texts(
 
 #: Source of a value from the command line; its option is named as it was given.
 COMMAND_LINE = "--"
-OPTIONS = {"robot.model": "--robot", "robot.urdf": "--urdf", "robot.base": "--base"}
-OPTIONS["robot.locked"] = "--locked"
+OPTIONS = {"robot.model": "--robot"}  # others by their keys
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -339,7 +338,7 @@ def _problem(
     key, source = ".".join(place), sources.get(place[0], "")
     name = f"key {key!r}"
     if source == COMMAND_LINE:
-        name, source = OPTIONS.get(key, f"--{key.replace('_', '-')}"), ""
+        name, source = OPTIONS.get(key, f"--{place[-1].replace('_', '-')}"), ""
     if fault == "missing":
         return f"{name} is missing"
     fields = (RobotConfig if len(place) == 2 else Config).model_fields
