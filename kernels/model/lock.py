@@ -17,7 +17,12 @@ import numpy as np
 
 from torqued.common.errors import InputError, ModelError
 from torqued.kernels.input_checks import names_of, shown, similar
-from torqued.kernels.model.checks_joint import SINGLE_DOF_TYPES, check_joint, check_placement
+from torqued.kernels.model.checks_joint import (
+    SINGLE_DOF_TYPES,
+    check_joint,
+    check_limits,
+    check_placement,
+)
 from torqued.kernels.model.description import (
     JOINT_SIZES,
     SINGLE_DOF,
@@ -97,6 +102,7 @@ def _can_be_locked(joint: Joint, findings: Findings) -> bool:
     own = Findings()  # for `checks.check` to report
     check_joint(joint, own)
     check_placement(joint, own)
+    check_limits(joint, own)
     return joint.type in SINGLE_DOF and not own.faults
 
 

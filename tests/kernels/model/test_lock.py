@@ -222,6 +222,7 @@ def test_followers_are_locked_with_their_leaders_only():
     ("changes", "fault"),
     [
         ({"axis": np.zeros(3)}, "joint 'elbow': axis is zero"),
+        ({"limits": Limits(2.0, 1.0)}, "joint 'elbow': lower limit 2.0 is above upper limit 1.0"),
         ({"type": "elastic"}, "joint 'elbow': type 'elastic' is unknown"),
         ({"mimic": Mimic("elbow")}, "joint 'elbow': mimics itself"),
     ],

@@ -106,6 +106,7 @@ def test_locked_joints_stay_locked(tmp_path):
             assert np.array_equal(C, robot.coriolis_matrix(q, v))
             assert np.allclose(client.batch("dynamics", q=[q], v=[v]).C[0], C, rtol=1e-12)
     assert daemon.stop() == 0
+    assert "locked     j1 at 0.25 rad" in daemon.log.read_text().splitlines()
 
 
 def test_reload_is_refused_while_a_session_is_open(daemon, file):
