@@ -77,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 def contenders(name: str) -> tuple[dict[str, Solver], list[str]]:
     """Solvers by name, and the names of those that are not installed."""
-    robot = Robot.named(name, mimic="free")
+    robot = Robot.named(name, mimic="free", locked=())
     solvers = {"torqued": ours(robot, 50), "torqued once": ours(robot, 0)}
     absent = []
     for peer, make in (("pink", in_pink), ("mink", in_mink)):
@@ -169,10 +169,11 @@ def mujoco_model(name: str, base: str) -> Any:
     import mujoco
 
     from torqued.kernels import Joint, Link
-    from torqued.kernels.model.catalog import describe
+    from torqued.kernels.model.catalog import find_urdf
+    from torqued.kernels.model.urdf_file import read_file
     from torqued.kernels.model.urdf_writer import to_urdf
 
-    description = describe(name)
+    description = read_file(find_urdf(name))
     joints = tuple(replace(joint, mimic=None) for joint in description.joints)
     description = replace(description, joints=joints)
     if base == "floating":  # by a joint to what MuJoCo takes for the world
@@ -190,7 +191,7 @@ def mujoco_model(name: str, base: str) -> Any:
 
 def measure(name: str, solvers: dict[str, Solver], poses: int, seed: int = 0) -> dict[str, float]:
     """Mean time in µs and share of targets that were reached, of each solver; they take turns."""
-    robot, rng = Robot.named(name, mimic="free"), np.random.default_rng(seed)
+    robot, rng = Robot.named(name, mimic="free", locked=()), np.random.default_rng(seed)
     frames = FRAMES[name]
     times: dict[str, list[float]] = {peer: [] for peer in solvers}
     reached: dict[str, list[bool]] = {peer: [] for peer in solvers}

@@ -66,6 +66,7 @@ class RobotConfig(BaseModel):
     payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
     friction: dict[str, Any] | None = None  # measured, kernels/model/friction.py
     mimic: Literal["follow", "free"] = "follow"
+    locked: dict[str, Any] | list[Any] | None = None  # kernels/model/lock.py; default: grippers
     strict: bool = False
     accept_unphysical: bool = False
 
@@ -93,6 +94,8 @@ class RobotConfig(BaseModel):
     def _one_source(self) -> Self:
         if problem := source_problem(self.model_dump(exclude_none=True)):
             raise ValueError(problem)
+        if self.locked is None:  # what a recording keeps is complete without the name
+            self.locked = list(catalog.usual_locked(self.model or ""))
         return self
 
     def load(self) -> Robot:
@@ -102,7 +105,7 @@ class RobotConfig(BaseModel):
 
     def _bare(self) -> Robot:
         options: dict[str, Any] = self.model_dump(
-            include={"gravity", "armature", "mimic", "strict", "accept_unphysical"}
+            include={"gravity", "armature", "mimic", "locked", "strict", "accept_unphysical"}
         )
         if self.base:
             options["base"] = self.base
@@ -318,7 +321,7 @@ def _texts(
 
 #: Source of a value from the command line; its option is named as it was given.
 COMMAND_LINE = "--"
-OPTIONS = {"robot.model": "--robot", "robot.urdf": "--urdf", "robot.base": "--base"}
+OPTIONS = {"robot.model": "--robot"}  # others by their keys
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -335,7 +338,7 @@ def _problem(
     key, source = ".".join(place), sources.get(place[0], "")
     name = f"key {key!r}"
     if source == COMMAND_LINE:
-        name, source = OPTIONS.get(key, f"--{key.replace('_', '-')}"), ""
+        name, source = OPTIONS.get(key, f"--{place[-1].replace('_', '-')}"), ""
     if fault == "missing":
         return f"{name} is missing"
     fields = (RobotConfig if len(place) == 2 else Config).model_fields

@@ -106,7 +106,7 @@ TABLE = (
     _administration(
         "hello",
         READ,
-        reply="name, base, nq, nv, joints, joint_slices, frames, limits, neutral, "
+        reply="name, base, nq, nv, joints, joint_slices, locked, frames, limits, neutral, "
         "gravity_vector, warnings, conventions, operations, endpoints, rights, rate, deadline, "
         "realtime",
         socket=REQUEST,

@@ -38,6 +38,7 @@ class Hello(Result):
     nv: int
     joints: list[str]
     joint_slices: dict[str, dict[str, list[int]]]  # joint → q, v → first, end
+    locked: dict[str, float]  # joints that are held, left out of q and v → rad or m
     frames: list[str]
     limits: dict[str, Array]  # lower, upper (nq,); velocity, effort, … (nv,); inf: not known
     neutral: Array  # (nq,)

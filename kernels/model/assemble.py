@@ -284,4 +284,5 @@ def assemble(
         dofs=tree.dofs(mimics),
         mimics=mimics,
         warnings=warnings,
+        locked=description.locked,
     )

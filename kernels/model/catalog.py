@@ -67,11 +67,13 @@ class Entry:
     base: Base  # the default base
     joints: int  # degrees of freedom beside the base's six
     path: Path
+    locked: str  # joints and where they are held, or nothing
 
 
 def usable() -> Iterator[Entry]:
     """The robots of example-robot-data whose files can be loaded, each loaded to be sure."""
     from torqued.kernels.model.known_robots import SHORT_NAMES, base_of
+    from torqued.kernels.model.lock import sentence
 
     shorts = {name: short for short, name in SHORT_NAMES.items()}
     for name, path in urdf_files().items():
@@ -79,12 +81,20 @@ def usable() -> Iterator[Entry]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)
             try:
-                robot = _robot_class().from_urdf(path, base=base)
+                robot = _robot_class().from_urdf(path, base=base, locked=usual_locked(name))
             except ModelError:
                 continue
         if name not in SHORT_NAMES:  # that name means another file
             joints = robot.nv - (6 if base == "floating" else 0)
-            yield Entry(name, shorts.get(name, ""), base, joints, path)
+            held = sentence(robot.model.locked)
+            yield Entry(name, shorts.get(name, ""), base, joints, path, held)
+
+
+def usual_locked(name: str) -> tuple[str, ...]:
+    """Joints that a robot has locked by default: those of the gripper of a named arm."""
+    from torqued.kernels.model.known_robots import GRIPPERS, SHORT_NAMES
+
+    return GRIPPERS.get(SHORT_NAMES.get(name, name), ())
 
 
 def load(name: str, base: Base | None = None) -> Robot:
@@ -125,12 +135,15 @@ def find_urdf(name: str) -> Path:
 
 
 def describe(name: str) -> Description:
-    """The description of a name, a family with its size, or a file."""
+    """The description of a name, with its gripper locked, a family with its size, or a file."""
     from torqued.kernels.model.families import family
+    from torqued.kernels.model.lock import lock
     from torqued.kernels.model.urdf_file import read_file
 
     kind_and_size = family_name(name)
-    return family(*kind_and_size) if kind_and_size else read_file(find_urdf(name))
+    if kind_and_size:
+        return family(*kind_and_size)
+    return lock(read_file(find_urdf(name)), usual_locked(name))
 
 
 def usual_base(path: Path) -> Base:

@@ -30,9 +30,13 @@ from torqued.kernels.model.diagnostics import Findings
 
 
 def check(
-    description: Description, strict: bool = False, accept_unphysical: bool = False
+    description: Description,
+    strict: bool = False,
+    accept_unphysical: bool = False,
+    known: Sequence[str] = (),
 ) -> tuple[str, ...]:
-    """Warnings, one sentence each; raises one `ModelError` with all faults.
+    """Warnings, one sentence each; raises one `ModelError` with all faults, and the
+    `known` ones first.
 
     With `strict`, warnings are faults. With `accept_unphysical`, joints that move no mass and
     inertias with negative eigenvalues are warnings: inverse dynamics, M and C then exist, while
@@ -63,9 +67,9 @@ def check(
     warnings = findings.warnings
     if accept_unphysical:
         warnings = findings.unphysical + warnings
-        problems = findings.faults
+        problems = [*known, *findings.faults]
     else:
-        problems = findings.faults + findings.unphysical
+        problems = [*known, *findings.faults, *findings.unphysical]
     if strict:
         problems = problems + warnings
     if problems:

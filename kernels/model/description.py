@@ -123,6 +123,15 @@ class Joint:
 
 
 @dataclass(frozen=True)
+class LockedJoint:
+    """A joint of one degree of freedom that is held at a position."""
+
+    name: str
+    type: str  # before it was locked
+    position: float  # rad or m
+
+
+@dataclass(frozen=True)
 class Description:
     """A robot as links and joints, in document order. `source` names it in error messages.
 
@@ -134,3 +143,5 @@ class Description:
     joints: tuple[Joint, ...]
     source: str = "<description>"
     notes: tuple[str, ...] = ()
+    #: Joints that were locked (`lock.py`): fixed ones in `joints`.
+    locked: tuple[LockedJoint, ...] = ()

@@ -32,6 +32,21 @@ FREE = (
     *("borinot*", "hextilt*", "iris*", "quadrotor*"),
 )
 
+#: Joints of the grippers of arms, by the names of the arms' files, followers too. A controller of
+#: the arm does not move them: robots by name have them locked at 0. The Panda's is closed there.
+GRIPPERS: dict[str, tuple[str, ...]] = {
+    "baxter": (
+        *("l_gripper_l_finger_joint", "l_gripper_r_finger_joint"),
+        *("r_gripper_l_finger_joint", "r_gripper_r_finger_joint"),
+    ),
+    "panda": ("panda_finger_joint1", "panda_finger_joint2"),
+    "panda_collision": ("panda_finger_joint1", "panda_finger_joint2"),
+    "so100": ("gripper",),
+    "so101": ("gripper",),
+    "talos_left_arm": ("gripper_left_joint",),
+    "z1": ("jointGripper",),
+}
+
 
 def base_of(name: str) -> str:
     """How the robot in a file of example-robot-data is held: `fixed` or `floating`."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.kernels.model.description import Array
+from torqued.kernels.model.description import Array, LockedJoint
 
 Indices = NDArray[np.int64]
 
@@ -102,6 +102,8 @@ class Model(Sealed):
     warnings: tuple[str, ...]
     #: Whether damping and friction were measured, and not only written into a file.
     friction_measured: bool = False
+    #: Joints that are held at a position, and their followers; not among `joints`.
+    locked: tuple[LockedJoint, ...] = ()
 
     @property
     def joint_names(self) -> tuple[str, ...]:

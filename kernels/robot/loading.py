@@ -14,13 +14,14 @@ from typing import Any, Self, TypedDict, Unpack
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.input_checks import choice, numbers, shown, similar
 from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
-from torqued.kernels.model.catalog import family_name, find_urdf, usual_base
+from torqued.kernels.model.catalog import family_name, find_urdf, usual_base, usual_locked
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import Description
 from torqued.kernels.model.families import family
 from torqued.kernels.model.friction import with_friction
+from torqued.kernels.model.lock import Locked, lock_with_faults
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
 from torqued.kernels.model.screws_reader import read_screws
@@ -39,6 +40,7 @@ class ModelOptions(TypedDict, total=False):
     gravity: Any  # acceleration of free fall (3,) in world axes, m/s²
     armature: Mapping[str, float] | None  # rotor inertia by joint, kg m² (kg for prismatic)
     mimic: str  # "follow" mimic joints, or "free": they move independently
+    locked: Locked | None  # joints to hold: positions (rad, m) by name, or names alone (at 0)
     strict: bool  # harmless faults of the file are errors, not warnings
     accept_unphysical: bool  # joints that move no mass and indefinite inertias are warnings
 
@@ -52,7 +54,8 @@ class Loading(RobotCore):
         """The robot that a name stands for: a file of example-robot-data (`panda`), a family with
         its size (`chain20`), which brings its own base, or the path of a URDF file.
 
-        Without `base`, a robot that walks moves freely and an arm is held.
+        Without `base`, a robot that walks moves freely and an arm is held. Without `locked`, the
+        gripper of an arm is held at 0; `locked=()` gives its joints back.
         """
         if not isinstance(name, str):
             raise InputError(f"name: {shown(name)}, expected a text", "name", None, "a text")
@@ -64,6 +67,8 @@ class Loading(RobotCore):
             path = find_urdf(name)
             description = read_file(path)
             base = usual_base(path) if base is None else base
+            if options.get("locked") is None:
+                options["locked"] = usual_locked(name)
         return cls(model_of(description, base, **options))
 
     @classmethod
@@ -136,6 +141,7 @@ def model_of(
     gravity: Any = STANDARD_GRAVITY,
     armature: Mapping[str, float] | None = None,
     mimic: str = "follow",
+    locked: Locked | None = None,
     strict: bool = False,
     accept_unphysical: bool = False,
 ) -> Model:
@@ -152,11 +158,12 @@ def model_of(
     if mimic == "free":
         joints = tuple(replace(joint, mimic=None) for joint in description.joints)
         description = replace(description, joints=joints)
+    description, faults = lock_with_faults(description, () if locked is None else locked)
     if base == "floating" and (name := root_joint_name(description)) != ROOT_JOINT:
         note = f"joint {ROOT_JOINT!r}: the floating base's joint is called {name!r} beside it"
         description = replace(description, notes=(*description.notes, note))
     description = replace(description, notes=(*description.notes, *gravity_notes(fall)))
-    notes = check(description, strict=strict, accept_unphysical=accept_unphysical)
+    notes = check(description, strict=strict, accept_unphysical=accept_unphysical, known=faults)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
     return assemble(description, base, fall, notes)
@@ -218,6 +225,7 @@ CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "payload": ((dict, list), "a table, or a list of tables"),
     "friction": (dict, "a table of viscous and coulomb"),
     "mimic": (str, "a word"),
+    "locked": ((dict, list), "a list of joints, or a table of positions"),
     "strict": (bool, "true or false"),
     "accept_unphysical": (bool, "true or false"),
 }

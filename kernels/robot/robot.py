@@ -137,6 +137,11 @@ class Robot(
         return self.model.joint_names
 
     @property
+    def locked(self) -> dict[str, float]:
+        """Joints that are held, which q and v leave out, and their positions (rad or m)."""
+        return {joint.name: joint.position for joint in self.model.locked}
+
+    @property
     def frame_names(self) -> tuple[str, ...]:
         """Links, then joints whose name no link has."""
         return self.frame_table.names

@@ -45,6 +45,7 @@ def hello(daemon: Daemon, fields: Fields, caller: Caller) -> dict[str, Any]:
         "nv": robot.nv,
         "joints": list(robot.joint_names),
         "joint_slices": joint_slices(robot),
+        "locked": robot.locked,
         "frames": list(robot.frame_names),
         "limits": {name: np.asarray(value) for name, value in asdict(robot.limits).items()},
         "neutral": robot.neutral(),

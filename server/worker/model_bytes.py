@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from torqued.client import codec
+from torqued.kernels.model.description import LockedJoint
 from torqued.kernels.model.model import Dofs, Frame, JointInfo, Mimics, Model
 from torqued.kernels.primitives.layout import BODY, WORLD
 
@@ -37,6 +38,7 @@ def unpack(data: bytes) -> Model:
         mimics=Mimics(**_own_arrays(fields["mimics"])),
         warnings=tuple(fields["warnings"]),
         friction_measured=fields["friction_measured"],
+        locked=tuple(LockedJoint(**joint) for joint in fields["locked"]),
     )
 
 

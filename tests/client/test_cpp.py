@@ -93,7 +93,7 @@ def test_examples_run_against_a_daemon(compile_program, daemon):
         done = run(compile_program(EXAMPLES / "controller.cpp"), daemon.endpoint, transport)
         assert done.returncode == 0, done.stderr
         first, last = done.stdout.splitlines()
-        assert first.startswith("robot panda: nq 8, nv 8, 1000 Hz")
+        assert first.startswith("robot panda: nq 7, nv 7, 1000 Hz")
         assert " of 1000 states answered, " in last
         assert not last.startswith("0 of")
     done = run(compile_program(EXAMPLES / "driver.cpp"), daemon.endpoint, "200")

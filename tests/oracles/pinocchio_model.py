@@ -10,7 +10,7 @@ import pinocchio as pin
 from torqued.kernels.model.description import Description, Joint, Pose
 
 from .literal_joints import plane_axes
-from .literal_tree import FLOATING_BASE, root_link
+from .literal_tree import FLOATING_BASE, Base, root_link
 
 #: By the type of joints that have no axis.
 WITHOUT_AXIS = {
@@ -20,14 +20,15 @@ WITHOUT_AXIS = {
 }
 
 
-def floating_model(description: Description) -> Any:
-    """Pinocchio's model on a floating base, all joints free."""
+def pinocchio_model(description: Description, base: Base) -> Any:
+    """Pinocchio's model, all joints free, with a frame for each link."""
     model, links = pin.Model(), {link.name: link for link in description.links}
 
     def hang(link: str, parent: int, at: Any) -> None:
         """Hang a link at a joint of Pinocchio's, and below it everything that it carries."""
         own = links[link].inertia
         model.appendBodyToJoint(parent, pin.Inertia(own.mass, own.com, own.rotational), at)
+        model.addFrame(pin.Frame(link, parent, at, pin.FrameType.OP_FRAME))
         for joint in description.joints:
             if joint.parent == link:
                 add(joint, parent, at * _se3(joint.placement))
@@ -38,9 +39,14 @@ def floating_model(description: Description) -> Any:
             return
         twin, turn = _twin(joint)
         number = model.addJoint(parent, twin, at * turn, joint.name)
+        model.addJointFrame(number)  # without it, buildReducedModel ends the process
         hang(joint.child, number, turn.inverse())
 
-    add(Joint(FLOATING_BASE, "floating", "world", root_link(description)), 0, pin.SE3.Identity())
+    root, here = root_link(description), pin.SE3.Identity()
+    if base == "fixed":
+        hang(root, 0, here)
+    else:
+        add(Joint(FLOATING_BASE, "floating", "world", root), 0, here)
     return model
 
 
@@ -55,7 +61,7 @@ def _twin(joint: Joint) -> tuple[Any, Any]:
         return pin.JointModelHelicalUnaligned(axis, joint.pitch), one
     if joint.type == "planar":  # whose plane is normal to z
         return pin.JointModelPlanar(), pin.SE3(plane_axes(axis), np.zeros(3))
-    assert joint.type == "revolute", joint.type
+    assert joint.type in ("revolute", "continuous"), joint.type
     return pin.JointModelRevoluteUnaligned(axis), one
 
 

@@ -138,6 +138,7 @@ class PinocchioUrdf:
         index, q_pin = self.frame_id(frame), self.q_to_pin(q)
         reference = REFERENCE[representation]
         J = np.array(pin.computeFrameJacobian(self.model, self.data, q_pin, index, reference))
+        J = J.reshape(6, -1)  # (6,) where there is one velocity
         return self._represented(q, frame, representation) @ J @ self.P
 
     def frame_acceleration(

@@ -1,5 +1,6 @@
 """The daemon's configuration: files, environment, command line, and all faults in one report."""
 
+import argparse
 import os
 import re
 import warnings
@@ -14,6 +15,7 @@ from torqued.server.config import Config, ConfigError, RobotConfig, load_config
 from torqued.server.kernels_needed import needed, others
 from torqued.server.loop import realtime
 from torqued.tools.cli.main import main
+from torqued.tools.cli.options import add_robot, robot_settings
 
 CONFIGS = sorted((Path(__file__).parents[2] / "configs").glob("*.toml"))
 
@@ -45,6 +47,48 @@ def test_commented_configuration_names_every_key():
     named |= set(re.findall(r"^(?:# )?\[(?:robot\.)?(\w+)\]", panda.read_text(), re.MULTILINE))
     keys = set(Config.model_fields) | set(RobotConfig.model_fields)
     assert keys <= named
+
+
+@pytest.mark.parametrize(
+    ("lines", "locked"),
+    [
+        ('model = "panda"', {"panda_finger_joint1": 0.0, "panda_finger_joint2": 0.0}),
+        ('model = "panda"\nlocked = []', {}),
+        ('model = "panda"\nlocked = ["panda_joint1"]', {"panda_joint1": 0.0}),
+        ('family = "chain"\ndofs = 3\nlocked = { joint_2 = 0.5 }', {"joint_2": 0.5}),
+        ('model = "chain3"\nlocked = { joint_2 = 0.5 }', {"joint_2": 0.5}),
+    ],
+)
+def test_joints_are_locked_as_the_configuration_says_or_the_name_implies(written, lines, locked):
+    robot = load_config(written(f"[robot]\n{lines}\n"), {}, {}).robot.load()
+    assert robot.locked == locked
+
+
+@pytest.mark.parametrize(
+    ("text", "locked"),
+    [
+        ("", {}),
+        ("panda_joint1", {"panda_joint1": 0.0}),
+        ("panda_joint2=-0.5, panda_joint1", {"panda_joint1": 0.0, "panda_joint2": -0.5}),
+    ],
+)
+def test_command_line_locks_joints(text, locked):
+    parser = argparse.ArgumentParser()
+    add_robot(parser)
+    args = parser.parse_args(["--robot", "panda", "--locked", text])
+    assert load_config(None, robot_settings(args), {}).robot.load().locked == locked
+
+
+def test_wrong_joints_to_lock_are_told_in_one_report(capsys):
+    options = ["serve", "--robot", "panda", "--locked"]
+    assert main([*options, "panda_joint1=9,panda_jont2"]) == 2
+    error = capsys.readouterr().err
+    assert "joint 'panda_joint1': locked at 9.0, outside its limits -2.8973 to 2.8973" in error
+    assert "locked: joint 'panda_jont2' is unknown; did you mean 'panda_joint2'" in error
+    assert main([*options, "panda_joint1=fast"]) == 2
+    assert "--locked panda_joint1=fast: could not convert" in capsys.readouterr().err
+    assert main(["serve", "--config", "panda.toml", "--locked", "panda_joint1"]) == 2
+    assert "remove --robot, --urdf, --base and --locked" in capsys.readouterr().err
 
 
 def test_command_line_is_above_the_environment_above_the_file(written):

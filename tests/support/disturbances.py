@@ -9,7 +9,8 @@ import numpy as np
 
 from torqued.common.errors import ModelWarning
 from torqued.kernels.control import Controller
-from torqued.tools.demos.models import PANDA_READY, described, panda
+from torqued.kernels.model.catalog import describe
+from torqued.tools.demos.models import PANDA_READY
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines
 
@@ -28,7 +29,7 @@ CENTRES = {
 def plant_of(name: str) -> Plant:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ModelWarning)  # harmless faults of published files
-        return Plant(panda() if name == "panda" else described(name))
+        return Plant(describe(name))
 
 
 def friction_of(plant: Plant) -> dict[str, Any]:

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from torqued.common.errors import InputError
     from torqued.kernels.model.catalog import describe
+    from torqued.kernels.model.lock import sentence
     from torqued.kernels.model.screws_writer import to_screws
     from torqued.kernels.model.urdf_writer import to_urdf
 
@@ -38,5 +39,6 @@ def run(args: argparse.Namespace) -> int:
         args.out.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot write --out {args.out}: {error.strerror}") from None
-    print(f"wrote {args.out}")
+    held = f"; fixed: {sentence(description.locked)}" if description.locked else ""
+    print(f"wrote {args.out}{held}")
     return 0

@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
     robots = list(catalog.usable())
     for robot in robots:
         file = f"{robot.path.parent.parent.name}/{robot.path.parent.name}/{robot.path.name}"
+        file += f"; locked: {robot.locked}" if robot.locked else ""
         rows.append([robot.name, robot.short, robot.base, str(robot.joints), file])
     print("\n".join(table(rows, words=5)))
     if not robots:

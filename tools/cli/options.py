@@ -96,7 +96,7 @@ def add_out_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
-    """--robot, --urdf or --config, and --base."""
+    """--robot, --urdf or --config, --base and --locked."""
     robot = parser.add_mutually_exclusive_group()
     robot.add_argument("--robot", metavar="NAME", help="robot name, as listed by `torqued models`")
     robot.add_argument("--urdf", metavar="FILE", help="URDF file of the robot")
@@ -107,16 +107,36 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         help="base of a URDF robot (default: as in `torqued models`, or fixed where the file "
         "leaves no doubt)",
     )
+    parser.add_argument(
+        "--locked",
+        metavar="JOINTS",
+        help="comma-separated joints to hold, NAME (at 0) or NAME=POSITION; '' for none "
+        "(default: the gripper of a named arm)",
+    )
 
 
 def robot_settings(args: argparse.Namespace) -> dict[str, Any]:
     """What the options of `add_robot` set in the configuration."""
     source = {"model": args.robot} if args.robot else {"urdf": args.urdf} if args.urdf else {}
-    if args.config and (source or args.base):
-        raise InputError("--config names the robot already: remove --robot, --urdf and --base")
+    changes = {"base": args.base, "locked": locked_joints(args.locked)}
+    given = {key: value for key, value in changes.items() if value is not None}
+    if args.config and (source or given):
+        names = "--robot, --urdf, --base and --locked"
+        raise InputError(f"--config names the robot already: remove {names}")
     if not source and not args.config:
         raise InputError("no robot given: use one of --robot, --urdf and --config")
-    return {"robot": source | ({"base": args.base} if args.base else {})} if source else {}
+    return {"robot": source | given} if source else {}
+
+
+def locked_joints(text: str | None) -> dict[str, float | None] | None:
+    """Joints of `--locked` and their positions, None where there is the name only."""
+    if text is None:
+        return None
+    parts = [part.partition("=") for part in text.split(",") if part.strip()]
+    try:
+        return {name.strip(): float(value) if equals else None for name, equals, value in parts}
+    except ValueError as error:
+        raise InputError(f"--locked {text}: {error}, expected NAME or NAME=POSITION") from None
 
 
 def host_and_port(text: str) -> tuple[str, int]:

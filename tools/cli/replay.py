@@ -69,12 +69,17 @@ def add_other_robot(parser: argparse.ArgumentParser) -> None:
 def robot_of(args: argparse.Namespace, recording: Recording) -> Robot:
     """The robot that is named, or the recorded one."""
     from torqued.kernels import Robot
+    from torqued.kernels.model.catalog import usual_locked
     from torqued.server.config import load_config
     from torqued.tools.recording.robots import recorded_robot
 
     if args.config:
         return load_config(args.config, {}).robot.load()
-    return Robot.named(args.robot) if args.robot else recorded_robot(recording)
+    if not args.robot:
+        return recorded_robot(recording)
+    # A daemon may have had the gripper's joints free.
+    moving = any(joint in recording.robot["joints"] for joint in usual_locked(args.robot))
+    return Robot.named(args.robot, locked=() if moving else None)
 
 
 def show(result: Replay) -> None:

@@ -217,6 +217,7 @@ def introduce(console: Console, daemon: Daemon, config: Config, summary: Compile
 def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, str]:
     """What is served, where, and with which kernels."""
     from torqued.kernels.compilation.jit import PROCESSOR
+    from torqued.kernels.model.lock import sentence
 
     robot = daemon.robot
     compiled = summary.kernels - summary.from_cache
@@ -226,6 +227,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     lines = {
         "robot": f"{robot.name}, {robot.model.base} base, {robot.nv} degrees of freedom"
         + ("; use --base floating if it moves freely" if unsaid else ""),
+        **({"locked": sentence(robot.model.locked)} if robot.model.locked else {}),
         "requests": ", ".join(transport.endpoints["request"] for transport in daemon.transports),
         "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
         "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),

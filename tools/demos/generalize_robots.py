@@ -13,8 +13,10 @@ import numpy as np
 
 from torqued.common.errors import InputError, ModelWarning
 from torqued.kernels import Robot
+from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.description import Array, Description, Inertia, Link
-from torqued.tools.demos.models import described, with_locked
+from torqued.kernels.model.lock import lock
+from torqued.kernels.model.urdf_file import read_file
 
 
 @dataclass(frozen=True)
@@ -111,10 +113,9 @@ def known_names(text: str, what: str, known: Iterable[str]) -> list[str]:
 
 def describe(row: Row) -> Description:
     """Without followers: fingers that mimic each other are held by separate drives."""
-    description = described(row.name)
+    description = read_file(find_urdf(row.name))
     leaders = {joint.mimic.joint for joint in description.joints if joint.mimic}
-    followers = {joint.name for joint in description.joints if joint.mimic}
-    held = with_locked(description, leaders | followers)
+    held = lock(description, sorted(leaders))
     return replace(held, links=tuple(possible(link) for link in held.links), notes=())
 
 

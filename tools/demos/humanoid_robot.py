@@ -9,8 +9,9 @@ import mujoco
 import numpy as np
 
 from torqued.kernels import Robot
+from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Array, Description
-from torqued.tools.demos.models import described, with_locked
+from torqued.kernels.model.lock import lock
 from torqued.tools.demos.plant import Plant, Toucher, Wall
 
 #: Fingers, held by separate drives.
@@ -38,7 +39,7 @@ MIRROR = (-1.0, -1.0, -1.0, 1.0, 1.0, 1.0, 1.0)
 def talos() -> Description:
     """36 degrees of freedom, six of them the free base."""
     # The file's notes are of its fingers, which are fixed here and follow nothing.
-    return replace(with_locked(described("talos_reduced"), GRIPPERS), notes=())
+    return replace(lock(describe("talos_reduced"), GRIPPERS), notes=())
 
 
 def stance(robot: Robot) -> Array:

@@ -23,8 +23,8 @@ import numpy as np
 import zmq
 
 from torqued.kernels import Robot
+from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.description import Array, Description
-from torqued.tools.demos.models import described
 
 #: Periods of the robot.
 MAX_LAG = 5
@@ -94,8 +94,8 @@ def make_plant(urdf: str, kind: str) -> Any:
     if kind == "mujoco":
         from torqued.tools.demos.plant import Plant
 
-        return Plant(described(urdf))
-    return OwnPlant(described(urdf))
+        return Plant(describe(urdf))
+    return OwnPlant(describe(urdf))
 
 
 def simulate(

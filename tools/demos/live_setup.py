@@ -18,7 +18,7 @@ from torqued.kernels import Robot
 from torqued.kernels.model import catalog
 from torqued.kernels.model.description import Array, Description
 from torqued.tools.demos.daemon import RATE
-from torqued.tools.demos.models import PANDA_READY, described, panda
+from torqued.tools.demos.models import PANDA_READY, panda
 from torqued.tools.demos.trajectories import Sines, panda_sines
 
 #: Of its limit, that a torque may need on the way.
@@ -49,7 +49,7 @@ def choose() -> Setup:
     plant = "mujoco" if importlib.util.find_spec("mujoco") else "torqued"
     if "panda" in catalog.urdf_files():
         return Setup("panda", panda(), plant, panda_sines(PANDA_READY))
-    description = described("chain20")
+    description = catalog.describe("chain20")
     robot = Robot.from_description(description)
     swing = np.full(robot.nv, 0.3)
     reference = Sines(hanging(robot), swing, np.linspace(0.3, 0.5, robot.nv))

@@ -6,58 +6,29 @@ load that the daemon's model has wrong, the difference is the experiment.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from torqued.common.errors import InputError
 from torqued.kernels.model import catalog
 from torqued.kernels.model.description import (
     Array,
     Description,
     Inertia,
     Joint,
-    Limits,
     Link,
     Pose,
 )
-from torqued.kernels.model.families import family
-from torqued.kernels.model.urdf_file import read_whole
 from torqued.kernels.model.urdf_writer import to_urdf
-from torqued.kernels.model.xml_file import read_text
 
-#: The fingers are held by a separate drive, as on the real arm.
-PANDA_FINGERS = ("panda_finger_joint1", "panda_finger_joint2")
 #: A pose in the middle of the Panda's workspace, as its makers start from, rad.
 PANDA_READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 
 
-def described(name: str) -> Description:
-    """The description of a robot by name, as `torqued models` lists them, or by URDF file."""
-    kind = catalog.family_name(name)
-    if kind:
-        return family(*kind, 0)
-    path = catalog.find_urdf(name)
-    return read_whole(read_text(path), str(path))
-
-
 def panda() -> Description:
-    """The arm with seven joints."""
-    return with_locked(described("panda"), PANDA_FINGERS)
-
-
-def with_locked(description: Description, names: Collection[str]) -> Description:
-    """Joints fixed where they are at q = 0."""
-    missing = set(names) - {joint.name for joint in description.joints}
-    if missing:
-        raise InputError(f"unknown joints to lock: {', '.join(sorted(missing))}")
-    joints = tuple(
-        replace(joint, type="fixed", mimic=None, limits=Limits()) if joint.name in names else joint
-        for joint in description.joints
-    )
-    return replace(description, joints=joints)
+    """The arm with seven joints: the fingers are held by a separate drive."""
+    return catalog.describe("panda")
 
 
 def with_payload(

@@ -14,16 +14,16 @@ from torqued.kernels.dynamics.quantities import WANTS
 
 #: All that there is.
 WANT = tuple(WANTS)
-#: Its second finger follows the first.
+#: With its fingers free: the second one follows the first.
 ROBOT = "panda"
 
 
-daemon = daemon_of(ROBOT)
+daemon = daemon_of(ROBOT, "--locked", "")
 
 
 @pytest.fixture(scope="module")
 def robot():
-    return Robot.named(ROBOT)
+    return Robot.named(ROBOT, locked=())
 
 
 @pytest.fixture(params=["socket", "memory"])

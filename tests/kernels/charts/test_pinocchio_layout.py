@@ -18,7 +18,7 @@ pytest.importorskip("pinocchio")
 
 import pinocchio as pin
 
-from oracles.pinocchio_model import floating_model
+from oracles.pinocchio_model import pinocchio_model
 from oracles.pinocchio_urdf import build, is_body
 
 #: Humanoid, quadrupeds, arm with a gripper, arms and wheels with continuous joints.
@@ -49,7 +49,7 @@ def tree(seed: int) -> Both:
     """Kinds of joints that files for Pinocchio rarely have."""
     types = ("revolute", "prismatic", "planar", "spherical", "floating", "translation", "helical")
     description = random_tree(np.random.default_rng(seed), 8, types)
-    model = floating_model(description)
+    model = pinocchio_model(description, "floating")
     robot = Robot.from_description(description, "floating")
     return Both(robot, model, model.createData(), *state(model, seed))
 

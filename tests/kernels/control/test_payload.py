@@ -9,7 +9,8 @@ from support.disturbances import follow, plant_of, rms, swing
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.payload import ask_for, is_taken, ramp_load, take_wanted_load
-from torqued.tools.demos.models import described, panda, with_payload
+from torqued.kernels.model.catalog import describe
+from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant
 
 #: By law, what it needs.
@@ -111,7 +112,7 @@ def test_ramps_are_even_and_end_where_they_should(robot):
 @pytest.mark.parametrize("name", ["panda", "ur5", "xarm7", "z1"])
 def test_arms_that_are_told_of_their_load_are_followed_closely(name):
     """MuJoCo's arm has the load, the model does not."""
-    description = panda() if name == "panda" else described(name)
+    description = describe(name)
     bare = plant_of(name)
     frames = bare.robot.frame_table
     link = [item.name for item in description.links if not frames.is_fixed(item.name)][-1]

@@ -72,7 +72,7 @@ def test_walls_leave_what_overcomes_friction(name):
 @pytest.mark.parametrize("distance", [0.0, 0.01])
 def test_what_overcomes_friction_does_not_push_a_joint_through_its_end(name, joint, distance):
     """A reference that goes on through the end: friction ahead is that of the allowed speed."""
-    robot = Robot.named(name)
+    robot = Robot.named(name, locked=())
     k = list(robot.joint_names).index(joint)
     q, speed = robot.neutral(), np.zeros(robot.nv)
     q[k], speed[k] = robot.limits.upper[k] - distance, 1.0

@@ -22,7 +22,8 @@ OPTIONS = {
 ARM_LAWS = [name for name in LAWS if name not in ("stream", "balance")]
 
 
-daemon = daemon_of("panda")
+#: With its fingers free: the second one follows the first.
+daemon = daemon_of("panda", "--locked", "")
 
 
 @pytest.fixture(scope="module")

@@ -262,7 +262,7 @@ def test_numbers_are_taken_however_they_come(client, state, kind):
 def test_states_of_other_shapes_are_refused_and_not_counted(client, state):
     q, v = state
     with client.session("gravity", transport="memory", clock="state") as session:
-        with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(8,\)"):
+        with pytest.raises(ValueError, match=r"q has shape \(2,\), expected \(7,\)"):
             session.step(q[:2], v)
         with pytest.raises(ValueError, match="v has shape"):
             session.step(q, v.reshape(1, -1))
@@ -286,10 +286,10 @@ def test_references_go_with_a_state_by_position_and_by_name(client, state):
 
         for k, give in enumerate(
             (
-                lambda r: session.step(q, v, r, np.zeros(8)),
-                lambda r: session.step(q, v, list(r), list(np.zeros(8))),
-                lambda r: session.step(q, v, q_ref=r, v_ref=np.zeros(8)),
-                lambda r: session.step(q, v, r, v_ref=np.zeros(8)),
+                lambda r: session.step(q, v, r, np.zeros(7)),
+                lambda r: session.step(q, v, list(r), list(np.zeros(7))),
+                lambda r: session.step(q, v, q_ref=r, v_ref=np.zeros(7)),
+                lambda r: session.step(q, v, r, v_ref=np.zeros(7)),
             ),
             1,
         ):

@@ -16,7 +16,6 @@ from torqued.client import AsyncClient, codec, errors
 from torqued.common.status import CLAMPED
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.model.catalog import find_urdf
 from torqued.server.config import load_config
 
 LOAD = {"frame": "panda_hand", "mass": 1.5, "center": [0.02, 0.0, 0.1]}
@@ -41,7 +40,7 @@ daemon = daemon_of("panda")
 
 @pytest.fixture(scope="module")
 def robot():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.named("panda")
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +138,7 @@ def test_integral_action_finds_a_bias_on_the_loop(client, robot, q):
     still = np.zeros(robot.nv)
     options = {"reference_limits": False, "low_pass": 0.0}
     with client.session("pd_plus", integral={"rate": 5.0, "limit": 0.5}, **options) as session:
-        wanted = q - np.append(np.full(7, 0.001), 0.0)
+        wanted = q - 0.001
         first = session.step(q, still, q_ref=wanted, at=0.0).tau
         for k in range(1, 400):
             output = session.step(q, still, at=0.005 * k)

@@ -87,6 +87,28 @@ def test_changed_file_is_taken_and_the_loop_goes_on(daemon, file):
         assert client.stats().servo["tick"] > before["tick"]
 
 
+def test_locked_joints_stay_locked(tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(urdf(3))
+    folder = tmp_path / "sockets"
+    folder.mkdir(mode=0o700)
+    options = ("--urdf", str(path), "--locked", "j1=0.25")
+    daemon = DaemonProcess(folder, "arm", *options).start()
+    with daemon.client() as client:
+        for mass in (1.0, 2.0):
+            path.write_text(urdf(3, mass))
+            client.reload()
+            robot = Robot.from_urdf(path, locked={"j1": 0.25})
+            q, v = robot.random_state(np.random.default_rng(0))
+            hello = client.hello()
+            assert (hello.joints, hello.locked) == (["j0", "j2"], {"j1": 0.25})
+            C = client.dynamics(q, v).C
+            assert np.array_equal(C, robot.coriolis_matrix(q, v))
+            assert np.allclose(client.batch("dynamics", q=[q], v=[v]).C[0], C, rtol=1e-12)
+    assert daemon.stop() == 0
+    assert "locked     j1 at 0.25 rad" in daemon.log.read_text().splitlines()
+
+
 def test_reload_is_refused_while_a_session_is_open(daemon, file):
     with daemon.client() as client:
         done = client.stats().worker["done"]

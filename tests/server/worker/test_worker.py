@@ -16,7 +16,6 @@ from support.in_thread import InThread
 from support.standstill import standing_still
 from torqued.client import AsyncClient, Client, errors
 from torqued.kernels import Robot
-from torqued.kernels.model.catalog import find_urdf
 from torqued.server.worker.jobs import MAX_JOBS, MAX_OF_ONE
 from torqued.server.worker.model_bytes import pack, unpack
 from torqued.server.worker.process import OOM_SCORE_ADJ
@@ -341,14 +340,19 @@ def test_worker_that_lives_is_not_given_up(folder, robot, states):
 
 
 @pytest.mark.parametrize(
-    "load", [lambda: Robot.from_urdf(find_urdf("panda")), lambda: Robot.family("quadruped", 20)]
+    "load",
+    [
+        lambda: Robot.named("panda"),
+        lambda: Robot.named("panda", locked=()),
+        lambda: Robot.family("quadruped", 20),
+    ],
 )
 def test_model_survives_the_way_to_the_worker(load):
     robot = load()
     other = Robot(unpack(pack(robot.model)))
     assert pack(other.model) == pack(robot.model)
     assert other.frame_names == robot.frame_names
-    assert other.joint_names == robot.joint_names
+    assert (other.joint_names, other.locked) == (robot.joint_names, robot.locked)
     q, v = robot.random_state(np.random.default_rng(1))
     want, frames = ("M", "C", "g", "J", "pose"), robot.frame_names[-1:]
     here, there = robot.dynamics(q, v, want, frames), other.dynamics(q, v, want, frames)

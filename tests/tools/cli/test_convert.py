@@ -17,6 +17,14 @@ def test_there_and_back_is_the_same_robot(tmp_path, capsys):
     assert np.allclose(Robot.named(str(urdf)).mass_matrix(q), M, rtol=1e-12)
 
 
+def test_locked_joints_are_written_as_fixed_ones(tmp_path, capsys):
+    file = tmp_path / "panda.urdf"
+    assert main(["convert", "panda", "--to", "urdf", "--out", str(file)]) == 0
+    said = "; fixed: panda_finger_joint1 at 0 m, panda_finger_joint2 at 0 m\n"
+    assert capsys.readouterr().out == f"wrote {file}{said}"
+    assert Robot.from_urdf(file).joint_names == Robot.named("panda").joint_names
+
+
 def test_it_prints_without_a_file(capsys):
     assert main(["convert", "chain2"]) == 0
     assert '[[joint]]\nname = "joint_1"' in capsys.readouterr().out

@@ -12,12 +12,13 @@ from oracles.finite_differences import derivative
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.springs import Springs
+from torqued.kernels.model.catalog import describe
 from torqued.tools.demos import elastic
 from torqued.tools.demos.elastic_plant import ElasticPlant
-from torqued.tools.demos.models import described, panda
+from torqued.tools.demos.models import panda
 from torqued.tools.demos.trajectories import SmoothSines
 
-DESCRIPTIONS = {"panda": panda(), "ur5": described("ur5")}
+DESCRIPTIONS = {"panda": panda(), "ur5": describe("ur5")}
 UR5_SPRINGS = Springs(
     np.array([843.0] * 3 + [250.0] * 3), np.array([0.3] * 3 + [0.05] * 3), np.zeros(6)
 )

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from torqued.kernels.model.catalog import describe
 from torqued.tools.demos import push, results, tracking, wall
 from torqued.tools.demos.daemon import served
 from torqued.tools.demos.lockstep import LAW_ALONE, Loop, run_together
-from torqued.tools.demos.models import described
 from torqued.tools.demos.plant import Plant, Wall
 
 pytestmark = pytest.mark.slow
@@ -105,7 +105,7 @@ def test_numbers_that_are_none_never_hold():
 
 def test_floating_robot_runs_in_lock_step_too():
     """Feet on the floor, torques of the joints only: what a humanoid's experiment needs."""
-    description = described("biped12")
+    description = describe("biped12")
     with served(description, "floating") as client:
         plant = Plant(description, "floating", (Wall(np.zeros(3), np.array([0.0, 0.0, 1.0])),))
         q = plant.robot.neutral()

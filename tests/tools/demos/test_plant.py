@@ -7,8 +7,10 @@ import pytest
 from support.agreement import assert_agree
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
+from torqued.kernels.model.catalog import describe, find_urdf
+from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.live_robot import OwnPlant
-from torqued.tools.demos.models import PANDA_READY, described, panda, with_payload
+from torqued.tools.demos.models import PANDA_READY, panda, with_payload
 from torqued.tools.demos.plant import Plant, Push, Toucher, Wall
 
 
@@ -38,9 +40,9 @@ def test_arm_moves_as_torqueds_own_equations_say(state):
 
 
 def test_floating_robot_moves_as_torqueds_own_equations_say():
-    there = Plant(described("biped20"), "floating", substep=1e-4, integrator="rk4")
+    there = Plant(describe("biped20"), "floating", substep=1e-4, integrator="rk4")
     q, v = there.robot.random_state(np.random.default_rng(1))
-    own = OwnPlant(described("biped20"), "floating")
+    own = OwnPlant(describe("biped20"), "floating")
     tau = np.concatenate([np.zeros(6), np.full(there.robot.nv - 6, 0.5)])
     for plant in (there, own):
         plant.reset(q, 0.1 * v)
@@ -79,7 +81,7 @@ def test_push_ends(state):
 
 def test_box_feet_carry_the_weight_of_what_stands_on_them():
     """A floating base alone, with a box under it."""
-    text = described("quadruped12")
+    text = describe("quadruped12")
     floor = Wall(np.zeros(3), np.array([0.0, 0.0, 1.0]))
     root = text.links[0].name
     plant = Plant(text, "floating", (floor,), (Toucher(root, box=np.array([0.4, 0.4, 0.05])),))
@@ -100,7 +102,7 @@ def test_box_feet_carry_the_weight_of_what_stands_on_them():
 def test_wall_with_a_size_is_a_box_behind_its_face():
     """A ball that falls beside it meets nothing, one that falls above it comes to rest on it."""
     top = Wall(np.array([0.0, 0.0, 0.5]), np.array([0.0, 0.0, 1.0]), np.array([0.2, 0.3, 0.05]))
-    text = described("quadruped12")
+    text = describe("quadruped12")
     ball = Toucher(text.links[0].name, radius=0.1)
     for x, height in ((0.15, 0.6), (0.35, None)):
         plant = Plant(text, "floating", (top,), (ball,))
@@ -131,4 +133,4 @@ def test_payload_adds_its_mass_where_it_is():
 
 def test_mimic_joints_are_refused():
     with pytest.raises(InputError, match="mimic"):
-        Plant(described("panda"))
+        Plant(read_file(find_urdf("panda")))

@@ -7,10 +7,11 @@ from support.disturbances import STEP, friction_of, plant_of, rub, swing
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
+from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.payloads import loads_of
 from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
-from torqued.tools.demos.models import described, panda, with_payload
+from torqued.tools.demos.models import with_payload
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines
 from torqued.tools.recording.identification import identify
@@ -30,7 +31,7 @@ ARMS = {"panda": "panda_hand", "ur5": "tool0"}
 
 def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS):
     """Samples of an arm with a payload and friction that its model knows nothing of."""
-    description = panda() if name == "panda" else described(name)
+    description = describe(name)
     bare = plant_of(name)
     plant = bare if mass == 0.0 else Plant(with_payload(description, ARMS[name], mass, AT, EDGE))
     rub(plant, **friction_of(bare))
@@ -98,7 +99,7 @@ def test_tables_are_what_a_configuration_takes():
 
 def test_motion_of_one_joint_says_what_it_cannot_tell():
     bare = plant_of("panda")
-    heavy = Plant(with_payload(panda(), "panda_hand", MASS, AT, EDGE)).robot
+    heavy = Plant(with_payload(describe("panda"), "panda_hand", MASS, AT, EDGE)).robot
     friction = friction_of(bare)
     time = np.arange(0.0, 4.0, STEP)
     q, v, a = (
@@ -179,7 +180,7 @@ def noisy_recordings(count):
     """Samples of one motion of a UR5 with payload and friction, each with noise of its own: white
     in velocities, and so in accelerations; related over 0.05 s in torques. And x as it is."""
     bare = plant_of("ur5")
-    heavy = Plant(with_payload(described("ur5"), "tool0", MASS, AT, EDGE)).robot
+    heavy = Plant(with_payload(describe("ur5"), "tool0", MASS, AT, EDGE)).robot
     friction, n, step = friction_of(bare), bare.robot.nv, 0.004
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
     center = swing(bare, "ur5")(0.0)[0]

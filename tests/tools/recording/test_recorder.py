@@ -21,7 +21,7 @@ from torqued.tools.recording.recording import RecordingError, read_recording
 from torqued.tools.recording.recording_file import CHUNK_SECONDS
 
 RECORD = [sys.executable, "-m", "torqued.tools.cli.main", "record", "--robot", "panda"]
-N = 8
+N = 7
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def pairs(robot, effort, heavy, count=2):
 
 @pytest.mark.parametrize("name", ["ur5", "z1", "talos_left_arm"])
 def test_reference_stands_before_what_motors_cannot_hold(name):
-    robot = Robot.named(name)
+    robot = Robot.named(name, locked=())
     effort = weak(robot, 0.8)
     for start, goal in pairs(robot, effort, heavy=True):
         p, w, _, status = course(robot, start, goal, 6.0, effort)
@@ -65,7 +65,7 @@ def test_reference_stands_before_what_motors_cannot_hold(name):
 @pytest.mark.parametrize("name", ["ur5", "z1", "talos_left_arm"])
 def test_torques_of_a_limited_reference_are_within_efforts(name):
     """By inverse dynamics of the reference; without the pace they are far beyond."""
-    robot = Robot.named(name)
+    robot = Robot.named(name, locked=())
     effort = weak(robot, 1.2)
     for start, goal in pairs(robot, effort, heavy=False):
         p, w, a, _ = course(robot, start, goal, 2.0, effort)
