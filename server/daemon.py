@@ -11,7 +11,7 @@ import logging
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,12 @@ from torqued.client.codec import PROTOCOL_VERSION
 from torqued.client.requests.operation_table import CONTROL, REQUEST
 from torqued.kernels import Robot
 from torqued.kernels.compilation.background import Background
-from torqued.kernels.compilation.entries import CompileSummary, can_be_handed_on, compile_all
+from torqued.kernels.compilation.entries import (
+    CompileSummary,
+    Report,
+    can_be_handed_on,
+    compile_all,
+)
 from torqued.kernels.compilation.jit import is_cached
 from torqued.server import kernels_needed
 from torqued.server.access.rate_limits import Limits, RequestRate
@@ -180,7 +185,7 @@ class Daemon:
         self.stopping.set()
         self.events.wake()
 
-    def prepare(self, report: Callable[[str, int, int], None] | None = None) -> CompileSummary:
+    def prepare(self, report: Report | None = None) -> CompileSummary:
         """Compile what is needed first and enter the loop; ready afterwards.
 
         Meanwhile requests are refused as `not_ready`. Another process compiles all other kernels
@@ -195,12 +200,12 @@ class Daemon:
         prepared = threading.Event()
         refusing = threading.Thread(target=self._refuse_until, args=(prepared,), name="refusing")
 
-        def go_on(name: str, done: int, of_needed: int) -> None:
+        def go_on(name: str, done: int, of_needed: int, left: float) -> None:
             if self.stopping.is_set():
                 raise Stopped
             self.preparing = {"kernel": name, "done": done, "total": total}
             if report:
-                report(name, done, of_needed)
+                report(name, done, of_needed, left)
 
         refusing.start()
         try:

@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterator, Sequence
 
 from torqued.kernels.compilation.entries import COMPILED
-from torqued.kernels.compilation.jit import ENTRIES, is_cached
+from torqued.kernels.compilation.jit import ENTRIES, is_cached, quietly
 
 log = logging.getLogger("torqued")
 
@@ -50,6 +50,11 @@ class Background:
     def left(self) -> int:
         """Kernels that are not here yet."""
         return len(self._waiting)
+
+    @property
+    def missing(self) -> int:
+        """Those of them that are not in the cache either."""
+        return sum(not is_cached(name) for name in list(self._waiting))
 
     @property
     def next(self) -> str:
@@ -139,7 +144,8 @@ def main(given: str) -> None:
         name = next((name for name in asked if name in waiting), waiting[0])
         waiting.remove(name)
         if not is_cached(name):
-            getattr(COMPILED, name)
+            with quietly():
+                getattr(COMPILED, name)
 
 
 def _listen(asked: list[str]) -> None:

@@ -23,7 +23,15 @@ from torqued.kernels.batch import (  # noqa: F401  (registers their entries)
     evaluation,
 )
 from torqued.kernels.batch import derivatives as batch_derivatives  # noqa: F401  (its entries)
-from torqued.kernels.compilation.jit import CACHE_FOLDER, CACHE_PROBLEM, ENTRIES, bind, is_cached
+from torqued.kernels.compilation.forecast import Forecast
+from torqued.kernels.compilation.jit import (
+    CACHE_FOLDER,
+    CACHE_PROBLEM,
+    ENTRIES,
+    bind,
+    is_cached,
+    quietly,
+)
 from torqued.kernels.compilation.self_test import require_numba
 from torqued.kernels.constraints import loops  # noqa: F401  (registers its entries)
 from torqued.kernels.contacts import dynamics, friction  # noqa: F401  (registers their entries)
@@ -72,6 +80,8 @@ class Compiled:
 COMPILED = Compiled()
 
 
+#: Called with a kernel's name, how many are done, of how many, and s of compiling that are left.
+Report = Callable[[str, int, int, float], None]
 #: So many kernels missing in the cache take longer than another process takes to start.
 WORTH_A_HELPER = 4
 
@@ -86,10 +96,8 @@ class CompileSummary:
     cache: str  # the folder, or why there is none
 
 
-def compile_all(
-    report: Callable[[str, int, int], None] | None = None, names: Collection[str] = ()
-) -> CompileSummary:
-    """Make kernels ready; `report(name, done, total)` is called before each and at the end.
+def compile_all(report: Report | None = None, names: Collection[str] = ()) -> CompileSummary:
+    """Make kernels ready; `report(name, done, total, left)` is called before each and at the end.
 
     All of them, unless `names` says which. A second process helps where much is missing: it begins
     at the other end of the list, and what one has put into the cache the other only reads.
@@ -98,14 +106,17 @@ def compile_all(
     names = list(names or ENTRIES)
     missing = [name for name in names if not is_cached(name)]
     from_cache = len(names) - len(missing)
-    with _helper(missing) if len(missing) > WORTH_A_HELPER else contextlib.nullcontext():
-        for done, name in enumerate(names):
-            if report:
-                report(name, done, len(names))
-            getattr(COMPILED, name)
-    require_numba()
+    helped = len(missing) > WORTH_A_HELPER
+    with quietly() if report else contextlib.nullcontext():
+        with _helper(missing) if helped else contextlib.nullcontext() as helper:
+            forecast = Forecast(missing, 2 if helper else 1)
+            for done, name in enumerate(names):
+                if report:
+                    report(name, done, len(names), forecast.left(is_cached))
+                getattr(COMPILED, name)
+        require_numba()
     if report:
-        report("", len(names), len(names))
+        report("", len(names), len(names), 0.0)
     seconds = time.perf_counter() - start
     return CompileSummary(
         len(names), from_cache, seconds, str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM
@@ -118,9 +129,10 @@ def compile_backwards(names: Sequence[str]) -> None:
     However the first process ends, the pipe to it ends with it, and so does this one.
     """
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    for name in reversed(names):
-        if not is_cached(name):
-            getattr(COMPILED, name)
+    with quietly():
+        for name in reversed(names):
+            if not is_cached(name):
+                getattr(COMPILED, name)
 
 
 def _end_with_parent() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from numba import njit
 from torqued.common.errors import TorquedError
 from torqued.kernels.compilation.cache import KernelCache
 from torqued.kernels.compilation.cache_folder import cache_root, prepare_folder
+from torqued.kernels.compilation.forecast import has_reader, notice
 from torqued.kernels.compilation.libraries import EntryCompiler, KernelCompiler
 from torqued.kernels.compilation.numba_internals import config
 from torqued.kernels.compilation.target_cpu import choose_processor
@@ -63,9 +64,10 @@ class MissingKernelError(TorquedError):
 
 
 class _Patience(threading.local):
-    """Whether a thread may compile."""
+    """Whether a thread may compile, and without a notice."""
 
     none = False
+    quiet = False
 
 
 _PATIENCE = _Patience()
@@ -79,6 +81,16 @@ def without_compiling() -> Iterator[None]:
         yield
     finally:
         _PATIENCE.none = before
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """In here, this thread compiles without a notice on the terminal."""
+    before, _PATIENCE.quiet = _PATIENCE.quiet, True
+    try:
+        yield
+    finally:
+        _PATIENCE.quiet = before
 
 
 def _compile(
@@ -154,9 +166,12 @@ def _compiled(name: str) -> Any:
     """What numba has made of an entry, now or before."""
     dispatcher, types = ENTRIES[name]
     if types not in dispatcher.overloads:
-        if _PATIENCE.none and not is_cached(name):
+        shown = has_reader() and not _PATIENCE.quiet
+        missing = (shown or _PATIENCE.none) and not is_cached(name)
+        if missing and _PATIENCE.none:
             raise MissingKernelError(name)
-        dispatcher.compile(types)
+        with notice(name) if missing else nullcontext():
+            dispatcher.compile(types)
     return dispatcher.overloads[types]
 
 

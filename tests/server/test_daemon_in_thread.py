@@ -49,7 +49,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
             total = len(kernels_needed.needed()) + len(kernels_needed.others())
             assert kernels == {"kernel": "coriolis_matrix", "done": 3, "total": total}
             assert client.ping().kernels == kernels
-            told = f"not ready yet, 3 of {total} kernels compiled; now coriolis_matrix"
+            told = f"not ready yet, 3 of {total} kernels ready; now coriolis_matrix"
             assert progress(False, kernels) == told
             with pytest.raises(errors.OperationError) as caught:
                 client.reload()

@@ -12,16 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from torqued.common.durations import about
+
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from torqued.kernels.compilation.entries import CompileSummary
+    from torqued.kernels.compilation.entries import CompileSummary, Report
 
 HELP = "compile all kernels into the cache, so that later starts are fast"
 EXAMPLE = "  torqued compile"
-
-#: Called with a kernel's name, how many are done, and of how many.
-Report = Callable[[str, int, int], None]
 
 #: Seconds between lines of progress where there is no terminal.
 LOG_INTERVAL = 10.0
@@ -60,29 +59,32 @@ def compile_with_progress(
     console: Console,
     prepare: Callable[[Report], CompileSummary] | None = None,
     leave: Callable[[int], int] = interrupted,
+    say: Callable[[str], None] | None = None,
 ) -> CompileSummary:
     """Compile every kernel, or load it from the cache; `prepare` may do more than that.
 
-    A terminal shows a bar that disappears at the end; a log gets an occasional line. Ctrl-C ends
-    the process at once, with the exit code from `leave`.
+    A terminal shows a bar that disappears at the end; a log gets a line when kernels have to be
+    compiled and occasional ones after that, through `say`. Ctrl-C ends the process at once, with
+    the exit code from `leave`.
     """
     from torqued.kernels.compilation.entries import compile_all
-    from torqued.kernels.compilation.jit import is_cached
     from torqued.kernels.control import controller  # noqa: F401  (registers what it compiles)
     from torqued.server.loop import arrival_loop, servo_loop, session_tick  # noqa: F401  (likewise)
     from torqued.tools.cli.console import Bar
 
     warn_if_not_cached()
     bar = Bar(console, "", None)
-    last_line = time.monotonic()
+    next_line = time.monotonic() + LOG_INTERVAL
 
-    def report(name: str, done: int, total: int) -> None:
-        nonlocal last_line
-        doing = f"{'loading' if is_cached(name) else 'compiling'} {name}" if name else "done"
-        bar.reach(done, description=doing, total=total)
-        if not console.is_terminal and time.monotonic() - last_line > LOG_INTERVAL:
-            last_line = time.monotonic()
-            console.print(f"kernels: {done} of {total} ready; {doing}")
+    def report(name: str, done: int, total: int, left: float) -> None:
+        nonlocal next_line
+        doing = "compiling kernels once for this machine" if left else "loading kernels"
+        bar.reach(done, description=doing, total=total, left=left, refresh=True)
+        is_due = time.monotonic() > next_line or (left > 0.0 and done == 0)
+        if not console.is_terminal and is_due:
+            next_line = time.monotonic() + LOG_INTERVAL
+            time_left = f"{about(left)} left, " if left else ""
+            (say or console.print)(f"{doing}; {time_left}{done} of {total} ready")
 
     def end(number: int) -> int:
         bar.stop()

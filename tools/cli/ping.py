@@ -35,4 +35,4 @@ def progress(ready: bool, kernels: Mapping[str, Any]) -> str:
     if ready and done == total:
         return "ready"
     state = "ready" if ready else "not ready yet"
-    return f"{state}, {done} of {total} kernels compiled{name and f'; now {name}'}"
+    return f"{state}, {done} of {total} kernels ready{name and f'; now {name}'}"

@@ -14,6 +14,7 @@ from torqued.tools.cli.options import add_robot, robot_settings
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from torqued.kernels.compilation.background import Background
     from torqued.kernels.compilation.entries import CompileSummary
     from torqued.server.config import Config
     from torqued.server.daemon import Daemon
@@ -80,6 +81,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if sys.stdout.isatty():
+        print("starting", flush=True)  # imports take seconds
     # Before numpy is imported. Matrices of a robot are small; threads of BLAS would spin while they
     # wait for each other, on the loop's processor too: on a busy machine `open` took 14 times as
     # much processor time. The worker inherits it.
@@ -128,7 +131,9 @@ def run(args: argparse.Namespace) -> int:
         return 0
 
     try:
-        summary = compile_with_progress(console, daemon.prepare, leave)
+        summary = compile_with_progress(
+            console, daemon.prepare, leave, lambda line: announce(console, line)
+        )
     except Stopped:
         announce(console, "stopped before it was ready")
         return 0
@@ -232,7 +237,7 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
         "control": ", ".join(transport.endpoints["control"] for transport in daemon.transports),
         "telemetry": ", ".join(transport.endpoints["telemetry"] for transport in daemon.transports),
         "kernels": f"{summary.kernels}, {state}, in {summary.seconds:.1f} s; for {PROCESSOR}"
-        + (f"; {left} more follow in the background" if (left := daemon.background.left) else ""),
+        + in_background(daemon.background),
         "cache": summary.cache,
         "loop": f"{config.rate:g} Hz; states are stale after {config.stale_ticks} ticks",
     }
@@ -241,6 +246,14 @@ def facts(daemon: Daemon, config: Config, summary: CompileSummary) -> dict[str, 
     elif daemon.flight:
         lines["recorder"] = f"the last {config.record_minutes:g} minutes, in {daemon.flight.out}"
     return lines
+
+
+def in_background(background: Background) -> str:
+    """What follows when a daemon is ready."""
+    if not (left := background.left):
+        return ""
+    compiled = f", {missing} of them compiled first" if (missing := background.missing) else ""
+    return f"; {left} more are loaded in the background{compiled}"
 
 
 def announce(console: Console, message: str, **fields: Any) -> None:

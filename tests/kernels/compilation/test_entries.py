@@ -117,16 +117,17 @@ def test_unknown_kernel_is_told_with_those_that_exist():
 
 
 def test_compiling_all_reports_each_kernel_and_the_end():
-    seen: list[tuple[str, int, int]] = []
+    seen: list[tuple[str, int, int, float]] = []
 
     def report(*progress: Any) -> None:
         seen.append(progress)
 
     summary = compile_all(report)
     total = len(ENTRIES)
-    assert [name for name, _, _ in seen] == [*ENTRIES, ""]
-    assert [done for _, done, _ in seen] == list(range(total + 1))
-    assert {count for _, _, count in seen} == {total}
+    assert [name for name, _, _, _ in seen] == [*ENTRIES, ""]
+    assert [done for _, done, _, _ in seen] == list(range(total + 1))
+    assert {count for _, _, count, _ in seen} == {total}
+    assert seen[-1][3] == 0.0
     assert summary.kernels == total
     assert 0 <= summary.from_cache <= total
     assert summary.cache == (str(CACHE_FOLDER) if CACHE_FOLDER else CACHE_PROBLEM)

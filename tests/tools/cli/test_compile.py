@@ -20,8 +20,8 @@ def three_kernels(monkeypatch):
 
     def compile_all(report):
         for done, name in enumerate(["rnea", "crba", "aba"]):
-            report(name, done, 3)
-        report("", 3, 3)
+            report(name, done, 3, [42.0, 7.2, 0.0][done])
+        report("", 3, 3, 0.0)
         return compiled.CompileSummary(kernels=3, from_cache=2, seconds=1.25, cache="/some/folder")
 
     monkeypatch.setattr(compiled, "compile_all", compile_all)
@@ -31,14 +31,18 @@ def three_kernels(monkeypatch):
 def test_command_says_how_many_kernels_are_ready(three_kernels, capsys):
     assert main(["compile"]) == 0
     assert capsys.readouterr().out == (
+        "compiling kernels once for this machine; about 40 s left, 0 of 3 ready\n"
         "3 kernels ready in 1.2 s, 2 of them from the cache\ncache: /some/folder\n"
     )
 
 
-def test_terminal_shows_count_and_name_of_each_kernel(three_kernels):
-    terminal = Console(file=io.StringIO(), force_terminal=True, width=100)
+def test_terminal_shows_what_is_done_and_the_time_left(three_kernels):
+    terminal = Console(file=io.StringIO(), force_terminal=True, width=150)
     assert command.compile_with_progress(terminal).kernels == 3
     assert "3/3" in terminal.file.getvalue()
+    assert "compiling kernels once for this machine" in terminal.file.getvalue()
+    assert "loading kernels" in terminal.file.getvalue()
+    assert "about 40 s left" in terminal.file.getvalue()
 
 
 def test_log_gets_lines_of_progress_when_it_takes_long(three_kernels, monkeypatch):
@@ -46,17 +50,26 @@ def test_log_gets_lines_of_progress_when_it_takes_long(three_kernels, monkeypatc
     log = Console(file=io.StringIO(), width=100)
     command.compile_with_progress(log)
     assert log.file.getvalue() == (
-        "kernels: 0 of 3 ready; compiling rnea\n"
-        "kernels: 1 of 3 ready; loading crba\n"
-        "kernels: 2 of 3 ready; compiling aba\n"
-        "kernels: 3 of 3 ready; done\n"
+        "compiling kernels once for this machine; about 40 s left, 0 of 3 ready\n"
+        "compiling kernels once for this machine; about 7 s left, 1 of 3 ready\n"
+        "loading kernels; 2 of 3 ready\n"
+        "loading kernels; 3 of 3 ready\n"
     )
 
 
-def test_log_stays_quiet_when_it_is_quick(three_kernels):
+def test_log_says_at_once_that_kernels_are_compiled_and_nothing_when_they_are_loaded(three_kernels):
     log = Console(file=io.StringIO(), width=100)
     command.compile_with_progress(log)
-    assert not log.file.getvalue()
+    line = "compiling kernels once for this machine; about 40 s left, 0 of 3 ready\n"
+    assert log.file.getvalue() == line
+
+    def load(report):
+        report("rnea", 0, 1, 0.0)
+        report("", 1, 1, 0.0)
+        return compiled.CompileSummary(1, 1, 0.1, "/some/folder")
+
+    command.compile_with_progress(log, load)
+    assert log.file.getvalue() == line
 
 
 @pytest.mark.parametrize("folder, problem", [("/", ""), (None, "cache folder /x is full")])
