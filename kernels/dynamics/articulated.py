@@ -1,15 +1,19 @@
 """Articulated inertias: M x = b and forward dynamics in O(N) ([F16] section 3.4).
 
 The articulated-body algorithm is an elimination of one motion column after the other, from the
-leaves to the root. In the common frame an articulated inertia passes to the parent without
-transforms, and a joint of several DoF is several eliminations: every pivot is one number.
+leaves to the root. A joint of several DoF is several eliminations: every pivot is one number.
+
+An elimination leaves small numbers of large ones, and about an origin far away all are large. Each
+body's inertia is therefore about its own origin, in world axes, where the pivot of a light link is
+no difference of numbers of size m d²; only a translation takes it to the parent. What it takes to
+solve, U and S, is about the common origin: forces and accelerations pass on as they are.
 
 Forward dynamics is the same solve with the bias forces on the right-hand side, so that only one
 recursion with 6x6 inertias exists.
 """
 
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.dynamics.composite import world_inertia
+from torqued.kernels.dynamics.composite import inertia_with
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
 from torqued.kernels.dynamics.rnea import (
     body_forces,
@@ -24,9 +28,22 @@ from torqued.kernels.dynamics.tree import (
     columns_of,
     has_children,
 )
-from torqued.kernels.primitives.layout import FRAMES, MATRIX, VECTOR, WORK
-from torqued.kernels.primitives.spatial import ZERO6, add_scaled6, angular, dot, dot6, linear
-from torqued.kernels.primitives.tuples import add21, load6, load21, store6
+from torqued.kernels.primitives.layout import FRAMES, MATRIX, PRISMATIC, VECTOR, WORK
+from torqued.kernels.primitives.spatial import (
+    ZERO6,
+    add,
+    add_scaled6,
+    angular,
+    cross,
+    dot,
+    dot6,
+    join,
+    linear,
+    rotate,
+    scale,
+    sub,
+)
+from torqued.kernels.primitives.tuples import add21, load3, load6, load9, load21, store6
 from torqued.kernels.primitives.workspace import open_work
 
 OK = 0
@@ -93,29 +110,70 @@ def from_inertia(inertia):
 
 
 @kernel
+def articulated_about(A, r):
+    """About another point, from which the present one is r away: X A Xᵀ with X = [1, r×; 0, 1]."""
+    x, y, z = r
+    # H' = H + r× m and J' = J + r× Hᵀ + H' (r×)ᵀ, of A = [J, H; Hᵀ, m].
+    a = A[3] + y * A[17] - z * A[16]
+    b = A[4] + y * A[19] - z * A[18]
+    c = A[5] + y * A[20] - z * A[19]
+    d = A[8] + z * A[15] - x * A[17]
+    e = A[9] + z * A[16] - x * A[19]
+    f = A[10] + z * A[17] - x * A[20]
+    g = A[12] + x * A[16] - y * A[15]
+    h = A[13] + x * A[18] - y * A[16]
+    i = A[14] + x * A[19] - y * A[17]
+    return (
+        A[0] + y * A[5] - z * A[4] + y * c - z * b,
+        A[1] + y * A[10] - z * A[9] + z * a - x * c,
+        A[2] + y * A[14] - z * A[13] + x * b - y * a,
+        a, b, c,
+        A[6] + z * A[8] - x * A[10] + z * d - x * f,
+        A[7] + z * A[12] - x * A[14] + x * e - y * d,
+        d, e, f,
+        A[11] + x * A[13] - y * A[12] + x * h - y * g,
+        g, h, i,
+        A[15], A[16], A[17],
+        A[18], A[19],
+        A[20],
+    )  # fmt: skip
+
+
+@kernel
+def own_column(body, k, S):
+    """A motion column about the body's origin: joints turn about it, or only slide."""
+    if body.kind == PRISMATIC or k >= 3:
+        return S
+    return join(angular(S), scale(angular(S), body.pitch))
+
+
+@kernel
 def factorize(work):
     """U = IA S and D = 1 / (Sᵀ U + armature) of every column; needs body_poses."""
     status = OK
     for i in range(len(work.bodies) - 1, -1, -1):
         body, state = work.bodies[i], work.states[i]
-        A = from_inertia(world_inertia(body, state))
+        R, p = load9(state.R), load3(state.p)
+        A = from_inertia(inertia_with(body, R, rotate(R, load3(body.com))))
         if has_children(body):
             A = add21(A, load21(state.IA))
         turning, sliding = A[0] + A[6] + A[11], A[15] + A[18] + A[20]
         for k in range(body.columns - 1, -1, -1):
             column = work.columns[column_at(body, k)]
-            S = load6(column.S)
+            S = own_column(body, k, load6(column.S))
             U = articulated_times(A, S)
             pivot = dot6(S, U) + body.armature[k]
             w, u = angular(S), linear(S)
             if not pivot > NOISE * (turning * dot(w, w) + sliding * dot(u, u)):
                 status = SINGULAR
-            store6(column.U, U)
+            store6(column.U, join(add(angular(U), cross(p, linear(U))), linear(U)))
             column.D = 1.0 / pivot
             if k > 0 or body.parent >= 0:
                 A = articulated_minus(A, U, column.D)
         if body.parent >= 0:
-            accumulate_to_parent21(work, body, work.states[body.parent].IA, A)
+            parent = work.states[body.parent]
+            A = articulated_about(A, sub(p, load3(parent.p)))
+            accumulate_to_parent21(work, body, parent.IA, A)
     return status
 
 

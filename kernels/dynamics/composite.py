@@ -42,7 +42,12 @@ from torqued.kernels.primitives.tuples import (
 def world_inertia(body, state):
     """(m, h, Ī) of one body about the origin, in world axes."""
     R = load9(state.R)
-    c = add(load3(state.p), rotate(R, load3(body.com)))
+    return inertia_with(body, R, add(load3(state.p), rotate(R, load3(body.com))))
+
+
+@kernel
+def inertia_with(body, R, c):
+    """(m, h, Ī) of one body about a point that its center of mass is c away from."""
     h = scale(c, body.mass)
     turned = rotate_symmetric(R, load6(body.inertia))
     ch = dot(c, h)

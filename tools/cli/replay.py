@@ -108,8 +108,8 @@ def show(result: Replay) -> None:
             f"  tick {failed.index}: {failed.violated} could not be met, "
             f"after {failed.iterations} iterations"
         )
-        for share, row in failed.rows:
-            print(f"    {share:8.2g}  {row}")
+        for row in failed.rows:
+            print(f"    {row}")
     left = len(result.contradictions) - MAX_SHOWN
     if left > 0:
         print(f"  and {left} more failed ticks")

@@ -1,7 +1,7 @@
 """Why a whole-body solver found no torque: the rows that contradict each other, in words.
 
-Multipliers of an infeasible program prove that there is no solution: the rows that have any cannot
-all be met (kernels/control/wholebody/solve.py).
+Rows are left out, one after the other, as long as there is no solution without them. What remains
+has no solution, and would have one without any of its rows.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.wholebody.balance import Balance
 from torqued.kernels.control.wholebody.contacts import EDGES
+from torqued.kernels.control.wholebody.daqp import EQUALITY, IGNORED, INEQUALITY, INFEASIBLE
 from torqued.kernels.control.wholebody.layout import (
     CLASSES,
     CONTACT,
@@ -23,7 +24,6 @@ from torqued.kernels.control.wholebody.layout import (
     JOINT,
     TORQUE,
 )
-from torqued.kernels.control.wholebody.solve import SHARE
 
 AXES = ("angular x", "angular y", "angular z", "linear x", "linear y", "linear z")
 SIDES = ("+ first tangent", "- first tangent", "+ second tangent", "- second tangent")
@@ -36,7 +36,7 @@ class Contradiction:
     index: int  # of the tick
     violated: str  # the class of constraints that could not be met
     iterations: int
-    rows: list[tuple[float, str]]  # share of the largest multiplier, and the row
+    rows: list[str]
 
 
 def contradiction(controller: Controller, index: int, found: dict[str, Any]) -> Contradiction:
@@ -44,15 +44,30 @@ def contradiction(controller: Controller, index: int, found: dict[str, Any]) -> 
     owner = controller.prepared.owner
     violated = CLASSES[int(np.ravel(found["violated"])[0])]
     iterations = int(np.ravel(found["iterations"])[0])
-    program, count = owner.program, int(owner.solver.problem["m"][0])
-    dual = np.abs(program.dual[:count])
-    rows = []
-    if count and dual.max() > 0.0 and violated != "input":
-        for r in np.argsort(-dual, kind="stable"):
-            share = float(dual[r] / dual.max())
-            if share > SHARE:
-                rows.append((share, row_name(controller, int(r))))
-    return Contradiction(index, violated, iterations, rows)
+    rows = [] if violated == "input" else contradicting_rows(owner)
+    names = [row_name(controller, r) for r in rows]
+    return Contradiction(index, violated, iterations, names)
+
+
+def contradicting_rows(owner: Any) -> list[int]:
+    """Rows of the last program that contradict each other, none to spare; none where it can be
+    solved. Important ones are kept before others."""
+    program, solver = owner.program, owner.solver
+    n, count = (int(solver.problem[word][0]) for word in ("n", "m"))
+    equal = program.lower[:count] == program.upper[:count]
+    sense = np.where(equal, EQUALITY, INEQUALITY)
+
+    def contradicts() -> bool:
+        solver.sense[:count] = sense
+        return bool(solver.solve(n, count) == INFEASIBLE)
+
+    if not count or not contradicts():
+        return []
+    for r in np.argsort(-program.class_of[:count], kind="stable"):
+        kept, sense[r] = sense[r], IGNORED
+        if not contradicts():
+            sense[r] = kept
+    return [int(r) for r in np.flatnonzero(sense != IGNORED)]
 
 
 def row_name(controller: Controller, r: int) -> str:
