@@ -99,7 +99,7 @@ def _administration(
 
 
 #: Fields of a session's state, in `take` and `look`.
-_STATE = "law, mode, q, v, references, status, remaining, commander"
+_STATE = "law, mode, q, v, references, status, at_wall, remaining, commander"
 
 #: `control`, `open` and `batch` also take the options of laws, which the daemon adds.
 TABLE = (

@@ -22,6 +22,7 @@ from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
 from torqued.server.loop.session_modes import LAW_MODES, Event, Mode
+from torqued.server.loop.statistics import at_wall
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -163,6 +164,7 @@ class Orders:
             "v": seen.state[robot.nq : robot.nq + robot.nv],
             "references": references,
             "status": status_names(int(seen.session.status)),
+            "at_wall": at_wall(session, seen.control),
             "remaining": max(0.0, left),
             "commander": self.commander(session),
         }

@@ -310,6 +310,16 @@ def test_stop_holds_all_sessions_until_they_are_recovered_and_resumed(driver, co
     eventually(lambda: driver.newest.status == 0)
 
 
+def test_joint_at_its_wall_is_named_by_look_and_sessions(daemon, robot):
+    with daemon.client() as client, client.session("pd") as session:
+        assert client.look(session.number).at_wall == []
+        moves = np.eye(NV)[1]
+        eventually(lambda: "WALL" in session.step(np.pi * moves, moves).status_names)
+        (listed,) = client.sessions()
+        assert listed["at_wall"] == [robot.joint_names[1]]
+        assert client.look(session.number).at_wall == [robot.joint_names[1]]
+
+
 @pytest.mark.parametrize(
     "order, fields, lacking",
     [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import trimesh
 
-from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE
+from torqued.common.status import CLAMPED, LIMITED_REFERENCE, OK, STALE, WALL
 from torqued.kernels import Robot
 from torqued.server.observation.layout import LOOP_TICK, TICK_HEAD
 from torqued.tools.recording.session_layout import (
@@ -243,6 +243,15 @@ def test_words_of_a_session_are_escaped_and_bars_go_to_the_limit():
     assert "<me>" not in log_html(history) and "<b>pd</b> clamped" in log_html(history)
     assert "width:50.0%" in bar_html("x", -30.0, 10.0)
     assert "right:50%" in bar_html("x", -30.0, 10.0)
+
+
+def test_wall_is_told_with_its_joint():
+    info, history = session(), History(ROBOT)
+    rows = ticks(info, [0.0], WALL)
+    rows["walls"] = 2
+    history.add({7: info}, {7: rows}, NO_LOOP)
+    assert "at the wall of &lt;two&gt;<" in session_html(history.tracks[7], ROBOT)
+    assert "wall (&lt;two&gt;)" in log_html(history)
 
 
 def test_curves_are_named_after_joints_a_base_a_frame_or_tasks():
