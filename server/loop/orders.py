@@ -14,6 +14,7 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.status import status_names
 from torqued.kernels import InputError
+from torqued.kernels.charts.chart import own_joints
 from torqued.kernels.control.references.motions import COM, JOINTS
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.kernels.model.reach import check_reach
@@ -316,9 +317,10 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
             for k, i in enumerate(data.coordinate):
                 if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
                     low, high = data.lower[k], data.upper[k]
+                    name = next(j.name for j in own_joints(robot.model) if j.v == k)
                     raise InputError(
-                        f"references: position {i} is {q[i]:.6g}, beyond its limits "
-                        f"{low:.6g} … {high:.6g}",
+                        f"references: joint {name!r} (position {i}) is {q[i]:.6g}, beyond its "
+                        f"limits {low:.6g} … {high:.6g}",
                         "references",
                         float(q[i]),
                     )

@@ -126,6 +126,9 @@ def test_movement_shorter_than_limits_allow_is_refused_with_the_least(driver, co
         commander.move(number, {"q_ref": driver.q + 0.3}, seconds=0.001)
     with pytest.raises(errors.FieldError, match="references: 'v_ref' is unknown, allowed: q_ref"):
         commander.move(number, {"v_ref": driver.v})
+    beyond = r"joint 'joint_2' \(position 1\) is 4, beyond its limits -3\.14159 … 3\.14159"
+    with pytest.raises(errors.FieldError, match=f"references: {beyond}"):
+        commander.move(number, {"q_ref": [0.0, 4.0, 0.0]})
 
 
 def test_movement_goes_at_a_quarter_of_the_speed_limits_unless_it_says(driver, commander):
