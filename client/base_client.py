@@ -41,8 +41,24 @@ CLIENTS = itertools.count(1)
 MAX_NAME = 32
 
 
+#: Methods of `Robot` → what `dynamics` calls their result.
+QUANTITIES = {
+    "mass_matrix": "M",
+    "mass_matrix_rate": "Mdot",
+    "coriolis_matrix": "C",
+    "christoffel": "Gamma",
+    "gravity": "g",
+    "bias": "bias",
+    "energy": "energy",
+    "center_of_mass": "com",
+    "centroidal_momentum": "momentum",
+}
 #: Names that a client had, or that others have → what it is called here.
 HINTS = {
+    **{
+        name: f'dynamics(q, v, want=["{quantity}"]).{quantity}'
+        for name, quantity in QUANTITIES.items()
+    },
     "derivatives": "a method for each kind, as inverse_dynamics_derivatives and linearize",
     "of": "Client(name)",
     "payload": "set_payload",

@@ -6,7 +6,8 @@ events and replay go by it; docs/PROTOCOL.md has the same rows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 
 class StatusBit(NamedTuple):
@@ -112,6 +113,18 @@ UNUSABLE = sum(row.bit for row in TABLE if not row.usable)
 CAUSES = UNUSABLE & ~(FALLBACK | LAST)
 
 
+#: Place of the bit for planes among the bits of walls; those below are joints', by place in v.
+PLANE_BIT = 62
+
+
 def status_names(bits: int) -> list[str]:
     """Names of the bits that are set."""
     return [name for bit, name in STATUS.items() if bits & bit]
+
+
+def wall_names(bits: int, joints: Mapping[int, str], walls: Any) -> list[str]:
+    """What WALL is about: joints, by their names at places in v; frames of a session's `walls`."""
+    found = [name for k, name in joints.items() if k < PLANE_BIT and bits >> k & 1]
+    if bits >> PLANE_BIT & 1:
+        found += dict.fromkeys(item["frame"] for item in walls["frames"])
+    return found

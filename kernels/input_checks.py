@@ -192,8 +192,10 @@ def known_name(field: str, kind: str, name: Any, known: Collection[str]) -> str:
 
 
 def similar(name: str, known: Collection[str]) -> str:
-    """Advice after an unknown name: near ones, or else the first of all."""
+    """Advice after an unknown name: near ones, those that contain it, or else the first of all."""
     close = difflib.get_close_matches(name, known, MAX_SUGGESTED, NEAR)
+    longer = [other for other in known if name and name.lower() in other.lower()]
+    close = list(dict.fromkeys([*close, *longer]))[:MAX_SUGGESTED]
     if close:
         return f"; did you mean {' or '.join(map(repr, close))}?"
     some = ", ".join(repr(other) for other in list(known)[:MAX_LISTED])

@@ -36,9 +36,10 @@ class SessionEvent:
     session: int
     law: str
     client: str
+    of: str = ""  # joints or frames that it is about
 
     def __str__(self) -> str:
-        what = self.event.replace("_", " ")
+        what = self.event.replace("_", " ") + (f" of {self.of}" if self.of else "")
         return f"session {self.session} ({self.law}, {self.client}): {what}"
 
 
@@ -80,7 +81,8 @@ def write(events: Sequence[SessionEvent]) -> None:
 
 
 def _event(name: str, session: Mapping[str, Any]) -> SessionEvent:
-    return SessionEvent(name, int(session["session"]), session["law"], session["client"])
+    of = ", ".join(session["at_wall"]) if name == "wall" else ""
+    return SessionEvent(name, int(session["session"]), session["law"], session["client"], of)
 
 
 def _happening(before: Mapping[str, Any], session: Mapping[str, Any]) -> set[str]:

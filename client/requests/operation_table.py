@@ -22,8 +22,8 @@ READ, COMMAND, ADMINISTRATE = RIGHTS = ("read", "command", "administrate")
 #: DAEMON  (daemon, fields, caller)  in the thread of the operation's socket
 KERNEL, WORKER, LOOP, DAEMON = "kernel", "worker", "loop", "daemon"
 
-#: s that long work may take.
-LONG_WORK = 60.0
+#: s that long work may take; and orders that check gains at all poses of the robot.
+LONG_WORK, LONG_ORDER = 60.0, 10.0
 
 
 class Row(NamedTuple):
@@ -77,10 +77,11 @@ def _order(
     reply: str = "session",
     right: str = COMMAND,
     once: bool = False,
+    seconds: float = 0.0,
 ) -> Row:
     """An operation on a session, which the loop carries out."""
     fields = words(required), words(optional), words(reply)
-    return Row(name, REQUEST, right, LOOP, *fields, once)
+    return Row(name, REQUEST, right, LOOP, *fields, once, seconds)
 
 
 def _administration(
@@ -99,7 +100,7 @@ def _administration(
 
 
 #: Fields of a session's state, in `take` and `look`.
-_STATE = "law, mode, q, v, references, status, remaining, commander"
+_STATE = "law, mode, q, v, references, status, at_wall, remaining, commander"
 
 #: `control`, `open` and `batch` also take the options of laws, which the daemon adds.
 TABLE = (
@@ -181,8 +182,9 @@ TABLE = (
         "payload, friction, axes, state_bytes, output_bytes, state, references, outputs, period, "
         "stale_after, hold, fade, fallback, without_states, stability, command_endpoint",
         once=True,
+        seconds=LONG_ORDER,
     ),
-    _order("tune", "session, gains", "over", "session, over, gains"),
+    _order("tune", "session, gains", "over", "session, over, gains", seconds=LONG_ORDER),
     _order("take", "session", "take_over, lease", f"session, lease, {_STATE}", once=True),
     _order("give"),
     _order("hold"),

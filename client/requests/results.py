@@ -215,5 +215,6 @@ class SessionState(Result):
     v: Array  # (nv,)
     references: dict[str, Array]  # in effect
     status: list[str]  # of the newest output
+    at_wall: list[str]  # joints, and frames, whose walls changed a torque when one last did
     remaining: float  # s, of a movement
     commander: str  # empty where there is none

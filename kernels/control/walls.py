@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.common.status import WALL
+from torqued.common.status import PLANE_BIT, WALL, wall_names
+from torqued.kernels.charts.chart import own_joints
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.friction import friction_at
 from torqued.kernels.control.law import expand_state, inner, project, project_square, square
@@ -270,7 +271,7 @@ def hold_walls(work, control, sizes, data, dt):
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
     find_pushes(data, count)
-    status = 0
+    status = walls = 0
     for i in range(count):
         push, speed = data.wall_push[i], inner(data.wall_row[i], v)
         if push == 0.0 or (push * speed > 0.0 and control.wall_energy <= 0.0):
@@ -278,8 +279,27 @@ def hold_walls(work, control, sizes, data, dt):
         control.wall_energy -= push * speed * dt
         for k in range(sizes.unactuated, sizes.nv):
             data.out[k] += data.wall_row[i, k] * push
-        status = WALL
+        status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
+    if status == WALL:
+        control.walls = walls
     return status
+
+
+@kernel
+def wall_bit(row, is_joint):
+    """The bit that stands for a row in a controller's `walls`."""
+    if not is_joint:
+        return 1 << PLANE_BIT
+    for k in range(min(len(row), PLANE_BIT)):
+        if row[k] != 0.0:
+            return 1 << k
+    return 0
+
+
+def walls_of(control: Any, robot: Robot, given: Any) -> list[str]:
+    """Names of what a controller's record has in `walls`; `given` as in `parse_walls`."""
+    joints = {joint.v: joint.name for joint in own_joints(robot.model)}
+    return wall_names(int(control.walls), joints, given)
 
 
 def parse_walls(robot: Robot, given: Any) -> tuple[bool, Any]:

@@ -82,6 +82,9 @@ def read_screws(text: Any, source: str = "<text>") -> Description:
         table = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise ModelError(source, [f"cannot be read as TOML: {error}"]) from None
+    if "robot" in table:
+        problem = "configuration, with a key 'robot': give it as --config, or to Robot.from_config"
+        raise ModelError(source, [problem])
     reader = _Reader(table)
     if reader.problems:
         raise ModelError(source, reader.problems)

@@ -14,6 +14,7 @@ import numpy as np
 from torqued.common import errors
 from torqued.common.status import status_names
 from torqued.kernels import InputError
+from torqued.kernels.charts.chart import own_joints
 from torqued.kernels.control.references.motions import COM, JOINTS
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.kernels.model.reach import check_reach
@@ -22,6 +23,7 @@ from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
 from torqued.server.loop.session_modes import LAW_MODES, Event, Mode
+from torqued.server.loop.statistics import at_wall
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
@@ -163,6 +165,7 @@ class Orders:
             "v": seen.state[robot.nq : robot.nq + robot.nv],
             "references": references,
             "status": status_names(int(seen.session.status)),
+            "at_wall": at_wall(session, seen.control),
             "remaining": max(0.0, left),
             "commander": self.commander(session),
         }
@@ -314,9 +317,10 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
             for k, i in enumerate(data.coordinate):
                 if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
                     low, high = data.lower[k], data.upper[k]
+                    name = next(j.name for j in own_joints(robot.model) if j.v == k)
                     raise InputError(
-                        f"references: position {i} is {q[i]:.6g}, beyond its limits "
-                        f"{low:.6g} … {high:.6g}",
+                        f"references: joint {name!r} (position {i}) is {q[i]:.6g}, beyond its "
+                        f"limits {low:.6g} … {high:.6g}",
                         "references",
                         float(q[i]),
                     )

@@ -22,6 +22,7 @@ from llvmlite import ir
 from numba import carray, types
 from numba.extending import intrinsic
 
+from torqued.common.status import WALL
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_ORDERS
 from torqued.kernels.primitives.workspace import pointer
@@ -175,6 +176,7 @@ def write_tick(loop, session, control, data, status, mode, age, spent):
     if loop.on_arrival != 0:
         mode |= ARRIVAL
     record.mode, record.period = mode, session.step
+    record.walls = control.walls if status & WALL else 0
     write_numbers(data.state, address + np.uint64(_TICK_BYTES))
     write_numbers(data.out, address + np.uint64(_TICK_BYTES + _NUMBER * n))
     end_record(ring, address)

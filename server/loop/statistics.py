@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torqued.common.status import status_names
+from torqued.kernels.control.walls import walls_of
 from torqued.server.loop import loop_records
 from torqued.server.loop.loop_records import WINDOW
 
 if TYPE_CHECKING:
     from torqued.server.loop.servo import Servo
+    from torqued.server.loop.session import Session
 
 
 def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
@@ -36,11 +38,18 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "success_rate": success_rate(record),
                 "status": status_names(int(record.status)),
                 "reason": status_names(int(record.reason)),
+                "at_wall": at_wall(session, session.controller.record[0]),
                 "sequence": int(record.sequence),
                 **{name: int(record[name]) for name in loop_records.COUNTERS},
             }
         )
     return out
+
+
+def at_wall(session: Session, control: Any) -> list[str]:
+    """Joints, and frames before planes, whose walls changed a torque when one last did."""
+    controller = session.controller
+    return walls_of(control, controller.robot, controller.fields.get("walls"))
 
 
 def loop_statistics(loop: Any, ages_on_arrival: NDArray[np.int64]) -> dict[str, Any]:

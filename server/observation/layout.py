@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 MAGIC = int.from_bytes(b"torqring", "little")
-VERSION = 1
+VERSION = 2
 #: Bytes before the first record, and what records begin at multiples of.
 HEADER_BYTES, ALIGN = 4096, 64
 #: Places in the ring that the header has a record's position for: where to go on after a loss.
@@ -70,6 +70,7 @@ TICK_HEAD = np.dtype(
         ("allowed", "i8"),  # iterations that a solver was allowed; 0: there is none, or all
         ("mode", "i8"),  # bits: MODES
         ("period", "i8"),  # ns, the step of time that limits and filters went by
+        ("walls", "i8"),  # bits: which walls changed the torque; common/status.py
     ]
 )
 #: Bits of `mode`.

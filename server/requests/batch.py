@@ -160,13 +160,15 @@ def is_of_shape(problem: RequestError) -> bool:
 def of_all(problem: RequestError, count: int) -> RequestError:
     """An error about the shape of one state's numbers, in terms of the batch."""
     expected = str(problem.expected)
-    expected = re.sub(r"\(([^)]*)\)", lambda found: stacked_shape(found[1], count), expected)
+    one = problem.field == "q" and not problem.value  # then its numbers were taken for states
+    states: int | str = "N" if one else count
+    expected = re.sub(r"\(([^)]*)\)", lambda found: stacked_shape(found[1], states), expected)
     shape = (count, *problem.value)
     message = f"{problem.field}: shape {shape}, expected {expected.removeprefix('shape ')}"
     return error(problem.code, message, field=problem.field, value=list(shape), expected=expected)
 
 
-def stacked_shape(shape: str, count: int) -> str:
+def stacked_shape(shape: str, count: int | str) -> str:
     """A shape as an error spells it, for so many states."""
     return f"({count}, {shape.removesuffix(',')})" if shape else f"({count},)"
 

@@ -74,6 +74,17 @@ def test_long_work_is_waited_for_longer_than_other_requests(puppet):
     assert daemon.operations.count("batch") <= 2  # neither was repeated
 
 
+@pytest.mark.parametrize("operation", ["open", "tune"])
+def test_orders_that_check_gains_at_all_poses_are_waited_for_longer(puppet, operation):
+    def answer(message):
+        time.sleep(0.3)
+        return [good(message)]
+
+    _, client = puppet(answer, timeout=0.1, retries=100)
+    client.ping()
+    assert client.call(operation, gains={}).as_dict() == {}
+
+
 @pytest.mark.parametrize("operation", ["batch", "reload"])
 def test_long_work_is_not_waited_for_where_nobody_is(tmp_path, operation):
     with (

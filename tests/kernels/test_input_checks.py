@@ -272,6 +272,12 @@ class TestNames:
             "frame 'panda_hnad' is unknown; did you mean 'panda_hand'?"
         )
 
+    def test_names_that_contain_it_are_suggested(self):
+        assert self.message("Hand") == "frame 'Hand' is unknown; did you mean 'panda_hand'?"
+        assert self.message("link") == (
+            "frame 'link' is unknown; did you mean 'panda_link1' or 'panda_link2'?"
+        )
+
     def test_a_few_names_are_listed_where_none_is_near(self):
         assert self.message("xyz") == (
             "frame 'xyz' is unknown; known: 'panda_hand', 'panda_link1', 'panda_link2', 'base', "

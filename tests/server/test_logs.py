@@ -94,6 +94,7 @@ def test_json_has_fields_and_the_traceback(lines):
 
 def session(number, status=(), **counters):
     known = {"session": number, "law": "pd", "client": "local", "status": list(status)}
+    known["at_wall"] = []
     return known | dict.fromkeys(COUNTED, 0) | {"states": 1} | counters
 
 
@@ -121,6 +122,12 @@ class TestSessionEvents:
         assert self.names(events.update([session(1, states=0, stale=90)])) == []
         assert self.names(events.update([session(1, states=1, stale=95)])) == []
         assert self.names(events.update([session(1, states=9, stale=99)])) == [("stale", 1)]
+
+    def test_wall_is_told_with_its_joint(self):
+        events = SessionEvents()
+        events.update([session(1)])
+        (found,) = events.update([session(1, walls=3, at_wall=["elbow", "wrist"])])
+        assert str(found) == "session 1 (pd, local): wall of elbow, wrist"
 
     def test_bits_without_counters(self):
         events = SessionEvents()

@@ -10,7 +10,7 @@ from torqued.tools.recording.protobuf import Field, MessageType
 from torqued.tools.recording.session_layout import Records, SessionInfo
 
 #: Of the recording: channels, messages and metadata. Another one is not read.
-VERSION = 1
+VERSION = 2
 
 _TIMES = (
     Field("time", "sfixed64", comment="ns, when the tick began, CLOCK_MONOTONIC"),
@@ -35,6 +35,7 @@ _TICK = (
         comment="bits: 1 fallback, 2 ordered, 4 moving, 8 the law has been used, 16 on arrival",
     ),
     Field("period", "sfixed64", comment="ns, the step of time that the law went by"),
+    Field("walls", "sfixed64", comment="bits of joints in v whose walls changed the torque"),
 )
 #: As they are in the ring.
 COPIED = tuple(field.name for field in _TICK if field.name != "lateness")

@@ -9,6 +9,7 @@ the chunks that it had stored stay, and a chunk that is computed twice is stored
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -47,11 +48,18 @@ def cluster(scheduler: str | None) -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     if scheduler is None:
-        with (
-            LocalCluster(threads_per_worker=1, dashboard_address=None) as local,
-            Client(local) as client,
-        ):
-            yield client
+        nannies = logging.getLogger("distributed.nanny")
+        level = nannies.level
+        try:
+            with (
+                LocalCluster(threads_per_worker=1, dashboard_address=None) as local,
+                Client(local) as client,
+            ):
+                yield client
+                # All results are stored: it does not matter how long processes take to end.
+                nannies.setLevel(logging.ERROR)
+        finally:
+            nannies.setLevel(level)
         return
     try:
         client = Client(scheduler, timeout=MAX_SEARCH)

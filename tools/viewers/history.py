@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.status import CAUSES, FALLBACK, TABLE, status_names
-from torqued.tools.recording.session_layout import Records, SessionInfo
+from torqued.common.status import CAUSES, FALLBACK, TABLE, WALL, status_names, wall_names
+from torqued.tools.recording.session_layout import Records, SessionInfo, joints_of, titles
 
 Array = NDArray[np.float64]
 
@@ -137,6 +137,8 @@ class History:
             came = int(statuses[k]) & ~track.status & ~ROUTINE
             if came:
                 words = " ".join(status_names(came)).lower().replace("_", " ")
+                if came & WALL:
+                    words += f" ({', '.join(walls_at(rows[k], track.info, self.robot))})"
                 self._log(rows[k], track.info, words)
             now, before = int(statuses[k]), track.status
             if not now & FALLBACK:
@@ -153,6 +155,13 @@ class History:
                 self.events.remove(event)
                 times = event.times + 1
         self.events.append(Happening(now, info.number, info.law, words, times))
+
+
+def walls_at(tick: Any, info: SessionInfo, robot: Mapping[str, Any]) -> list[str]:
+    """Names of joints, and of frames before planes, whose walls changed the torque of a tick."""
+    joints = titles(tick["v"].size, robot, joints_of(robot))
+    walls = info.raw.get("options", {}).get("walls")
+    return wall_names(int(tick["walls"]), dict(enumerate(joints)), walls)
 
 
 #: Bits that come and go in ordinary work.

@@ -22,7 +22,7 @@ from torqued.tools.recording.session_layout import (
     without_common_prefix,
 )
 from torqued.tools.recording.status_colors import ALARM, ALARMING, NOTICE, status_color
-from torqued.tools.viewers.history import SPAN, History, Track, stairs
+from torqued.tools.viewers.history import SPAN, History, Track, stairs, walls_at
 from torqued.tools.viewers.plots import (
     COLORS,
     EMPTY,
@@ -187,6 +187,8 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
         f"client {html.escape(track.info.client)}</div>"
         f'<div class="torqued-status" style="color:{color};font-weight:600">{words}</div>'
     )
+    if walls := walls_at(track.newest, track.info, robot):
+        head += f'<div class="torqued-walls">at the wall of {html.escape(", ".join(walls))}</div>'
     has_torques = "tau" in (track.newest.dtype.names or ())
     torques: Array = np.ravel(track.newest["tau"]) if has_torques else np.zeros(0)
     names = titles(len(torques), robot, joints_of(robot))

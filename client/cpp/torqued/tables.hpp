@@ -42,6 +42,8 @@ inline const std::map<std::string, double> patience{
     {"assemble", 60.0},
     {"batch", 60.0},
     {"simulate", 60.0},
+    {"open", 10.0},
+    {"tune", 10.0},
     {"reload", 60.0},
 };
 

@@ -12,6 +12,7 @@ from support.daemons import MAX_STOP
 from support.eventually import PATIENCE
 from support.in_thread import InThread
 from torqued.client import AsyncClient, Client, errors
+from torqued.client.base_client import QUANTITIES
 from torqued.client.requests import results
 from torqued.client.requests.administration import Administration
 from torqued.client.requests.computations import Computations
@@ -258,6 +259,21 @@ def test_client_in_other_coordinates_is_the_robot_in_them(client, robot):
 def test_names_of_before_are_answered_with_those_of_now(client, name):
     with pytest.raises(AttributeError, match=f"no attribute {name!r}; here it is "):
         getattr(client, name)
+
+
+@pytest.mark.parametrize("name, quantity", QUANTITIES.items())
+def test_methods_of_Robot_that_clients_lack_are_answered_with_a_request(
+    client, robot, name, quantity
+):
+    q, v = robot.random_state(np.random.default_rng(4))
+    with pytest.raises(AttributeError, match=re.escape(f'want=["{quantity}"]).{quantity}')):
+        getattr(client, name)
+    try:
+        expected = getattr(robot, name)(q, v)
+    except TypeError:  # that do not depend on v
+        expected = getattr(robot, name)(q)
+    found = getattr(client.dynamics(q, v, want=[quantity]), quantity)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
 def test_methods_of_the_control_socket_are_answered(client, robot):

@@ -6,6 +6,7 @@ import pytest
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
+from torqued.kernels.control.walls import walls_of
 from torqued.kernels.model.catalog import find_urdf
 from torqued.kernels.model.urdf_file import read_file
 from torqued.tools.demos.generalize_robots import heavier
@@ -170,6 +171,30 @@ def test_frame_stays_in_its_box():
     q, _, _ = free.run(1.5, np.full(robot.nv, 1.0))
     path = np.array([robot.frame_pose(x, frame)[:3, 3] for x in q[::10]])
     assert np.abs(path - start).max() > 0.2
+
+
+@pytest.mark.parametrize("joint", ["panda_joint2", "panda_joint7"])
+def test_joint_at_its_wall_is_named(joint):
+    robot = Robot.named("panda")
+    q = 0.5 * (robot.limits.lower + robot.limits.upper)
+    controller = Controller(robot, "pd", reference_limits=False)
+    assert walls_of(controller.record[0], robot, None) == []
+    places, v = robot.joint(joint), np.zeros(robot.nv)
+    q[places.q], v[places.v] = robot.limits.upper[places.q], 0.5
+    assert "WALL" in controller.step(q, v, DT).status
+    assert walls_of(controller.record[0], robot, None) == [joint]
+    q[places.q] = 0.0
+    assert "WALL" not in controller.step(q, 0.0 * v, DT).status
+    assert walls_of(controller.record[0], robot, None) == [joint]  # that of the last time
+
+
+def test_frame_before_its_plane_is_named():
+    robot = Robot.named("panda")
+    walls = {"frames": [{"frame": "panda_hand", "normal": [0, 0, 1], "offset": 9.0}]}
+    controller = Controller(robot, "gravity", walls=walls)
+    q = 0.5 * (robot.limits.lower + robot.limits.upper)
+    assert "WALL" in controller.step(q, np.full(robot.nv, -0.1), DT).status
+    assert walls_of(controller.record[0], robot, walls) == ["panda_hand"]
 
 
 @pytest.mark.parametrize(

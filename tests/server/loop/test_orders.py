@@ -126,6 +126,9 @@ def test_movement_shorter_than_limits_allow_is_refused_with_the_least(driver, co
         commander.move(number, {"q_ref": driver.q + 0.3}, seconds=0.001)
     with pytest.raises(errors.FieldError, match="references: 'v_ref' is unknown, allowed: q_ref"):
         commander.move(number, {"v_ref": driver.v})
+    beyond = r"joint 'joint_2' \(position 1\) is 4, beyond its limits -3\.14159 … 3\.14159"
+    with pytest.raises(errors.FieldError, match=f"references: {beyond}"):
+        commander.move(number, {"q_ref": [0.0, 4.0, 0.0]})
 
 
 def test_movement_goes_at_a_quarter_of_the_speed_limits_unless_it_says(driver, commander):
@@ -308,6 +311,16 @@ def test_stop_holds_all_sessions_until_they_are_recovered_and_resumed(driver, co
         commander.move(number, {"q_ref": driver.q})
     commander.resume(number)
     eventually(lambda: driver.newest.status == 0)
+
+
+def test_joint_at_its_wall_is_named_by_look_and_sessions(daemon, robot):
+    with daemon.client() as client, client.session("pd") as session:
+        assert client.look(session.number).at_wall == []
+        moves = np.eye(NV)[1]
+        eventually(lambda: "WALL" in session.step(np.pi * moves, moves).status_names)
+        (listed,) = client.sessions()
+        assert listed["at_wall"] == [robot.joint_names[1]]
+        assert client.look(session.number).at_wall == [robot.joint_names[1]]
 
 
 @pytest.mark.parametrize(

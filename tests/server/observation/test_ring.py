@@ -222,7 +222,7 @@ def test_missing_foreign_and_newer_rings_are_refused_with_a_sentence(written, en
     with pytest.raises(ReaderError, match="cannot observe daemon 'other'"):
         Reader("other", endpoints.folder)
     written.ring.header.version = 9
-    with pytest.raises(ReaderError, match="version 9, expected a ring of version 1"):
+    with pytest.raises(ReaderError, match="version 9, expected a ring of version 2"):
         Reader("robot", endpoints.folder)
     written.ring.header.magic = 0
     with pytest.raises(ReaderError, match="not a ring"):

@@ -237,6 +237,8 @@ def test_wrong_shape_is_told_in_terms_of_the_batch(robot, name):
     error = refused(robot, name, **(fields_of(robot, name) | {"q": np.zeros((COUNT, 2))}))
     assert str(error) == f"q: shape ({COUNT}, 2), expected ({COUNT}, {robot.nq})"
     assert (error.value, error.expected) == ([COUNT, 2], f"shape ({COUNT}, {robot.nq})")
+    error = refused(robot, name, **(fields_of(robot, name) | {"q": np.zeros(COUNT)}))
+    assert str(error) == f"q: shape ({COUNT},), expected (N, {robot.nq})"
 
 
 def test_wrong_shape_of_numbers_and_wrenches_is_told_likewise(robot):

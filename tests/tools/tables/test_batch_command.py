@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
 import os
 import signal
 from pathlib import Path
@@ -251,6 +253,24 @@ def cluster():
     made = Cluster()
     yield made
     made.close()
+
+
+def test_local_cluster_warns_of_its_workers_until_it_ends(monkeypatch, caplog):
+    distributed = pytest.importorskip("distributed")
+    nannies = logging.getLogger("distributed.nanny")
+
+    @contextlib.contextmanager
+    def slow_to_end(*args, **options):
+        yield
+        nannies.warning("Worker process still alive after 4.0 seconds, killing")
+
+    monkeypatch.setattr(distributed, "LocalCluster", slow_to_end)
+    monkeypatch.setattr(distributed, "Client", slow_to_end)
+    with caplog.at_level(logging.WARNING):
+        with engines.cluster(None):
+            nannies.warning("Restarting worker")
+        nannies.warning("Closed")
+    assert caplog.messages == ["Restarting worker", "Closed"]
 
 
 @pytest.mark.slow

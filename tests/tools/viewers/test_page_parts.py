@@ -5,7 +5,7 @@ import pytest
 import trimesh
 
 from support.written_sessions import NO_LOOP, ROBOT, session, ticks
-from torqued.common.status import CLAMPED, FALLBACK, LIMITED_REFERENCE, OK, STALE, STOPPED
+from torqued.common.status import CLAMPED, FALLBACK, LIMITED_REFERENCE, OK, STALE, STOPPED, WALL
 from torqued.kernels import Robot
 from torqued.server.observation.layout import FALLEN, LOOP_TICK
 from torqued.tools.recording.session_layout import joints_of, titles, without_common_prefix
@@ -261,6 +261,15 @@ class TestStatus:
 
     def test_torque_that_is_held_for_a_moment_needs_no_resume(self):
         assert ">STALE FALLBACK<" in self.shown(STALE | FALLBACK)
+
+
+def test_wall_is_told_with_its_joint():
+    info, history = session(), History(ROBOT)
+    rows = ticks(info, [0.0], WALL)
+    rows["walls"] = 2
+    history.add({7: info}, {7: rows}, NO_LOOP)
+    assert "at the wall of &lt;two&gt;<" in session_html(history.tracks[7], ROBOT)
+    assert "wall (&lt;two&gt;)" in log_html(history)
 
 
 def test_curves_are_named_after_joints_a_base_a_frame_or_tasks():
