@@ -207,15 +207,16 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
 
 def status_words(track: Track) -> str:
     """Status bits by name; of a fallback also what it began with, and what ends it."""
-    words = " ".join(status_names(track.status)) or "OK"
+    notes = []
     if track.status & FALLBACK:
         if over := track.reason & ~track.status:
-            words += f" because of {' '.join(status_names(over))}"
+            notes.append(f"because of {' '.join(status_names(over))}")
         if track.status & STOPPED:
-            words += ", until recover and resume"
+            notes.append("until recover and resume")
         elif int(track.newest["mode"]) & FALLEN:  # else the last torque is held for a moment
-            words += ", until resume"
-    return words
+            notes.append("until resume")
+    words = " ".join(status_names(track.status)) or "OK"
+    return f"{words} ({', '.join(notes)})" if notes else words
 
 
 def bar_html(name: str, value: float, limit: float) -> str:

@@ -74,19 +74,18 @@ class Plot:
         units of their size."""
         labels = self._choose(columns)
         curves = np.array([columns[label] for label in labels])
+        title = self._title
         if titled is not None:
             self._exponent = exponent_of(curves, self._exponent)
             curves = np.round(curves * 10.0**-self._exponent, DIGITS)
-            if (title := titled(PREFIXES[self._exponent])) != self._title:
+            title = titled(PREFIXES[self._exponent])
+        with self._server.atomic():  # as many numbers as curves, in these units, at any time
+            if title != self._title:
                 self._title = self._handle.title = title
-        data = (x, *curves)
-        if labels == self._labels:
-            self._handle.data = data
-            return
-        self._labels = labels
-        with self._server.atomic():  # as many numbers as curves, at any time
-            self._handle.series = series_of(labels, colors)
-            self._handle.data = data
+            if labels != self._labels:
+                self._labels = labels
+                self._handle.series = series_of(labels, colors)
+            self._handle.data = (x, *curves)
 
     def _choose(self, columns: Columns) -> tuple[str, ...]:
         if len(columns) <= MAX_CURVES:

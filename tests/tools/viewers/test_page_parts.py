@@ -251,13 +251,13 @@ class TestStatus:
         assert f'"torqued-status" style="color:{color}' in self.shown(status)
 
     def test_fallback_says_what_ends_it(self):
-        assert ">STALE FALLBACK, until resume<" in self.shown(STALE | FALLBACK, mode=FALLEN)
+        assert ">STALE FALLBACK (until resume)<" in self.shown(STALE | FALLBACK, mode=FALLEN)
         stopped = self.shown(FALLBACK | STOPPED, mode=FALLEN)
-        assert ">FALLBACK STOPPED, until recover and resume<" in stopped
+        assert ">FALLBACK STOPPED (until recover and resume)<" in stopped
 
     def test_reason_that_is_over_is_still_told(self):
         text = self.shown(STALE | FALLBACK, FALLBACK, mode=FALLEN)
-        assert ">FALLBACK because of STALE, until resume<" in text
+        assert ">FALLBACK (because of STALE, until resume)<" in text
 
     def test_torque_that_is_held_for_a_moment_needs_no_resume(self):
         assert ">STALE FALLBACK<" in self.shown(STALE | FALLBACK)
