@@ -35,7 +35,7 @@ def test_requests_before_all_is_compiled_are_not_ready(folder, robot, monkeypatc
     real = daemon_module.compile_all
 
     def slow(report, names):
-        report("coriolis_matrix", 3, len(names))
+        report("coriolis_matrix", 3, len(names), 9.0)
         assert go_on.wait(PATIENCE)
         return real(report, names)
 
