@@ -28,6 +28,7 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
+from torqued.kernels.control.references.given import checked_reference
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.springs import MEASURED
@@ -335,10 +336,9 @@ class Controller:
                 message = f"{name} is missing, law {self.name!r} needs it with every state"
                 raise InputError(message, name, None, str(shape))
             state.append(numbers(name, references[name], shape))
-        for name, value in references.items():
-            if name in self.references:
-                shape = self.references[name].shape
-                self.references[name] = numbers(f"references.{name}", value, shape)
+        for name, kept in self.references.items():
+            if name in references:
+                self.references[name] = checked_reference(name, references[name], kept.shape)
         np.concatenate(state, out=data.state[: self.first_reference])
         if self.references:
             np.concatenate([part.ravel() for part in self.references.values()], out=data.command)

@@ -9,6 +9,7 @@ import numpy as np
 
 from torqued.common.errors import InputError
 from torqued.kernels.compilation.entries import COMPILED
+from torqued.kernels.control.references.given import checked_reference
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED, LeastDistance, require_daqp
 from torqued.kernels.control.wholebody.layout import (
     CLASSES,
@@ -153,7 +154,7 @@ class ContactController:
             value = given.get(name)
             if value is None:
                 value = self._default(name, shape)
-            parts.append(numbers(f"references.{name}", value, shape))
+            parts.append(checked_reference(name, value, shape))
         return np.concatenate(parts)
 
     def _default(self, name: str, shape: tuple[int, ...]) -> Array:

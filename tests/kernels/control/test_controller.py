@@ -135,3 +135,27 @@ def test_limits_are_the_smaller_of_the_robots_and_those_asked_for(robot):
     assert np.array_equal(controller.data.rate, DEFAULT_RATE * controller.data.effort)
     with pytest.raises(InputError, match=r"rate_limit has -1\.0"):
         Controller(robot, "gravity", rate_limit=[1.0, -1.0, 1.0, 1.0])
+
+
+#: Each is no rotation: nothing at all, not of unit length, by far or by a mistake in one number.
+NOT_A_TURN = [np.zeros(4), [0.0, 0.0, 0.0, 2.0], [0.0, 0.0, 0.1, 1.0], [1.0, 1.0, 1.0, 1.0]]
+
+
+@pytest.mark.parametrize("turn", NOT_A_TURN)
+@pytest.mark.parametrize("law", ["impedance", "wholebody", "balance"])
+def test_orientation_that_is_not_a_unit_quaternion_is_refused(law, turn):
+    if law == "impedance":
+        robot, name = Robot.named("panda"), "orientation"
+        controller = Controller(robot, law, frame="panda_hand")
+    else:
+        robot = Robot.family("biped", 4)
+        task = {"kind": "orientation", "frame": "link_left_1"}
+        contacts = [{"frame": "link_left_2"}, {"frame": "link_right_2"}]
+        controller = Controller(robot, law, contacts=contacts, tasks=[task])
+        name = next(x for x in controller.references if x.endswith("orientation"))
+    q, v = robot.neutral(), np.zeros(robot.nv)
+    words = rf"^references.{name}: a quaternion has the length .*, expected 1 \(x y z w"
+    for call in (controller.torque, lambda q, v, **given: controller.step(q, v, 1e-3, **given)):
+        with pytest.raises(InputError, match=words):
+            call(q, v, **{name: turn})
+        call(q, v, **{name: [0.0, 0.0, 0.7071, 0.7071]})  # four digits

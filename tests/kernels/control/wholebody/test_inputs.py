@@ -85,6 +85,15 @@ def test_references_are_named_and_checked():
         control.torque(q, v, references | {"active": [1.0]})
 
 
+@pytest.mark.parametrize("turn", [np.zeros(4), [0.0, 0.0, 0.0, 2.0], [1.0, 1.0, 1.0, 1.0]])
+def test_orientation_that_is_not_a_unit_quaternion_is_refused(turn):
+    control = WholeBody(ROBOT, STANDING, FEET)
+    q, v = ROBOT.neutral(), np.zeros(ROBOT.nv)
+    name = next(name for name in control.references if name.endswith("orientation"))
+    with pytest.raises(InputError, match=rf"^references.{name}: a quaternion has the length"):
+        control.torque(q, v, control.hold(q) | {name: turn})
+
+
 def test_names_of_tasks_are_unique_and_lead_to_their_gains():
     frames = [{"kind": "point", "frame": "body"}, {"kind": "point", "frame": "link_left_01"}]
     control = WholeBody(ROBOT, [*frames, {"kind": "com", "name": "middle"}], FEET)
