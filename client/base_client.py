@@ -155,6 +155,8 @@ def program_name() -> str:
     """Of this process, for people."""
     path = Path(sys.argv[0])
     name = path.parent.name if path.stem == "__main__" else path.stem  # python -m
+    if name in ("-", "-c"):  # a program of its standard input or command line
+        return "python"
     return re.sub(r"[^A-Za-z0-9_]+", "_", name)[:MAX_NAME] or "python"
 
 

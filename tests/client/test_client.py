@@ -1,6 +1,7 @@
 """The client beside daemons that misbehave: silent, late, of another version."""
 
 import asyncio
+import sys
 import threading
 import time
 
@@ -17,6 +18,7 @@ from torqued.client import (
     TorquedError,
     VersionError,
 )
+from torqued.client.base_client import program_name
 from torqued.client.endpoints import request_endpoint
 
 
@@ -343,3 +345,17 @@ def test_results_are_attributes(puppet):
     with pytest.raises(AttributeError, match="'M' cannot be set"):
         r.M = 0.0
     assert repr(r) == "Dynamics(M=[[1. 0.] [0. 1.]])"
+
+
+@pytest.mark.parametrize(
+    "started, name",
+    [
+        ("arm/driver.py", "driver"),
+        ("arm/__main__.py", "arm"),
+        ("my arm.py", "my_arm"),
+        *((nameless, "python") for nameless in ("", "-", "-c")),
+    ],
+)
+def test_client_is_named_after_its_program(monkeypatch, started, name):
+    monkeypatch.setattr(sys, "argv", [started])
+    assert program_name() == name
