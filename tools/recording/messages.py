@@ -9,8 +9,9 @@ import numpy as np
 from torqued.tools.recording.protobuf import Field, MessageType
 from torqued.tools.recording.session_layout import Records, SessionInfo
 
-#: Of the recording: channels, messages and metadata. Another one is not read.
+#: Of the recording: channels, messages and metadata. In version 1 ticks have no `walls`.
 VERSION = 2
+VERSIONS = (1, VERSION)
 
 _TIMES = (
     Field("time", "sfixed64", comment="ns, when the tick began, CLOCK_MONOTONIC"),
@@ -32,7 +33,8 @@ _TICK = (
     Field(
         "mode",
         "sfixed64",
-        comment="bits: 1 fallback, 2 ordered, 4 moving, 8 the law has been used, 16 on arrival",
+        comment="bits: 1 fallback, 2 ordered, 4 moving, 8 the law has been used, 16 on arrival, "
+        "32 repeated",
     ),
     Field("period", "sfixed64", comment="ns, the step of time that the law went by"),
     Field("walls", "sfixed64", comment="bits of joints in v whose walls changed the torque"),
@@ -60,13 +62,14 @@ LOST_MESSAGE = MessageType(
 )
 
 
-def tick_message(info: SessionInfo) -> MessageType:
+def tick_message(info: SessionInfo, version: int = VERSION) -> MessageType:
     """The message of a session's ticks. References and outputs are fields with their names."""
+    head = _TICK if version > 1 else _TICK[:-1]
     parts = [
         Field(part.field, shape=part.shape or None, comment=f"{part.unit} {list(part.shape)}")
         for part in info.parts
     ]
-    return MessageType(f"torqued.{info.law.capitalize()}_{info.number}", (*_TICK, *parts))
+    return MessageType(f"torqued.{info.law.capitalize()}_{info.number}", (*head, *parts))
 
 
 def values_message(kind: str, number: int, count: int) -> MessageType:
@@ -87,7 +90,8 @@ def ring_ticks(found: Any, count: int, info: SessionInfo) -> Records:
     """Messages as ticks of the ring."""
     ticks = np.zeros(count, info.dtype)
     for name in (*COPIED, *(part.field for part in info.parts if part.size)):
-        ticks[name] = found[name]
+        if name in found.dtype.names:
+            ticks[name] = found[name]
     ticks["deadline"] = found["time"] - found["lateness"]
     ticks["session"] = info.number
     return ticks

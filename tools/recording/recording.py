@@ -23,13 +23,16 @@ from torqued.tools.recording.messages import (
     LOOP_COPIED,
     LOOP_MESSAGE,
     LOST_MESSAGE,
-    VERSION,
+    VERSIONS,
     ring_ticks,
     tick_message,
     values_message,
 )
 from torqued.tools.recording.reader import Values
 from torqued.tools.recording.session_layout import Records, SessionInfo, session_info
+
+#: Of the field `walls`, which ticks of version 1 lack.
+WALLS_BYTES = 8
 
 
 class RecordingError(TorquedError):
@@ -106,14 +109,15 @@ def read_recording(path: Path) -> Recording:
     if not path.is_file():
         raise RecordingError(f"{path}: no such file")
     directory: dict[str, Any] | None = None
-    text = ""
+    text, version = "", 0
     channels: dict[int, Channel] = {}
     messages: dict[str, list[bytes]] = {}
     for record in records_of(path):
         if isinstance(record, Metadata) and record.name == "torqued":
-            if record.metadata.get("version") != str(VERSION):
-                found = record.metadata.get("version")
-                raise RecordingError(f"{path} has version {found}, expected {VERSION}")
+            found = record.metadata.get("version", "none")
+            if found not in map(str, VERSIONS):
+                raise RecordingError(f"{path} has version {found}, expected one of {VERSIONS}")
+            version = int(found)
             directory = json.loads(record.metadata["directory"])
         elif isinstance(record, Attachment):
             text = record.data.decode()
@@ -127,7 +131,7 @@ def read_recording(path: Path) -> Recording:
     for channel in channels.values():
         if "session" in channel.metadata:
             try:
-                session = _session(channel, messages)
+                session = _session(channel, messages, version)
             except ValueError as error:  # from numpy: wrong length
                 raise RecordingError(
                     f"{path}: messages of {channel.topic} do not have this version's layout: "
@@ -137,9 +141,14 @@ def read_recording(path: Path) -> Recording:
     return Recording(path, directory, text, sessions, _loop(messages), _lost(messages))
 
 
-def _session(channel: Channel, messages: dict[str, list[bytes]]) -> RecordedSession:
-    info, topic = session_info(json.loads(channel.metadata["session"])), channel.topic
-    found = tick_message(info).decode(b"".join(messages.get(topic, ())))
+def _session(channel: Channel, messages: dict[str, list[bytes]], version: int) -> RecordedSession:
+    entry, topic = json.loads(channel.metadata["session"]), channel.topic
+    if version == 1:  # its ticks were shorter
+        entry["record_bytes"] += WALLS_BYTES
+        for part in (*entry["state"], *entry["references"], *entry["outputs"]):
+            part["offset"] += WALLS_BYTES
+    info = session_info(entry)
+    found = tick_message(info, version).decode(b"".join(messages.get(topic, ())))
     ticks = ring_ticks(found, len(found), info)
     ticks = ticks[np.argsort(ticks["index"], kind="stable")]
     session = RecordedSession(info, ticks)

@@ -1,6 +1,7 @@
 """Recordings through today's laws: the same to the last bit, or what differs and since when."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from support.served import serving
 from torqued.common.status import SOLVER
 from torqued.kernels import Robot
 from torqued.server.observation.layout import REPEATED, USED
-from torqued.tools.recording.recording import RecordedSession, RecordingError
+from torqued.tools.recording.recording import RecordedSession, RecordingError, read_recording
 from torqued.tools.recording.replay import replay
 from torqued.tools.recording.solver_rows import velocity_names
 
@@ -119,6 +120,15 @@ def test_another_robot_differs_from_the_first_tick_on(served, robot):
     differs = r"of robot 'tree9' differ: now tau \(9,\), .*recorded tau \(8,\)"
     with pytest.raises(RecordingError, match=differs):
         replay(recorded, Robot.family("tree", 9), PERIOD, 1e-9)
+
+
+def test_recording_of_version_1_is_replayed():
+    """Ticks without `walls`; and without repeated outputs: each was computed again."""
+    recording = read_recording(Path(__file__).with_name("version1.mcap"))
+    (session,) = recording.sessions.values()
+    assert session.from_start and len(session.ticks) > 60
+    result = replay(session, Robot.family("chain", 3), PERIOD, 1e-9)
+    assert result.compared > 50 and result.same
 
 
 def test_one_changed_number_is_found_in_its_tick(served, robot):
