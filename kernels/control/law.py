@@ -87,6 +87,12 @@ class Law:
     scaling: Mapping[str, int] = field(default_factory=dict)
     #: Gains that another gain, once given, makes void: by the name of that one.
     replaces: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Gains that count only where they are not zero: another gain stands in for those that are.
+    optional: tuple[str, ...] = ()
+
+    def in_force(self, gains: Gains) -> Gains:
+        """Gains as users see them: without those that another one stands in for."""
+        return {k: value for k, value in gains.items() if k not in self.optional or value.any()}
 
     def power(self, gain: str) -> int:
         """How a gain scales with rates."""

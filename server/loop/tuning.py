@@ -30,7 +30,8 @@ def change_gains(
     session.controller.data.wanted[:] = pack(gains)
     record.wanted_ramp = max(1, round(over / period))
     record.tuning += 1  # from here on `wanted` is the loop's, until it answers
-    return {"session": session.number, "over": over, "gains": gains}
+    shown = session.controller.law.in_force(gains)
+    return {"session": session.number, "over": over, "gains": shown}
 
 
 def change_payload(

@@ -259,6 +259,7 @@ LAW = law.Law(
     linearization=linearization,
     scaling=SCALING,
     replaces={"posture_stiffness": ("posture_limit",)},
+    optional=("damping", "rotational_damping", "damping_ratio"),
 )
 
 
