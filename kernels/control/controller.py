@@ -157,8 +157,8 @@ class Controller:
         }
 
     def _fill_references(self, defaults: Mapping[str, Array]) -> None:
-        data, nq, nv = self.data, self.robot.nq, self.robot.nv
-        fill_motions(data.motions, self.motions, self.references, nq, nv)
+        data = self.data
+        fill_motions(data.motions, self.motions, self.references, self.robot)
         moving = {name for motion in self.motions for name in motion.names}
         at = 0
         for k, (name, value) in enumerate(defaults.items()):

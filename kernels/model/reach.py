@@ -38,6 +38,12 @@ def frame_reach(model: Model, body: int, p: Array) -> float:
     return away
 
 
+def max_distance(model: Model, frame: tuple[int, Array] | None) -> float:
+    """m from the base at which a frame (its body, p), or the center of mass, may be wanted."""
+    frames = [frame] if frame else [(i, np.zeros(3)) for i in range(len(model.bodies))]
+    return MAX_REACHES * max(frame_reach(model, *item) for item in frames)
+
+
 def check_reach(
     name: str, model: Model, frame: tuple[int, Array] | None, position: Array, base: Array
 ) -> None:
@@ -45,8 +51,7 @@ def check_reach(
 
     `position` and `base`, where the robot's base is, are in the world.
     """
-    frames = [frame] if frame else [(i, np.zeros(3)) for i in range(len(model.bodies))]
-    limit = MAX_REACHES * max(frame_reach(model, *item) for item in frames)
+    limit = max_distance(model, frame)
     away = float(np.linalg.norm(position - base))
     if away > limit:
         wanted = f"at most {limit:.4g} m, {MAX_REACHES:g} times the reach of what moves there"

@@ -1,6 +1,7 @@
 """State frames of a session: received, checked, and how old they are. Compiled.
 
-    bytes → is it the owner's → size and prefix → sequence → finite → quaternions → stamp → state
+    bytes → is it the owner's → size and prefix → sequence → finite → quaternions → references in
+    reach → stamp → state
 
 A frame that fails is counted and leaves the state as it was.
 """
@@ -16,6 +17,9 @@ from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD
 from torqued.common.status import INVALID, NONFINITE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.follow import FROM_STATES
+from torqued.kernels.control.references.given import TURN_TOLERANCE
+from torqued.kernels.control.references.motions import JOINTS
+from torqued.kernels.control.session_arrays import sizes_of
 from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import pointer
@@ -149,6 +153,8 @@ def take_state(session, control, data, loop):
     words = (session.receive_size - PAYLOAD) // 8 - 1
     values = carray(pointer(session.receive + np.uint64(PAYLOAD + 8)), words, np.float64)
     session.refusal = fault_of(values, data)
+    if session.refusal == 0:
+        session.refusal = fault_of_references(values, data, sizes_of(control))
     stamp, at, q = values[0], values[1], values[HEAD - 1 :]
     if session.sequence >= 0 and stamp < session.stamp:
         session.refusal |= INVALID
@@ -191,6 +197,28 @@ def fault_of(values, data):
         size = values[i] ** 2 + values[i + 1] ** 2 + values[i + 2] ** 2 + values[i + 3] ** 2
         if not abs(math.sqrt(size) - 1.0) <= QUATERNION_TOLERANCE:
             return INVALID
+    return 0
+
+
+@kernel
+def fault_of_references(values, data, sizes):
+    """The same of references that are given: poses that are none, or far beyond reach."""
+    first = len(values) - len(data.command)
+    for k in range(len(data.motions)):
+        motion = data.motions[k]
+        if motion.kind != JOINTS and motion.position >= 0:
+            away = 0.0
+            for i in range(3):
+                base = values[HEAD - 1 + i] if sizes.unactuated > 0 else 0.0
+                away += (values[first + motion.position + i] - base) ** 2
+            if math.sqrt(away) > motion.reach:  # not where it is NaN: not given
+                return INVALID
+        if motion.orientation >= 0:
+            size = 0.0
+            for i in range(4):
+                size += values[first + motion.orientation + i] ** 2
+            if abs(math.sqrt(size) - 1.0) > TURN_TOLERANCE:
+                return INVALID
     return 0
 
 

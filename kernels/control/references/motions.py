@@ -11,25 +11,30 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from torqued.kernels.model.reach import max_distance
 from torqued.kernels.primitives.layout import FRAME
+
+if TYPE_CHECKING:
+    from torqued.kernels.robot.robot import Robot
 
 Array = NDArray[np.float64]
 
 #: What moves: joints, a frame, or the center of mass.
 JOINTS, FRAME_MOTION, COM = 0, 1, 2
 
-#: All but `frame` and the last four are indices among the references, -1 for none.
+#: All but `frame`, `reach` and the last four are indices among the references, -1 for none.
 MOTION = np.dtype(
     [
         ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
         ("frame", FRAME),  # of a frame
         ("position", "i8"),  # (nq,) of joints, (3,) otherwise
         ("orientation", "i8"),  # (4,) quaternion x y z w
+        ("reach", "f8"),  # m from the base that a position of a frame or COM may be; model/reach.py
         ("velocity", "i8"),  # (nv,); (6,) [angular; linear], (3,) where there is but one of them
         ("acceleration", "i8"),  # the same
         ("jerk", "i8"),  # (nv,), of joints only: the rate of their acceleration
@@ -108,9 +113,10 @@ def motion_words(motions: Sequence[Motion], nq: int, nv: int) -> int:
 
 
 def fill_motions(
-    records: Any, motions: Sequence[Motion], references: Mapping[str, Array], nq: int, nv: int
+    records: Any, motions: Sequence[Motion], references: Mapping[str, Array], robot: Robot
 ) -> None:
     """Records for compiled code."""
+    nq, nv = robot.nq, robot.nv
     starts = {}
     at = 0
     for name, value in references.items():
@@ -121,6 +127,9 @@ def fill_motions(
         record.kind = motion.kind
         if motion.frame is not None:
             record.frame = motion.frame
+        if motion.kind != JOINTS:
+            frame = None if motion.kind == COM else (int(record.frame.body), record.frame.p)
+            record.reach = max_distance(robot.model, frame)
         for part in PARTS:
             name = getattr(motion, part)
             record[part] = -1 if name is None else starts[name]

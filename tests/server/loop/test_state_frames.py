@@ -11,9 +11,11 @@ import zmq
 
 from support.daemons import daemon_of, described
 from support.eventually import PATIENCE, eventually
+from support.scripted_session import ScriptedSession
 from support.standstill import standing_still
 from torqued.client.sessions.frames import PAYLOAD, STATE_HEAD, prefix
 from torqued.common.status import FALLBACK, INVALID, NONFINITE, STALE
+from torqued.kernels import Robot
 from torqued.server.loop import state_frames
 
 STALE_AFTER = 0.05
@@ -324,3 +326,37 @@ class TestClocks:
         for seconds in (0, 1, 30, 1000):
             now = session.received + seconds * 10**9
             assert state_frames.age_of.py_func(session, now) >= seconds * 10**9
+
+
+class TestReferencesOfStates:
+    """Poses are checked wherever they come from."""
+
+    @pytest.fixture
+    def session(self):
+        session = ScriptedSession(Robot.family("tree", 8), "impedance", frame="link_5")
+        session.states(2)
+        return session
+
+    def tick(self, session, **references):
+        session.state(references)
+        return session.tick().status
+
+    @pytest.mark.parametrize("turn", [[0, 0, 0, 0], [0, 0, 0, 2], [0.5, 0.5, 0.5, 0.6]])
+    def test_orientation_that_is_none_is_refused(self, session, turn):
+        here = np.zeros(3)
+        assert self.tick(session, position=here, orientation=turn) & INVALID
+        assert not self.tick(session, position=here, orientation=[0, 0, 0, 1]) & INVALID
+
+    def test_position_in_millimetres_is_refused(self, session):
+        assert self.tick(session, position=[300.0, 0.0, 200.0]) & INVALID
+        assert not self.tick(session, position=[0.3, 0.0, 0.2]) & INVALID
+
+    def test_reach_counts_from_a_floating_base(self):
+        feet = [{"frame": "link_left_4"}, {"frame": "link_right_4"}]
+        tasks = [{"kind": "posture"}, {"kind": "com"}]
+        robot = Robot.family("biped", 8)
+        session = ScriptedSession(robot, "wholebody", tasks=tasks, contacts=feet)
+        session.q[:3] = [100.0, -50.0, 0.0]
+        session.states(2)
+        assert not self.tick(session, **{"com.position": session.q[:3]}) & INVALID
+        assert self.tick(session, **{"com.position": np.zeros(3)}) & INVALID
