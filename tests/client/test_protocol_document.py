@@ -18,7 +18,7 @@ from torqued.client.memory.page_layout import (
 from torqued.client.sessions import frames
 from torqued.common.stacked import STACKED
 from torqued.common.status import TABLE
-from torqued.server.loop.arrival_loop import MAX_PER_PERIOD
+from torqued.server.loop.arrival_loop import MAX_AHEAD, PERIODS
 from torqued.server.loop.links import MAX_SPIN
 from torqued.server.loop.loop_records import MAX_SESSIONS
 from torqued.server.requests.derivatives import DERIVATIVES
@@ -109,7 +109,7 @@ def test_page_of_shared_memory_is_the_codes():
     words += [(OUTPUTS, "daemon"), (CLIENT_SLEEPS, "client")]
     for place, writer in words:
         assert f"| {place} | uint32 | {writer} |" in DOCUMENT
-    assert f"At most {MAX_PER_PERIOD} states are answered in one period" in DOCUMENT
+    assert f"one answer per {PERIODS} periods, and up to {MAX_AHEAD} in a burst" in DOCUMENT
     assert f"0 … {MAX_SPIN:g}, default as configured" in DOCUMENT
 
 

@@ -34,6 +34,7 @@ NOT_COMPUTED = {
     "family",
     "frame_names",
     "in_coordinates",
+    "locked",
     "from_config",
     "from_description",
     "from_screws",
