@@ -177,6 +177,7 @@ def write_tick(loop, session, control, data, status, mode, age, spent):
         mode |= ARRIVAL
     record.mode, record.period = mode, session.step
     record.walls = control.walls if status & WALL else 0
+    record.reason = session.reason
     write_numbers(data.state, address + np.uint64(_TICK_BYTES))
     write_numbers(data.out, address + np.uint64(_TICK_BYTES + _NUMBER * n))
     end_record(ring, address)

@@ -71,6 +71,7 @@ TICK_HEAD = np.dtype(
         ("mode", "i8"),  # bits: MODES
         ("period", "i8"),  # ns, the step of time that limits and filters went by
         ("walls", "i8"),  # bits: which walls changed the torque; common/status.py
+        ("reason", "i8"),  # bits: why the torque is not the law's, as in outputs
     ]
 )
 #: Bits of `mode`.

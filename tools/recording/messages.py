@@ -9,7 +9,7 @@ import numpy as np
 from torqued.tools.recording.protobuf import Field, MessageType
 from torqued.tools.recording.session_layout import Records, SessionInfo
 
-#: Of the recording: channels, messages and metadata. In version 1 ticks have no `walls`.
+#: Of the recording: channels, messages and metadata. In version 1 ticks lack the last two numbers.
 VERSION = 2
 VERSIONS = (1, VERSION)
 
@@ -38,6 +38,7 @@ _TICK = (
     ),
     Field("period", "sfixed64", comment="ns, the step of time that the law went by"),
     Field("walls", "sfixed64", comment="bits of joints in v whose walls changed the torque"),
+    Field("reason", "sfixed64", comment="bits, why the torque is not the law's"),
 )
 #: As they are in the ring.
 COPIED = tuple(field.name for field in _TICK if field.name != "lateness")
@@ -64,7 +65,7 @@ LOST_MESSAGE = MessageType(
 
 def tick_message(info: SessionInfo, version: int = VERSION) -> MessageType:
     """The message of a session's ticks. References and outputs are fields with their names."""
-    head = _TICK if version > 1 else _TICK[:-1]
+    head = _TICK if version > 1 else _TICK[:-2]
     parts = [
         Field(part.field, shape=part.shape or None, comment=f"{part.unit} {list(part.shape)}")
         for part in info.parts

@@ -31,8 +31,8 @@ from torqued.tools.recording.messages import (
 from torqued.tools.recording.reader import Values
 from torqued.tools.recording.session_layout import Records, SessionInfo, session_info
 
-#: Of the field `walls`, which ticks of version 1 lack.
-WALLS_BYTES = 8
+#: Bytes of the numbers that ticks of version 1 lack.
+ADDED_BYTES = 16
 
 
 class RecordingError(TorquedError):
@@ -144,9 +144,9 @@ def read_recording(path: Path) -> Recording:
 def _session(channel: Channel, messages: dict[str, list[bytes]], version: int) -> RecordedSession:
     entry, topic = json.loads(channel.metadata["session"]), channel.topic
     if version == 1:  # its ticks were shorter
-        entry["record_bytes"] += WALLS_BYTES
+        entry["record_bytes"] += ADDED_BYTES
         for part in (*entry["state"], *entry["references"], *entry["outputs"]):
-            part["offset"] += WALLS_BYTES
+            part["offset"] += ADDED_BYTES
     info = session_info(entry)
     found = tick_message(info, version).decode(b"".join(messages.get(topic, ())))
     ticks = ring_ticks(found, len(found), info)

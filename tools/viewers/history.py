@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.status import CAUSES, FALLBACK, TABLE, WALL, status_names, wall_names
+from torqued.common.status import TABLE, WALL, status_names, wall_names
 from torqued.tools.recording.session_layout import Records, SessionInfo, joints_of, titles
 
 Array = NDArray[np.float64]
@@ -40,7 +40,6 @@ class Track:
     newest: Any = None  # a record
     kept: deque[Any] = field(default_factory=lambda: deque(maxlen=2 * MAX_POINTS))
     status: int = 0
-    reason: int = 0  # status bits with which the fallback began
     _due: int = 0  # ns
 
     def add(self, ticks: Records) -> None:
@@ -140,12 +139,7 @@ class History:
                 if came & WALL:
                     words += f" ({', '.join(walls_at(rows[k], track.info, self.robot))})"
                 self._log(rows[k], track.info, words)
-            now, before = int(statuses[k]), track.status
-            if not now & FALLBACK:
-                track.reason = 0
-            elif not before & FALLBACK:
-                track.reason = now & CAUSES
-            track.status = now
+            track.status = int(statuses[k])
 
     def _log(self, tick: Any, info: SessionInfo, words: str) -> None:
         """Add a line to the log; an event that comes again soon is counted in its line."""

@@ -206,10 +206,10 @@ def session_html(track: Track, robot: Mapping[str, Any]) -> str:
 
 
 def status_words(track: Track) -> str:
-    """Status bits by name; of a fallback also what it began with, and what ends it."""
+    """Status bits by name; of a fallback also why it began, and what ends it."""
     notes = []
     if track.status & FALLBACK:
-        if over := track.reason & ~track.status:
+        if over := int(track.newest["reason"]) & ~track.status:
             notes.append(f"because of {' '.join(status_names(over))}")
         if track.status & STOPPED:
             notes.append("until recover and resume")

@@ -235,12 +235,11 @@ class TestStatus:
     """What the panel says of a session: fault in red, and of a fallback why and until when."""
 
     @staticmethod
-    def shown(*stages, mode=0):
+    def shown(status, mode=0, reason=0):
         info, history = session(), History(ROBOT)
-        for k, status in enumerate(stages):
-            rows = ticks(info, [0.1 * k], status)
-            rows["mode"] = mode
-            history.add({7: info}, {7: rows}, NO_LOOP)
+        rows = ticks(info, [0.0], status)
+        rows["mode"], rows["reason"] = mode, reason
+        history.add({7: info}, {7: rows}, NO_LOOP)
         return session_html(history.tracks[7], ROBOT)
 
     @pytest.mark.parametrize(
@@ -251,12 +250,13 @@ class TestStatus:
         assert f'"torqued-status" style="color:{color}' in self.shown(status)
 
     def test_fallback_says_what_ends_it(self):
-        assert ">STALE FALLBACK (until resume)<" in self.shown(STALE | FALLBACK, mode=FALLEN)
-        stopped = self.shown(FALLBACK | STOPPED, mode=FALLEN)
+        assert ">STALE FALLBACK (until resume)<" in self.shown(STALE | FALLBACK, FALLEN, STALE)
+        stopped = self.shown(FALLBACK | STOPPED, FALLEN, STOPPED)
         assert ">FALLBACK STOPPED (until recover and resume)<" in stopped
 
     def test_reason_that_is_over_is_still_told(self):
-        text = self.shown(STALE | FALLBACK, FALLBACK, mode=FALLEN)
+        """Also by a page that is opened after it was over."""
+        text = self.shown(FALLBACK, FALLEN, STALE)
         assert ">FALLBACK (because of STALE, until resume)<" in text
 
     def test_torque_that_is_held_for_a_moment_needs_no_resume(self):
