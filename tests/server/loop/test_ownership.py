@@ -1,6 +1,5 @@
 """One owner per memory: what others do changes no bit of a session's torque."""
 
-import itertools
 import threading
 
 import numpy as np
@@ -89,18 +88,25 @@ def test_torques_at_a_constant_state_are_the_same_to_the_last_bit(daemon, law):
         q[7 if standing else 0 :] = rng.uniform(-0.3, 0.3, len(q) - (7 if standing else 0))
         v = np.zeros(robot.nv) if standing else rng.uniform(-0.3, 0.3, robot.nv)
         motors = motors_of(law, q, v)
-        with client.session(law, **options) as session:
-            session.step(q, v, at=0.0, **motors)
-            first = session.step(q, v, at=0.0, **motors)
-            with Disturbance(daemon.endpoint, law, options, q, v) as disturbance:
-                for k in itertools.count():
-                    if k >= OUTPUTS and (disturbance.rounds or disturbance.failure):
-                        break
-                    output = session.step(q, v, at=0.0, **motors)
+        with (
+            client.session(law, **options) as session,
+            Disturbance(daemon.endpoint, law, options, q, v) as disturbance,
+        ):
+            compared = after = 0
+            while compared < OUTPUTS or not (disturbance.rounds or disturbance.failure):
+                output = session.step(q, v, at=0.0, **motors)
+                after += 1
+                if not output.usable:  # a busy machine has left the law no time
+                    after = 0
+                    if law != "stream":
+                        session.resume()
+                elif after == 2:  # a solver starts from the solution before
+                    first = output
+                elif after > 2:
                     for name in session.outputs:
-                        np.testing.assert_equal(
-                            output.values[name], first.values[name], f"{name}, {k}"
-                        )
+                        values, before = output.values[name], first.values[name]
+                        np.testing.assert_equal(values, before, f"{name}, {output.sequence}")
+                    compared += 1
 
 
 @pytest.mark.parametrize("daemon", ["tree8"], indirect=True)
