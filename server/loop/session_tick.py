@@ -1,8 +1,8 @@
 """One tick of one session. Compiled.
 
-    newest state → events → mode → references → law → walls and limits → output
-    state_frames.py  session_modes.py  kernels/control/evaluation.py  session_output.py
-                                       or kernels/control/fallback.py
+    newest state → time → events → mode → references → law → walls and limits → output
+    state_frames.py  session_time.py  session_modes.py  kernels/control/evaluation.py
+                                       or kernels/control/fallback.py  session_output.py
 
 and, once the torque is on its way, all of it into the ring (ring_writer.py).
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import carray, types
 
 from torqued.common.status import (
@@ -52,6 +51,7 @@ from torqued.server.loop.ring_writer import write_gains, write_load, write_tick
 from torqued.server.loop.seqlock import begin_changes, end_changes
 from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
 from torqued.server.loop.session_output import count_success, send_output
+from torqued.server.loop.session_time import step_in_time
 from torqued.server.loop.state_frames import age_of, newest_state
 from torqued.server.observation.layout import REPEATED, USED
 
@@ -114,30 +114,6 @@ def serve_session(handle, loop_address, session_address):
         loop.processor = processor_time(loop.clock)
     end_changes(session, session_address)
     return status
-
-
-@kernel
-def step_in_time(loop, session, control, has_state, is_new, has_come):
-    """Set `session.step`, ns by which this tick moves torques.
-
-    While states come it is the robot's time from one to the next, whichever thread serves the
-    session, and however often: the limit of a rate holds as the robot counts. Without them it is
-    the time since the session was served, at most a period. In lock step time stands still then.
-    """
-    wall = max(loop.time - session.served, 0)
-    if has_state and not is_new:
-        session.step = 0
-    elif has_state and session.had_state != 0:
-        session.step = np.int64(round(control.elapsed * 1e9))
-    elif has_state:
-        session.step = loop.period  # the clock has moved the torque during the silence
-    elif session.lock_step != 0:
-        session.step = loop.period if has_come else 0
-    else:
-        session.step = min(wall, loop.period)
-    session.overdue += session.step if is_new or session.lock_step != 0 else wall
-    session.had_state = 1 if has_state else 0
-    session.served = loop.time
 
 
 @kernel

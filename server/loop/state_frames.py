@@ -24,6 +24,7 @@ from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
+from torqued.server.loop.session_time import robot_time
 from torqued.server.loop.zeromq_calls import has_more, receive
 
 #: Frames read from one session in one tick: a flood cannot hold up the loop.
@@ -31,8 +32,6 @@ MAX_FRAMES = 64
 #: The same for parts of messages. A frame has two with its sender's routing id; a message of
 #: ZeroMQ may have millions.
 MAX_PARTS = 2 * MAX_FRAMES
-#: s between two states by the robot's clock; it has jumped if there is more.
-MAX_STEP = 0.1
 #: Bytes of a routing id.
 MAX_ROUTE = 256
 #: By how much the sender's clock may be slower than ours.
@@ -93,19 +92,6 @@ def newest_state(session, control, data, loop):
         since = loop.time - before[2]
         control.elapsed = robot_time(session, session.at - before[1], since, loop.period)
     return status | session.refusal
-
-
-@kernel
-def robot_time(session, passed, since, period):
-    """s from the state before to this one, by the robot's clock.
-
-    If that stands still or jumps, by ours: `since` is the time, ns, between their ticks.
-    """
-    if session.lock_step != 0:
-        return passed if 0.0 < passed < MAX_STEP else period * 1e-9
-    if 0.0 < passed < MAX_STEP:
-        return min(passed, (since + period) * 1e-9)
-    return min(since, period) * 1e-9
 
 
 @kernel
