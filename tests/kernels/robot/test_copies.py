@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import multiprocessing
+import operator
 import pickle
 from collections.abc import Callable
 from typing import Any
@@ -76,11 +77,8 @@ def test_memory_of_compiled_code_is_not_copied(copied):
             copied(robot().tree)
 
 
-def height(robot: Robot) -> float:
-    return float(robot.center_of_mass(robot.neutral())[2])
-
-
 def test_robot_reaches_processes_that_are_spawned():
     one = robot()
+    center = operator.methodcaller("center_of_mass", one.neutral())
     with multiprocessing.get_context("spawn").Pool(1) as pool:
-        assert pool.map(height, [one, one]) == [height(one)] * 2
+        assert np.array_equal(pool.map(center, [one, one]), [center(one)] * 2)
