@@ -149,6 +149,8 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         references: Mapping[str, Any] | None = None,
         motor_q: Any = None,
         motor_v: Any = None,
+        external_torque: Any = None,
+        measured_wrench: Any = None,
         gains: Mapping[str, Any] | None = None,
         effort_limit: Any = None,
         rate_limit: Any = None,
@@ -159,6 +161,8 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
         frame: str | None = None,
         point: Any = None,
         axes: str | None = None,
+        axes_in: str | None = None,
+        force: Mapping[str, Any] | None = None,
         load_lower: Any = None,
         load_upper: Any = None,
         springs: Mapping[str, Any] | None = None,
@@ -169,8 +173,9 @@ class Computations(FrameOperations, Derivatives, ConstrainedOperations):
     ) -> Request[results.Control]:
         """One torque of a control law at q (nq,), v (nv,), without a session.
 
-        `references` by name, those of the law; `motor_q` and `motor_v` (nv,) of `elastic`. All
-        other options are those of `session`, with its units and shapes.
+        `references` by name, those of the law; `motor_q` and `motor_v` (nv,) of `elastic`;
+        `external_torque` (nv,) or `measured_wrench` (6,) of `impedance` with `force`. All other
+        options are those of `session`, with its units and shapes.
         """
         given = dict(locals())  # all of the arguments, before there is any other name
         return Request("control", options(**given) | numbers(q=q, v=v), results.Control)

@@ -32,6 +32,8 @@ class Openings(Generic[Opened]):
         frame: str | None = None,
         point: Any = None,
         axes: str | None = None,
+        axes_in: str | None = None,
+        force: Mapping[str, Any] | None = None,
         load_lower: Any = None,
         load_upper: Any = None,
         springs: Mapping[str, Any] | None = None,
@@ -79,6 +81,9 @@ class Openings(Generic[Opened]):
           delay             s from a state to its torque, for which gains are checked (2 ms)
         Of single laws:
           frame, point (3,) m, axes ("all", "position", "orientation")    impedance; frame: adaptive
+          axes_in ("world", "frame"): of stiffness and wrench             impedance
+          force: axes (6), sensor ("observer", "torques", "wrench"),
+          rate 1/s, approach_speed (m/s, rad/s)                           impedance
           load_lower, load_upper                                          adaptive, (10,)
           springs                                                         elastic
           tasks, contacts, limits, iterations                             wholebody, balance

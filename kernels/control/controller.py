@@ -24,14 +24,14 @@ from torqued.kernels.control.friction import Friction
 from torqued.kernels.control.integral import Integral
 from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
 from torqued.kernels.control.law import Array, Gains, Shape
-from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.laws import LAWS, frame_force
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.given import checked_reference
 from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
-from torqued.kernels.control.springs import MEASURED
+from torqued.kernels.control.springs import MEASURED as MEASURED_MOTORS
 from torqued.kernels.control.stability import (
     DEFAULT_DELAY,
     Stability,
@@ -58,6 +58,9 @@ OF_STREAMS = ("payload",)
 SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping", "delay")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
+
+#: All that some law measures beside q and v.
+MEASURED = (*MEASURED_MOTORS, *frame_force.MEASURED.values())
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -91,13 +94,15 @@ class Controller:
         self.references = self._not_given(prepared.references)
         self.outputs: dict[str, Shape] = dict(prepared.outputs)
         self.measured: dict[str, Shape] = (  # what a state has beside q and v, and has to have
-            dict.fromkeys(MEASURED, (robot.nv,)) if len(prepared.springs) else {}
+            dict.fromkeys(MEASURED_MOTORS, (robot.nv,))
+            if len(prepared.springs)
+            else prepared.measured
         )
         self.payload = Payload(robot.model, fields.get("payload"))
         self.friction, self.integral = self._disturbances(fields)
         wanted = fields.get("observer")
-        if len(self.integral.limit) and not wanted:  # it estimates from the observer's residual
-            wanted = True
+        if (len(self.integral.limit) or prepared.observes) and not wanted:
+            wanted = True  # they go by the observer's residual
         observer = observer_array(robot, wanted)
         if len(observer):
             self.outputs |= observer_outputs(robot)
@@ -127,6 +132,7 @@ class Controller:
             friction=len(self.friction.viscous),
             bias=len(self.integral.limit),
             springs=len(prepared.springs),
+            measured=self.first_reference - robot.nq - robot.nv,
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays

@@ -62,6 +62,8 @@ class Prepared:
     motions: tuple[Motion, ...] | None = None
     #: Between motors and links, of laws that measure both: states have the motors' as well.
     springs: Springs = RIGID
+    measured: dict[str, Shape] = field(default_factory=dict)  # what states have beside q and v
+    observes: bool = False  # needs the observer's residual
 
 
 @dataclass(frozen=True)

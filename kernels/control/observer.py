@@ -120,15 +120,17 @@ def observe(handle, address):
     fill_momentum(work, data.v_free, data.s_free, data.tau_free)
     law.project(data, data.s_free, p)
     law.project(data, data.tau_free, rate)
+    elapsed = control[0].elapsed
     if flags[0] == 0.0:
         flags[0] = 1.0
         law.copy(p, integral)
+        elapsed = 0.0  # the torque before the first one is unknown
     touched, felt, last = False, False, -1
     for k in range(n):
         known = joint_torque(sizes, data, k) + rate[k]
-        integral[k] += control[0].elapsed * (known + residual[k])
+        integral[k] += elapsed * (known + residual[k])
         residual[k] = gain[k] * (p[k] - integral[k])
-        size = abs(residual[k]) - unknown_torque(sizes, data, k, gain[k], control[0].elapsed)
+        size = abs(residual[k]) - unknown_torque(sizes, data, k, gain[k], elapsed)
         touched = touched or size > threshold[k]
         if size > release[k]:
             felt, last = True, k

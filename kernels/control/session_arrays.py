@@ -39,6 +39,7 @@ class Sizes(NamedTuple):
     friction: int  # nv, or 0 where it is not compensated
     bias: int  # nv, or 0 without integral action
     springs: int  # nv, or 0 where motors move joints without springs between
+    measured: int  # numbers of a state beside q and v: of motors, or of a sensor
 
 
 class SessionArrays(NamedTuple):
@@ -46,7 +47,7 @@ class SessionArrays(NamedTuple):
 
     state: Floats = array(
         float, "state"
-    )  # q, v, with springs motor_q, motor_v; references in effect
+    )  # q, v, what else is measured (motor_q, motor_v with springs); references in effect
     gains: Floats = array(float, "gains")  # as the law wants them
     target: Floats = array(float, "gains")  # where they are going
     wanted: Floats = array(float, "gains")  # where they are to go next: Python's, until it says so
@@ -145,7 +146,7 @@ def sizes_of(control):
 @kernel
 def first_reference(sizes):
     """Where references begin in a state."""
-    return sizes.nq + sizes.nv + 2 * sizes.springs
+    return sizes.nq + sizes.nv + sizes.measured
 
 
 @kernel

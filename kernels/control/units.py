@@ -6,13 +6,13 @@ A joint that slides has m where one that turns has rad, and N where that has N m
 from __future__ import annotations
 
 _UNITS = {
-    "": ("violated", "iterations", "link", "active", "contact", "orientation", "pose"),
+    "": ("violated", "iterations", "link", "active", "contact", "touching", "orientation", "pose"),
     "rad": ("q", "q_ref", "motor_q", "posture", "posture.position"),
     "rad/s": ("v", "v_ref", "motor_v", "port", "posture.velocity", "base.velocity"),
     "rad/s²": ("a", "a_ref", "posture.acceleration"),
     "rad/s³": ("jerk_ref",),
     "rad/s⁴": ("snap_ref",),
-    "N m": ("tau", "g", "bias", "external"),
+    "N m": ("tau", "g", "bias", "external", "external_torque"),
     "J": ("storage", "energy"),
     "W": ("dissipation", "reference_power"),
     "m": ("position", "com"),
@@ -24,7 +24,7 @@ _UNITS = {
     "kg m², kg": ("inertia",),
     "kg, kg m, kg m²": ("load",),
     "N": ("force", "max_force"),
-    "N m, N": ("wrench", "wrench_wanted", "momentum.rate"),
+    "N m, N": ("wrench", "wrench_wanted", "exerted", "measured_wrench", "momentum.rate"),
     "kg m²/s, kg m/s": ("momentum", "momentum.momentum"),
     "kg m²": ("M", "Gamma"),
     "kg m²/s": ("C", "Mdot"),

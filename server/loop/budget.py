@@ -15,6 +15,7 @@ import numpy as np
 
 from torqued.client import errors
 from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.springs import MEASURED
 from torqued.server.loop.session_tick import MIN_ITERATIONS
 
 #: Part of a period that all sessions together may need; the rest is for peaks.
@@ -48,7 +49,8 @@ def measured_cost(controller: Controller, enough: float = math.inf) -> float:
     for k in range(STATES):
         q, v = robot.random_state(rng)
         v = 0.0 * v if k == 0 else v
-        at_rest = dict(zip(controller.measured, (q, v), strict=False))  # relaxed springs
+        at_rest = {name: np.zeros(shape) for name, shape in controller.measured.items()}
+        at_rest |= {name: x for name, x in zip(MEASURED, (q, v), strict=True) if name in at_rest}
         controller.take_state(q, v, 0.0, at_rest)
         least = _seconds(controller)
         for _ in range(1, TIMES if least <= enough else FEWER_TIMES):

@@ -10,8 +10,7 @@ from typing import Any
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.control.controller import OPTIONS, Controller
-from torqued.kernels.control.springs import MEASURED
+from torqued.kernels.control.controller import MEASURED, OPTIONS, Controller
 from torqued.kernels.input_checks import Fields, mapping, text, texts
 from torqued.server.requests import costs
 from torqued.server.requests.constraints import contacts, verdicts
@@ -115,6 +114,7 @@ def control(robot: Robot, fields: Fields) -> dict[str, Any]:
             message = f"references.{name}: measured, expected as a field beside q and v"
             raise InputError(message, f"references.{name}")
         if name in fields and name not in controller.measured:
-            raise InputError(f"{name}: law {controller.name!r} measures no motors", name)
+            listed = ", ".join(controller.measured) or "nothing beside q and v"
+            raise InputError(f"{name}: law {controller.name!r} measures {listed}", name)
     measured = {name: fields[name] for name in MEASURED if name in fields}
     return vars(controller.torque(fields["q"], fields["v"], **references, **measured))

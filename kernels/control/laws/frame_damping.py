@@ -17,6 +17,8 @@ Damping may depend on the configuration as it likes: it takes energy as long as 
 import math
 
 from torqued.kernels.compilation.jit import kernel, routine
+from torqued.kernels.control.laws.frame_force import damp_force_axes
+from torqued.kernels.control.laws.frame_spring import largest
 from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.primitives.dense import cholesky, cholesky_solve
 from torqued.kernels.primitives.eigenvalues import diagonalize
@@ -28,6 +30,9 @@ BRAKING = 120.0
 #: 1/s: a joint's elastic torque is at most what accelerates it, by itself, to the speed that it
 #: may have within the time 1/this.
 CUT = 60.0
+#: Stiffness that damping counts on at least, as a share of the largest one and rad/s of a typical
+#: inertia: along an axis without any, motion has the rate r.
+SOFTEST, SLOWEST = 1e-6, 1e-2
 #: Damping ratio of the posture's fastest mode at least.
 MIN_RATIO = 0.4
 #: Share of a joint's speed limit that springs and references together may drive it to, and what is
@@ -39,20 +44,25 @@ FAST, STEEP = 0.75, 480.0
 
 
 @routine
-def fill_damping(task, gains, first, rest, R):
-    """The frame's damping, and D (nv, nv) of all. `rest`: where gains begin after the matrices."""
+def fill_damping(task, gains, memory, first, rest, R, T):
+    """The frame's damping, and D (nv, nv) of all. `rest`: where gains begin after the matrices; R:
+    axes of the rotational stiffness, T: of all other gains."""
     m, n = len(task.g), len(task.speed)
     task.root[:, :] = 0.0
     for block in range(first // 3, (first + m) // 3):
         at = 3 * block - first
         ratio = gains[rest + (1 if block == 0 else 0)]
-        fill_root(gains, 9 if block == 0 else 0, ratio, R, block == 0, task.root, at)
+        least = (SLOWEST * task.scale[3 * block]) ** 2
+        fill_root(
+            gains, 9 if block == 0 else 0, ratio, R if block == 0 else T, least, task.root, at
+        )
         explicit = 27 if block == 0 else 18
         for r in range(3):
             for c in range(m):
                 task.damping[at + r, c] = 0.0
             for c in range(3):
-                task.damping[at + r, at + c] = gains[explicit + 3 * r + c]
+                task.damping[at + r, at + c] = turned_entry(gains, explicit, T, r, c)
+    damp_force_axes(memory, task, T, first)
     for i in range(m):
         for j in range(m):
             total = 0.0
@@ -103,20 +113,30 @@ def joint_rate(task, gains, rest):
 
 
 @kernel
-def fill_root(gains, start, ratio, R, turns, root, at):
-    """Cholesky factor of a stiffness (3, 3) times ζ into a block of `root`, turned by R or not."""
-    a = math.sqrt(gains[start])
+def fill_root(gains, start, ratio, R, least, root, at):
+    """Cholesky factor of a stiffness (3, 3) times ζ into a block of `root`, turned by R. Its pivots
+    are at least `least`, so that an axis without stiffness has a damping."""
+    least = max(least, SOFTEST * largest(gains, start))
+    a = math.sqrt(max(gains[start], least))
     b, c = gains[start + 3] / a, gains[start + 6] / a
-    d = math.sqrt(max(gains[start + 4] - b * b, 0.0))
-    e = (gains[start + 7] - b * c) / max(d, 1e-150)
-    f = math.sqrt(max(gains[start + 8] - c * c - e * e, 0.0))
+    d = math.sqrt(max(gains[start + 4] - b * b, least))
+    e = (gains[start + 7] - b * c) / d
+    f = math.sqrt(max(gains[start + 8] - c * c - e * e, least))
     for r in range(3):
-        x, y, z = 1.0 if r == 0 else 0.0, 1.0 if r == 1 else 0.0, 1.0 if r == 2 else 0.0
-        if turns:
-            x, y, z = R[3 * r], R[3 * r + 1], R[3 * r + 2]
+        x, y, z = R[3 * r], R[3 * r + 1], R[3 * r + 2]
         root[at + r, at] = ratio * (x * a + y * b + z * c)
         root[at + r, at + 1] = ratio * (y * d + z * e)
         root[at + r, at + 2] = ratio * z * f
+
+
+@kernel
+def turned_entry(gains, start, T, r, c):
+    """Entry (r, c) of T D Tᵀ for the gain D (3, 3) at `start`."""
+    total = 0.0
+    for i in range(3):
+        for j in range(3):
+            total += T[3 * r + i] * gains[start + 3 * i + j] * T[3 * c + j]
+    return total
 
 
 @kernel

@@ -1,9 +1,9 @@
 """The spring between a frame and where it should be: a potential, its force and its moment.
 
-U = ψ(½ dᵀ K d) + ψ(½ θᵀ K_r θ) with the way d in world axes and the rotation vector θ, up to half
-a turn long, in the frame's axes. ψ(E) = E up to the energy E₀; above, the force goes on growing
-towards twice the one it has there and never exceeds that: with r = √(E/E₀) it is 2 − 1/r times
-that, and ψ = E₀ + 2 E₀ (2 (r − 1) − log r).
+U = ψ(½ dᵀ K d) + ψ(½ θᵀ K_r θ) with the way d in world axes, or in those of the reference, and the
+rotation vector θ, up to half a turn long, in the frame's axes. ψ(E) = E up to the energy E₀; above,
+the force goes on growing towards twice the one it has there and never exceeds that: with
+r = √(E/E₀) it is 2 − 1/r times that, and ψ = E₀ + 2 E₀ (2 (r − 1) − log r).
 """
 
 import math
@@ -28,18 +28,19 @@ SMALL = 1e-3
 
 
 @kernel
-def spring(work, frame, reference, gains, start, force, error):
+def spring(work, frame, reference, T, gains, start, force, error):
     """Force (6,) of the spring in world axes, error (6,) [rotation; position].
 
-    `gains`: K (3, 3), K_r (3, 3), and from `start` on the most force and moment. Returns the
-    potentials of rotation and translation.
+    `gains`: K (3, 3) in the axes T, K_r (3, 3), and from `start` on the most force and moment.
+    Returns the potentials of rotation and translation.
     """
     R, p = frame_placement(work, frame)
     p = add(p, load3(work.origin))
     d = sub(p, (reference[0], reference[1], reference[2]))
     target = quaternion_rotation(reference[3], reference[4], reference[5], reference[6])
     theta = rotation_vector(compose(transpose(target), R))
-    pull, translation = saturated(gains, 0, gains[start], d)
+    pull, translation = saturated(gains, 0, gains[start], rotate(transpose(T), d))
+    pull = rotate(T, pull)
     turn, rotation = saturated(gains, 9, gains[start + 1], theta)
     moment, angle = rotate(R, turned_back(theta, turn)), rotate(R, theta)
     for k in range(3):
@@ -54,7 +55,7 @@ def saturated(gains, start, most, x):
     Kx = times3(gains, start, x)
     energy = 0.5 * (x[0] * Kx[0] + x[1] * Kx[1] + x[2] * Kx[2])
     # The force is at most √(2 E k) for the largest eigenvalue k of K, and `most` is twice that.
-    knee = most * most / (8.0 * largest(gains, start))
+    knee = most * most / (8.0 * max(largest(gains, start), 1e-300))
     if not energy > knee:
         return Kx, energy
     r = math.sqrt(energy / knee)

@@ -1,6 +1,6 @@
 """Cartesian impedance: a frame that behaves like a mass on a spring, and a posture behind it.
 
-    τ = g + M ẇ + C w − Jᵀ ∇U − N K_n σ(e) − D s,      s = v − w
+    τ = g + M ẇ + C w + Jᵀ f − Jᵀ ∇U − N K_n σ(e) − D s,      s = v − w
 
 with the spring's potential U (frame_spring.py), joint velocities w that move the frame as its
 reference does, and a damping D(q) that suits the frame's own inertia at each configuration
@@ -12,7 +12,8 @@ that grows in a singularity (task_space.py). Because Ṁ = C + Cᵀ, the storage
 with the potential P of the posture's spring, bounded as errors of joints are (saturation.py),
 falls by sᵀ D s at every configuration, singular ones included. `reference_power` is what a
 reference brings that the arm cannot follow, what the frame's motion does to the posture's spring,
-which N keeps from acting on the frame, and what cutting elastic torques takes away.
+which N keeps from acting on the frame, what cutting elastic torques takes away, and the work of the
+wrench f that the frame is to exert (frame_force.py).
 """
 
 from __future__ import annotations
@@ -24,10 +25,13 @@ from numba import carray
 
 from torqued.common.errors import InputError
 from torqued.common.status import SOLVER
+from torqued.kernels.compilation.jit import kernel, routine
 from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.frame_mobility import FrameMobility, frame_mobility
 from torqued.kernels.control.gains import matrix
+from torqued.kernels.control.laws import frame_force
 from torqued.kernels.control.laws.frame_damping import boost, cut_elastic, fill_damping, speeding
+from torqued.kernels.control.laws.frame_force import axes_of, fill_exerted, fill_wrench
 from torqued.kernels.control.laws.frame_spring import spring
 from torqued.kernels.control.laws.impedance_linearization import linearized
 from torqued.kernels.control.laws.task_space import (
@@ -50,6 +54,7 @@ from torqued.kernels.dynamics.articulated import OK
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.input_checks import choice, known_keys, numbers
 from torqued.kernels.primitives.layout import FRAME
+from torqued.kernels.primitives.spatial import cross
 from torqued.kernels.primitives.workspace import pointer
 
 if TYPE_CHECKING:
@@ -93,10 +98,11 @@ UNLIMITED = 1e6
 def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """Positive matrices: a number, a diagonal or all of it.
 
-    `stiffness` (3, 3) N/m and `damping` N s/m in world axes; `rotational_stiffness` N m/rad in the
-    frame's axes, `rotational_damping` N m s/rad in world axes; `posture_stiffness` (nv, nv) N m/rad
-    and `posture_damping` for the null space, zero allowed; `posture_limit` (nv,) rad bounds its
-    errors. Where a damping is zero, as by default,
+    `stiffness` (3, 3) N/m and `damping` N s/m in world axes, or with `axes_in="frame"` in those of
+    the frame's reference; `rotational_stiffness` N m/rad in the frame's axes, `rotational_damping`
+    N m s/rad in the same axes as `damping`. A stiffness may be zero along an axis, and is along
+    force axes. `posture_stiffness` (nv, nv) N m/rad and `posture_damping` for the null space, zero
+    allowed; `posture_limit` (nv,) rad bounds its errors. Where a damping is zero, as by default,
     `damping_ratio` (translation, rotation) gives it at each configuration, from stiffness and
     inertia. `joint_damping` 1/s is that of motions that the frame does not show. `force_limit` N
     and `moment_limit` N m bound the spring.
@@ -107,8 +113,8 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     turn = mobility.rotational_stiffness(ROTATION_RATE, MAX_ROTATIONAL_STIFFNESS)
     size, posture = robot.nv, POSTURE_RATE**2 * posture_inertia(robot)
     found = {
-        "stiffness": matrix(given, "stiffness", stiffness, 3),
-        "rotational_stiffness": matrix(given, "rotational_stiffness", turn, 3),
+        "stiffness": matrix(given, "stiffness", stiffness, 3, definite=False),
+        "rotational_stiffness": matrix(given, "rotational_stiffness", turn, 3, definite=False),
         "damping": matrix(given, "damping", 0.0, 3, definite=False),
         "rotational_damping": matrix(given, "rotational_damping", 0.0, 3, definite=False),
         "posture_stiffness": matrix(given, "posture_stiffness", posture, size, definite=False),
@@ -118,6 +124,9 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
         "force_limit": several(given, "force_limit", min(mobility.force, UNLIMITED), 1, True),
         "moment_limit": several(given, "moment_limit", min(mobility.moment, UNLIMITED), 1, True),
     }
+    held = 1.0 - frame_force.force_axes(fields)
+    for name, axes in (("rotational_stiffness", held[:3]), ("stiffness", held[3:])):
+        found[name] *= np.outer(axes, axes)
     found["posture_limit"] = posture_limit(robot, given, found["posture_stiffness"])
     for k, name in enumerate(("damping", "rotational_damping")):
         if found[name].any():  # given: it is all the damping there is
@@ -208,6 +217,7 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
         "velocity": np.zeros(6),
         "acceleration": np.zeros(6),
         "posture": robot.neutral(),
+        "wrench": np.zeros(6),
     }
     pose = robot.frame_pose(robot.neutral(), name, point)
     references["position"] = pose[:3, 3]
@@ -216,6 +226,10 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     speed = robot.limits.velocity
     memory.arrays.speed[:] = np.where(speed > 0.0, speed, np.inf)
     outputs = {**law.power_outputs(robot), "error": (6,), "inertia": (6, 6)}
+    if frame_force.sensor_of(fields):
+        outputs |= {"exerted": (6,), "touching": (6,)}
+    options = np.zeros(frame_force.WORDS)
+    frame_force.fill_memory(options, first, rows, fields)
     motions = (
         Motion(
             FRAME_MOTION, "position", "orientation", "velocity", "acceleration", frames[0].item()
@@ -226,12 +240,15 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
         packed,
         references,
         outputs,
-        np.array([float(first)]),
-        frames=frames,
+        options,
+        frame_force.REMEMBERED,
+        frames,
         law_memory=memory.address,
         owner=memory,
         axes=axes,
         motions=motions,
+        measured=frame_force.measured(robot, fields),
+        observes=frame_force.sensor_of(fields) == "observer",
     )
 
 
@@ -255,7 +272,7 @@ LAW = law.Law(
     "impedance_torque",
     prepare,
     gains,
-    options=("frame", "point", "axes"),
+    options=("frame", "point", "axes", "axes_in", "force"),
     linearization=linearization,
     scaling=SCALING,
     replaces={"posture_stiffness": ("posture_limit",)},
@@ -269,7 +286,7 @@ def impedance_torque(handle, address):
     work, control, sizes, data = law.open_control(handle, address)
     task = open_task(np.int64(control[0].law_memory))
     n, m, start = sizes.nv, len(task.g), first_reference(sizes)
-    first, rest = int(data.memory[0]), 36 + 2 * n * n  # gains after the matrices
+    first, rest = int(data.memory[frame_force.FIRST]), 36 + 2 * n * n  # gains after the matrices
     tau, v, s = data.out[:n], law.velocity(sizes, data), law.port(sizes, data)
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
     reference = data.state[start : start + 19]
@@ -281,7 +298,8 @@ def impedance_torque(handle, address):
     law.expand_state(sizes, data)
     law.joint_error(work, sizes, data, data.state[start + 19 : start + 19 + sizes.nq], e)
     status = fill_task(work, sizes, data, task, frame, first, tau)
-    rotation, translation = spring(work, frame, reference, data.gains, rest + 3, pull, error)
+    T = axes_of(data.memory, reference)
+    rotation, translation = spring(work, frame, reference, T, data.gains, rest + 3, pull, error)
     wanted = reference[7 + first : 7 + first + m]
     feed_forward(task, first, wanted, reference[13 + first : 13 + first + m], w, ahead)
     posture = bounded_spring(data.gains, 36, data.gains[rest + 5 : rest + 5 + n], e, Ke)
@@ -291,7 +309,7 @@ def impedance_torque(handle, address):
         for r in range(m):
             elastic[k] += task.J[r, k] * pull[first + r]
     R, _ = frame_placement(work, frame)
-    fill_damping(task, data.gains, first, rest, R)
+    fill_damping(task, data.gains, data.memory, first, rest, R, T)
     cut_elastic(task, w, elastic, exerted)
     faster = max(boost(task, w, exerted), speeding(task, v))
     # D s, of the frame and of all joints, then that of the posture: N D_n Nᵀ s
@@ -308,6 +326,12 @@ def impedance_torque(handle, address):
     brought = law.inner(Ke, v) - law.inner(s, exerted) - law.inner(s, task.missing)
     for r in range(m):
         brought += pull[first + r] * (law.inner(task.J[r], v) - wanted[r])
+    if data.memory[frame_force.IN_FRAME] != 0.0 and first + m == 6:
+        # The spring's axes turn with the reference.
+        brought -= turning_power(reference, error, pull)
+    exert(work, control[0], sizes, data, task, first, rest, R, T)
+    for r in range(m):
+        brought += task.wrench[first + r] * law.inner(task.J[r], s)
     storage = 0.5 * law.inner(s, momentum) + posture
     storage += (rotation if first == 0 else 0.0) + (translation if first + m == 6 else 0.0)
     report[:] = 0.0
@@ -316,3 +340,31 @@ def impedance_torque(handle, address):
             report[6 * (first + r) + first + c] = task.inertia[r, c]
     law.put_power(sizes, data, storage, law.inner(s, braking), brought)
     return 0 if status == OK else SOLVER
+
+
+@kernel
+def turning_power(reference, error, pull):
+    """W that a translation spring takes as its axes turn: f · (ω_ref × d)."""
+    omega = (reference[7], reference[8], reference[9])
+    x = cross(omega, (error[3], error[4], error[5]))
+    return pull[3] * x[0] + pull[4] * x[1] + pull[5] * x[2]
+
+
+@routine
+def exert(work, control, sizes, data, task, first, rest, R, T):
+    """Add the torque of the wrench to exert, which `task.wrench` (6,) becomes."""
+    n, m, start = sizes.nv, len(task.g), first_reference(sizes)
+    wanted = data.state[start + 19 + sizes.nq : start + 25 + sizes.nq]
+    exerted, limits = task.exerted, data.gains[rest + 3 : rest + 5]
+    if data.memory[frame_force.ACTIVE] != 0.0:
+        fill_exerted(sizes, data, task, R, first, exerted, task.x[0])
+    learns = control.cut == 0
+    elapsed, memory = control.elapsed, data.memory
+    fill_wrench(memory, task, T, first, wanted, limits, exerted, elapsed, learns, task.wrench)
+    for k in range(n):
+        for r in range(m):
+            data.out[k] += task.J[r, k] * task.wrench[first + r]
+    if memory[frame_force.ACTIVE] != 0.0:
+        report = data.out[2 * n + 45 : 2 * n + 57]
+        for k in range(6):
+            report[k], report[6 + k] = exerted[k], memory[frame_force.TOUCHING + k]

@@ -7,13 +7,14 @@ The same matrices as frame_damping.py and task_space.py fill at each tick, for a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from torqued.kernels.control.frame_mobility import frame_mobility
 from torqued.kernels.control.law import Array, Fields, Gains
-from torqued.kernels.control.laws.frame_damping import FASTEST, MIN_RATIO
+from torqued.kernels.control.laws.frame_damping import FASTEST, MIN_RATIO, SLOWEST, SOFTEST
+from torqued.kernels.control.laws.frame_force import DAMPING_RATE, force_axes, in_frame
 from torqued.kernels.control.laws.task_space import REGULAR, SINGULAR
 from torqued.kernels.control.poses import Poses
 
@@ -27,32 +28,39 @@ def linearized(
     """K and D (N, nv, nv), of a frame controlled in `rows` rows of its twist from `first` on."""
     name, point = fields["frame"], fields.get("point")
     part = slice(first, first + rows)
-    scale = np.repeat(1.0 / np.sqrt(frame_mobility(robot, name, point).typical), 3)[part]
-    found = [
-        at_pose(robot, gains, scale, part, name, point, q, M)
-        for q, M in zip(poses.q, poses.M, strict=True)
-    ]
+    scale = np.repeat(1.0 / np.sqrt(frame_mobility(robot, name, point).typical), 3)
+    found = []
+    for q, M in zip(poses.q, poses.M, strict=True):
+        J, R = robot.frame_jacobian(q, name, point=point), robot.frame_pose(q, name)[:3, :3]
+        T = R if in_frame(fields) else np.eye(3)  # the reference is where the frame is
+        found.append(at_pose(gains, force_axes(fields), scale, part, J, R, T, M))
     return np.array([K for K, _ in found]), np.array([D for _, D in found])
 
 
 def at_pose(
-    robot: Robot, gains: Gains, scale: Array, part: slice, name: str, point: Any, q: Array, M: Array
+    gains: Gains, force: Array, scale: Array, part: slice, J: Array, R: Array, T: Array, M: Array
 ) -> tuple[Array, Array]:
-    J = robot.frame_jacobian(q, name, point=point)[part]
-    R = robot.frame_pose(q, name)[:3, :3]
+    """K and D for the frame's Jacobian J (6, nv), its axes R, and T: those of its gains."""
+    whole = J @ np.linalg.solve(M, J.T)
+    J = J[part]
     X = np.linalg.solve(M, J.T).T  # J M⁻¹
     A = J @ X.T
-    counted = counted_inertia(A, scale)
+    counted = counted_inertia(A, scale[part])
     null = np.eye(len(M)) - J.T @ counted @ X
     stiffness, own, root = np.zeros((6, 6)), np.zeros((6, 6)), np.zeros((6, 6))
-    turn = R @ np.linalg.cholesky(gains["rotational_stiffness"])
-    move = np.linalg.cholesky(gains["stiffness"])
-    for block, factor, damping, ratio in (
-        (slice(0, 3), turn, gains["rotational_damping"], gains["damping_ratio"][1]),
-        (slice(3, 6), move, gains["damping"], gains["damping_ratio"][0]),
+    for block, axes, names, ratio in (
+        (slice(0, 3), R, ("rotational_stiffness", "rotational_damping"), gains["damping_ratio"][1]),
+        (slice(3, 6), T, ("stiffness", "damping"), gains["damping_ratio"][0]),
     ):
-        stiffness[block, block] = factor @ factor.T
-        own[block, block], root[block, block] = damping, ratio * factor
+        K, given = (gains[name] for name in names)
+        least = max(SOFTEST * np.abs(K).max(), (SLOWEST * scale[block][0]) ** 2)
+        stiffness[block, block] = axes @ K @ axes.T
+        own[block, block] = T @ given @ T.T
+        root[block, block] = ratio * axes @ np.linalg.cholesky(K + least * np.eye(3))
+        for k in np.flatnonzero(force[block]):
+            along = T[:, k]
+            mobility = max(along @ whole[block, block] @ along, 1e-6 / scale[block][0] ** 2)
+            own[block, block] += DAMPING_RATE / mobility * np.outer(along, along)
     rate = float(gains["joint_damping"][0])
     D_x = own[part, part] + designed(A, root[part, part], rate)
     # Of the posture's spring, whose fastest mode is no faster than √ tr M⁻¹ K_n.

@@ -67,6 +67,8 @@ class Task(NamedTuple):
     DJ: Floats = array(float, "rows", "nv")  # scratch
     missing: Floats = array(float, "nv")  # of M ẇ, what is not fed forward
     force: Floats = array(float, 6)  # of the spring, world axes
+    wrench: Floats = array(float, 6)  # to exert on the surroundings, world axes
+    exerted: Floats = array(float, 6)  # the same as measured
     A: Floats = array(float, "rows", "rows")  # J M⁻¹ Jᵀ
     G: Floats = array(float, "rows", "rows")  # scratch of eigenvalues
     Z: Floats = array(float, "rows", "rows")  # their vectors, as columns

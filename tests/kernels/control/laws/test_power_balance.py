@@ -34,6 +34,16 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "impedance": {"frame": "tip"},
     "impedance-position": {"frame": "tip", "axes": "position"},
     "impedance-orientation": {"frame": "tip", "axes": "orientation"},
+    "impedance-in_frame": {
+        "frame": "tip",
+        "axes_in": "frame",
+        "gains": {"stiffness": [300.0, 0.0, 500.0], "rotational_stiffness": [9.0, 5.0, 0.0]},
+    },
+    "impedance-force": {
+        "frame": "tip",
+        "axes_in": "frame",
+        "force": {"axes": [0, 1, 0, 0, 0, 1], "sensor": "wrench"},
+    },
 }
 
 
@@ -61,6 +71,7 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
     amplitude, phase = 0.3 * rng.normal(size=robot.nv), rng.uniform(0, 6, robot.nv)
     place, swing, axis, rate = *rng.normal(size=(3, 3)), 1.3
     axis /= np.linalg.norm(axis)
+    push = rng.normal(size=6)
 
     def at(t: float) -> dict[str, np.ndarray]:
         angle = rate * t
@@ -74,6 +85,7 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
             "velocity": np.concatenate([rate * axis, swing * np.cos(t)]),
             "acceleration": np.concatenate([zero, -swing * np.sin(t)]),
             "posture": q0,
+            "wrench": push,
         }
 
     return at
@@ -89,7 +101,8 @@ def test_storage_changes_by_what_the_law_accounts_for(robot, law, seed):
 
     def outputs(t: float, q: np.ndarray, v: np.ndarray) -> Any:
         references = {name: x for name, x in wanted(t).items() if name in controller.references}
-        return controller.torque(q, v, **references)
+        measured = {name: np.ones(shape) for name, shape in controller.measured.items()}
+        return controller.torque(q, v, **references, **measured)
 
     now = outputs(0.0, q, v)
     assert now.status == []
