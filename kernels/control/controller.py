@@ -103,7 +103,7 @@ class Controller:
         wanted = fields.get("observer")
         if (len(self.integral.limit) or prepared.observes) and not wanted:
             wanted = True  # they go by the observer's residual
-        observer = observer_array(robot, wanted)
+        observer = observer_array(robot, wanted, len(self.friction.viscous) > 0)
         if len(observer):
             self.outputs |= observer_outputs(robot)
         packed = pack(prepared.gains)

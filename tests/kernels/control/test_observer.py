@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from torqued.kernels import Robot
+from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.model.catalog import find_urdf
+from torqued.kernels.model.urdf_file import read_file
+from torqued.tools.demos.plant import Plant, Push
 
 STEP = 1e-3
 GAIN = 40.0
@@ -100,3 +104,71 @@ def test_time_of_the_states_counts_not_their_number(panda, pose):
         found.append(out.external)
     # Counted by number, the filter would be 0.46 N m behind.
     assert np.abs(found[0] - found[1]).max() < 0.3
+
+
+class Mistaken:
+    """A UR10 in MuJoCo whose links differ from the law's by ± a share of their masses, or are all
+    heavier."""
+
+    def __init__(self, share: float, seed: int | None = None) -> None:
+        known = read_file(find_urdf("ur10"))
+        signs = np.random.default_rng(seed).choice([-1.0, 1.0], len(known.links))
+        if seed is None:
+            signs[:] = 1.0
+        links = tuple(
+            replace(
+                link,
+                inertia=replace(
+                    link.inertia,
+                    mass=(1.0 + share * sign) * link.inertia.mass,
+                    rotational=(1.0 + share * sign) * link.inertia.rotational,
+                ),
+            )
+            for link, sign in zip(known.links, signs, strict=True)
+        )
+        self.robot = Robot.from_description(known)
+        self.plant = Plant(replace(known, links=links))
+
+    def contacts(self, observer, force=(0.0, 0.0, 0.0)):
+        """Whether a contact is seen, over half a second of a brisk motion and a push at the end."""
+        start, still = np.array([0.4, -1.2, 1.4, -0.6, 0.5, 0.2]), np.zeros(6)
+        self.plant.reset(start, still)
+        self.plant.pushes = [Push("wrist_3_link", np.array(force))] if any(force) else []
+        law = Controller(
+            self.robot, "passivity", observer=observer, friction={"viscous": 0.0, "coulomb": 0.0}
+        )
+        found = []
+        for k in range(500):
+            turn = 3.0 * k * 1e-3
+            wanted = {
+                "q_ref": start + 0.3 * (1.0 - np.cos(turn)),
+                "v_ref": still + 0.9 * np.sin(turn),
+            }
+            out = law.step(
+                self.plant.q, self.plant.v, 1e-3, **wanted, a_ref=still + 2.7 * np.cos(turn)
+            )
+            self.plant.step(out.tau)
+            found.append(float(out.contact))
+        return np.array(found)
+
+
+@pytest.mark.parametrize("seed", [0, 1, None])
+def test_masses_that_are_wrong_by_the_uncertainty_are_no_contact(seed):
+    mistaken = Mistaken(0.1, seed)
+    assert not mistaken.contacts(True).any()
+
+
+def test_masses_that_are_wrong_count_as_contact_where_the_model_is_believed():
+    assert Mistaken(0.1).contacts({"uncertainty": 0.0}).mean() > 0.2
+
+
+@pytest.mark.parametrize("axis", range(2))
+def test_push_of_20_N_is_seen_along_directions_without_weight(axis):
+    force = 20.0 * np.eye(3)[axis]
+    mistaken = Mistaken(0.1, 0)
+    assert mistaken.contacts(True, force).any()
+
+
+def test_uncertainty_is_a_share_of_masses(panda):
+    with pytest.raises(InputError, match=r"uncertainty is 1.5, expected a share of masses, 0 … 1"):
+        Controller(panda, "gravity", observer={"uncertainty": 1.5})
