@@ -7,7 +7,14 @@ from typing import Any
 
 from torqued.client.requests import results
 from torqued.client.requests.methods import Method
-from torqued.client.requests.request_parts import Request, arrays_of, as_number, only, options
+from torqued.client.requests.request_parts import (
+    Request,
+    arrays_of,
+    as_number,
+    numbers,
+    only,
+    options,
+)
 
 
 class Orders:
@@ -45,15 +52,17 @@ class Orders:
         references: Mapping[str, Any],
         seconds: float | None = None,
         speed: float | None = None,
+        times: Any = None,
     ) -> Request[float]:
         """Move to references, by name, in `seconds`, or at `speed`; then hold.
 
         `speed` is a share of the speed limits, above 0 and up to 1 (default: the daemon's
-        `move_speed`, a quarter). The seconds that it takes.
+        `move_speed`, a quarter). Joint positions (N, nq) are via points, passed at `times` (N,) s
+        or at `speed`. The seconds that it takes.
         """
         given = arrays_of("references", references)
         fields = {"session": session, "references": given}
-        fields |= options(seconds=seconds, speed=speed)
+        fields |= options(seconds=seconds, speed=speed) | numbers(times=times)
         return Request("move", fields, only("seconds"))
 
     @Method

@@ -107,6 +107,21 @@ class Arm(ContextManager):
             self._wait_for_end(taken)
         return taken
 
+    def follow(
+        self, times: Any, q: Any, wait: bool = True, motion: str = "", speed: float | None = None
+    ) -> float:
+        """Move joints through via points q (N, nq) without a stop, at `times` (N,) s from now, or
+        with None as fast as limits allow at `speed`; otherwise as `move_to`."""
+        path = np.asarray(q, float)
+        if path.ndim != 2 or not len(path):
+            raise ValueError(f"q has shape {path.shape}, expected (N, nq)")
+        (name,) = targets(path[-1], self._references, motion)
+        move = self._client.move
+        taken: float = self._ask(lambda: move(self.session, {name: path}, None, speed, times))
+        if wait:
+            self._wait_for_end(taken)
+        return taken
+
     def _wait_for_end(self, seconds: float) -> None:
         deadline = time.monotonic() + 2.0 * seconds + 10.0
         while (state := self.state).mode == "moving":

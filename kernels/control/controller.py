@@ -29,7 +29,13 @@ from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.given import checked_reference
-from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
+from torqued.kernels.control.references.motions import (
+    JOINTS,
+    fill_motions,
+    joint_motions,
+    motion_words,
+)
+from torqued.kernels.control.references.via_points import MAX_KNOTS
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.springs import MEASURED as MEASURED_MOTORS
 from torqued.kernels.control.stability import (
@@ -132,6 +138,8 @@ class Controller:
             friction=len(self.friction.viscous),
             bias=len(self.integral.limit),
             springs=len(prepared.springs),
+            knots=MAX_KNOTS if any(motion.kind == JOINTS for motion in self.motions) else 0,
+            knot=3 * robot.nv + 1,
             measured=self.first_reference - robot.nq - robot.nv,
         )
         self.memory = SESSION.allocate(sizes)

@@ -39,6 +39,8 @@ class Sizes(NamedTuple):
     friction: int  # nv, or 0 where it is not compensated
     bias: int  # nv, or 0 without integral action
     springs: int  # nv, or 0 where motors move joints without springs between
+    knots: int  # most of a path of joints
+    knot: int  # numbers of each
     measured: int  # numbers of a state beside q and v: of motors, or of a sensor
 
 
@@ -82,6 +84,9 @@ class SessionArrays(NamedTuple):
     ordered: Floats = array(float, "references")  # by a commander: Python's, until it says so
     reference: Indices = array(int, "references")  # which array each number belongs to
     is_value: Indices = array(int, "references")  # 1: of no motion
+    knots: Indices = array(int, 2)  # of a path through via points; references/via_points.py
+    ordered_path: Floats = array(float, "knots", "knot")  # Python's, until it says so
+    path: Floats = array(float, "knots", "knot")  # s, then p, v, a of each joint
     motions: Records = array(MOTION, "motions")
     motion: Floats = array(float, "motion")  # what motions keep
     frame_limits: Floats = array(float, 4)  # rad/s, m/s, then times of these 1/s and 1/s²

@@ -15,7 +15,9 @@ from torqued.common import errors
 from torqued.common.status import status_names
 from torqued.kernels import InputError
 from torqued.kernels.charts.chart import own_joints
+from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.references.motions import COM, JOINTS
+from torqued.kernels.control.references.via_points import ORDERED, plan
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.kernels.model.reach import check_reach
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
@@ -107,6 +109,8 @@ class Orders:
         """Move to references, by name, in `seconds`, or at a share `speed` of the limits; then hold
         there."""
         session = self._ready(fields, caller)
+        if fields.get("times") is not None or has_path(session.controller, fields):
+            return self._follow(session, fields)
         target = self._references(session, fields, positions=True)
         minimum = min_seconds(session.controller, target)
         share, seconds = fields.get("speed"), fields.get("seconds")
@@ -119,6 +123,27 @@ class Orders:
             allowed = f"{minimum:.3g} … {MAX_MOVE:g} s by the limits of references"
             raise InputError(f"seconds is {seconds:g}, expected {allowed}", "seconds", seconds)
         self._order(session, Event.MOVE, target, seconds)
+        return {"session": session.number, "seconds": seconds}
+
+    def _follow(self, session: Session, fields: Fields) -> dict[str, Any]:
+        """Move joints through via points."""
+        controller, given = session.controller, mapping(fields, "references")
+        for other, left_out in (("seconds", True), ("speed", fields.get("times") is not None)):
+            if left_out and fields.get(other) is not None:
+                message = f"{other} is given with a path, expected times or speed"
+                raise InputError(message, other)
+        (name,) = given if len(given) == 1 else (None,)
+        if name is None or name not in joint_positions(controller):
+            listed = ", ".join(joint_positions(controller)) or "none, this law moves no joints"
+            raise InputError(f"references: a path is of one of: {listed}", "references")
+        share = checked_share(fields.get("speed"), self.servo.safety.move_speed)
+        knots = plan(controller, given[name], fields.get("times"), share)
+        goal = {"references": {name: np.atleast_2d(given[name])[-1]}}
+        target = self._references(session, goal, positions=True)
+        seconds = float(knots[-1, 0])
+        if seconds > MAX_MOVE:
+            raise InputError(f"times ends at {seconds:g}, at most {MAX_MOVE:g} s", "times", seconds)
+        self._order(session, Event.MOVE, target, seconds, knots)
         return {"session": session.number, "seconds": seconds}
 
     def stop(self, fields: Fields, caller: Caller) -> dict[str, Any]:
@@ -282,12 +307,16 @@ class Orders:
         order: Event,
         ordered: np.ndarray | None = None,
         seconds: float = 0.0,
+        knots: np.ndarray | None = None,
     ) -> None:
         """Hand an order to the loop, and wait until it takes it."""
-        record = self._record(session)
+        record, data = self._record(session), session.controller.data
         self._wait(record)
+        data.knots[ORDERED] = 0 if knots is None else len(knots)
+        if knots is not None:
+            data.ordered_path[: len(knots)] = knots
         if ordered is not None:
-            session.controller.data.ordered[:] = ordered
+            data.ordered[:] = ordered
         record.order, record.order_seconds = order, seconds
         record.order_number += 1  # from here on it is the loop's, until it answers
         self._wait(record)
@@ -295,6 +324,17 @@ class Orders:
     def _wait(self, record: Any) -> None:
         while record.order_taken != record.order_number and self.servo.runs():
             time.sleep(1e-4)
+
+
+def joint_positions(controller: Controller) -> list[str]:
+    """References of joint positions that a law has."""
+    return [m.position for m in controller.motions if m.kind == JOINTS and m.position]
+
+
+def has_path(controller: Controller, fields: Fields) -> bool:
+    """Whether joint positions come as several rows."""
+    given = mapping(fields, "references")
+    return any(np.ndim(given[name]) > 1 for name in joint_positions(controller) if name in given)
 
 
 def checked_share(speed: Any, default: float) -> float:

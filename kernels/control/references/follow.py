@@ -31,6 +31,7 @@ from torqued.kernels.control.references.joints import (
     plan_joints,
 )
 from torqued.kernels.control.references.motions import JOINTS
+from torqued.kernels.control.references.via_points import take_path
 from torqued.kernels.control.session_arrays import arrays_of, control_at, first_reference, sizes_of
 from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.primitives.layout import WORK
@@ -83,6 +84,7 @@ def hold(control, sizes, data):
 def move(control, sizes, data, seconds):
     """Begin a movement to what is ordered; motions without an order are held."""
     hold(control, sizes, data)
+    take_path(data)
     for k in range(len(data.motions)):
         motion = data.motions[k]
         if is_given(motion, data.ordered):

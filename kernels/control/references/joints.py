@@ -19,6 +19,7 @@ from torqued.kernels.control.references.limiter import (
 )
 from torqued.kernels.control.references.motions import JointMotion
 from torqued.kernels.control.references.pace import pace_of
+from torqued.kernels.control.references.via_points import IN_EFFECT, on_path, part_of_path
 from torqued.kernels.control.session_arrays import first_reference
 
 #: Share of the largest speed below which a joint does not count as moving.
@@ -117,6 +118,7 @@ def aim(motion, sizes, data, given, t, T):
     and snap; rows 0 to 2, 8 and 9 of the scratch. Returns status bits."""
     at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     planned = motion.planned != 0 and not given
+    part = part_of_path(data, t) if planned else 0
     status = 0
     for k in range(sizes.nv):
         i = data.coordinate[k]
@@ -126,7 +128,9 @@ def aim(motion, sizes, data, given, t, T):
             continue
         target, v_c, a_c = data.state[start + motion.position + i], 0.0, 0.0
         j_c, s_c = 0.0, 0.0
-        if planned:
+        if planned and data.knots[IN_EFFECT] > 0:
+            target, v_c, a_c, j_c, s_c = on_path(data, sizes.nv, part, k, t)
+        elif planned:
             x, v_c, a_c = quintic(t, T, m[at.way + k], m[at.start_w + k], m[at.start_a + k])
             target = m[at.start + i] + x
             j_c, s_c = quintic_rates(t, T, m[at.way + k], m[at.start_w + k], m[at.start_a + k])
