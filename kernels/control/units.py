@@ -23,7 +23,7 @@ _UNITS = {
     "rad, m": ("error",),
     "kg m², kg": ("inertia",),
     "kg, kg m, kg m²": ("load",),
-    "N": ("force", "max_force"),
+    "N": ("force", "max_force", "contact_force"),
     "N m, N": ("wrench", "wrench_wanted", "exerted", "measured_wrench", "momentum.rate"),
     "kg m²/s, kg m/s": ("momentum", "momentum.momentum"),
     "kg m²": ("M", "Gamma"),

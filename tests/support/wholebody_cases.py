@@ -35,9 +35,10 @@ def random_state(robot: Robot, seed: int, speed: float = 0.3) -> tuple[Any, Any]
 
 
 def random_references(control: WholeBody, q: Any, seed: int) -> dict[str, Any]:
-    """To hold what is at q, and accelerate a little."""
+    """To hold what is at q, accelerate a little, and press with some force."""
     rng = np.random.default_rng(seed)
     references = control.hold(q)
+    references["contact_force"] = rng.uniform(0.0, 50.0, references["contact_force"].shape)
     for name in references:
         if name.endswith((".velocity", ".acceleration", ".rate")):
             references[name] = 0.5 * rng.normal(size=references[name].shape)

@@ -173,8 +173,9 @@ def assemble(work, sizes, program, state, gains):
     walk(work, sizes, program, state)
     references = sizes.nq + sizes.nv + sizes.references
     contacts = sizes.contacts
-    active = state[references - 2 * contacts : references - contacts]
-    forces = activate(program, active, state[references - contacts : references])
+    first = references - 3 * contacts  # active, max_force, contact_force
+    active, most = state[first : first + contacts], state[first + contacts : first + 2 * contacts]
+    forces = activate(program, active, most)
     fill_tasks(work, sizes, program, state, gains)
     start = TASK_GAINS * sizes.tasks
     first_point = sizes.task_rows + sizes.contact_rows

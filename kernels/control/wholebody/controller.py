@@ -142,8 +142,8 @@ class ContactController:
     def pack(self, q: Any, v: Any, references: Mapping[str, Any] | None) -> Array:
         """The flat state [q, v, references].
 
-        Velocities and accelerations may be left out (zero), as may `active` (all are) and
-        `max_force` (no limit).
+        Velocities and accelerations may be left out (zero), as may `active` (all are),
+        `max_force` (no limit) and `contact_force` (zero).
         """
         tree = self.robot.tree
         parts = [tree.own_q(q), tree.own_v("v", v)]

@@ -45,15 +45,19 @@ def dense_program(control: WholeBody, state: Array) -> DenseProgram:
     H = np.zeros((n + forces, n + forces))
     H[:n, :n] = np.tril(program.H) + np.tril(program.H, -1).T
     H[n:, n:] = np.eye(forces) * gains[control.gain_names["force_weight"]]
+    f = np.append(program.g, np.zeros(forces))
+    preferred = state[len(state) - sizes.contacts :]
     dynamics = np.zeros((n, n + forces))
     dynamics[:, :n] = program.M
     effort = program.effort.copy()
     effort[: sizes.base] = 0.0
     rows, lower, upper = [dynamics], [-effort - program.bias], [effort - program.bias]
-    for contact in program.contact:
+    for k, contact in enumerate(program.contact):
         if contact["variable"] < 0:
             continue
         count = 3 * int(contact["points"])
+        wanted = np.clip(preferred[k], 0.0, max(0.0, contact["most"])) / contact["points"]
+        f[n + int(contact["variable"]) + 2 :: 3][: contact["points"]] = -H[-1, -1] * wanted
         start, point = n + int(contact["variable"]), first_point + 3 * int(contact["point"])
         dynamics[:, start : start + count] = -program.J[point : point + count].T
         own = slice(contact["row"], contact["row"] + contact["rows"])
@@ -61,19 +65,19 @@ def dense_program(control: WholeBody, state: Array) -> DenseProgram:
         lower.append(-program.rate[own])
         upper.append(-program.rate[own])
         pyramid = np.zeros((4 * contact["points"] + 1, n + forces))
-        for k in range(contact["points"]):
+        for j in range(contact["points"]):
             edges = [(1, 0), (-1, 0), (0, 1), (0, -1)]
             for i, (x, y) in enumerate(edges):
-                at = start + 3 * k
-                pyramid[4 * k + i, at : at + 3] = (x, y, -contact["friction"])
-            pyramid[-1, start + 3 * k + 2] = 1.0
+                at = start + 3 * j
+                pyramid[4 * j + i, at : at + 3] = (x, y, -contact["friction"])
+            pyramid[-1, start + 3 * j + 2] = 1.0
         rows.append(pyramid)
         lower.append(np.full(len(pyramid), -UNBOUNDED))
         upper.append(np.append(np.zeros(len(pyramid) - 1), max(0.0, contact["most"])))
     least, most = joint_bounds(control, state)
     return DenseProgram(
         H,
-        np.append(program.g, np.zeros(forces)),
+        f,
         np.vstack(rows),
         np.concatenate([least, *lower]),
         np.concatenate([most, *upper]),

@@ -114,6 +114,7 @@ class Program(NamedTuple):
     g: Floats = array(float, "hessian")  # gradient at zero
     L: Floats = array(float, "hessian", "hessian")  # inverse of the Cholesky factor of H
     w: Floats = array(float, "hessian")  # L g
+    preferred: Floats = array(float, "forces")  # √ε f_ref of active contacts, as variables are
     distribution: Floats = array(float, 6, "forces")  # wrench about the com of each; balancing
     axes: Floats = array(float, "contacts", 9)  # of contacts, world
     G: Floats = array(float, "contact_rows", "nv")  # orthogonal rows, to find dependent ones

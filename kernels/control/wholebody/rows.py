@@ -2,9 +2,10 @@
 
 With H = L⁻¹ L⁻ᵀ (L is the inverse of a Cholesky factor) and force weight ε the variables
 
-    u = [L⁻ᵀ a + L g;  √ε f]
+    u = [L⁻ᵀ a + L g;  √ε (f − f_ref)]
 
-make the objective ½ ‖u‖², and a row A_a a + A_f f becomes [A_a Lᵀ, A_f / √ε] u − A_a Lᵀ L g.
+make the objective ½ ‖u‖², and a row A_a a + A_f f becomes
+[A_a Lᵀ, A_f / √ε] u − A_a Lᵀ L g + A_f f_ref.
 H does not couple accelerations and forces, which a solver of dense matrices cannot know.
 Rows get unit length: the solver takes shorter ones than 1e-5 for zero, whatever their units.
 """
@@ -104,6 +105,15 @@ def product(w, out, n):
 
 
 @kernel
+def shift_of_forces(program, out, n, width):
+    """What a row's bounds move by because forces are counted from the preferred ones."""
+    x = 0.0
+    for k in range(n, width):
+        x -= program.preferred[k - n] * out[k]
+    return x
+
+
+@kernel
 def dynamics_rows(sizes, program, width, per_force):
     """Rows 0 … nv: the torques of all columns, zero for the base."""
     n = sizes.nv
@@ -122,7 +132,7 @@ def dynamics_rows(sizes, program, width, per_force):
                 total += x * x
         most = program.effort[i] if i >= sizes.base else 0.0
         most = min(most, UNBOUNDED)
-        shift = product(program.w, out, n)
+        shift = product(program.w, out, n) + shift_of_forces(program, out, n, width)
         lower = -most - program.bias[i] if most < UNBOUNDED else -UNBOUNDED
         upper = most - program.bias[i] if most < UNBOUNDED else UNBOUNDED
         kind = TORQUE if i >= sizes.base else DYNAMICS
@@ -173,7 +183,8 @@ def friction_rows(sizes, program, width, per_force, r):
                 out[at + 2] = -mu * per_force
                 total = per_force * per_force * (1.0 + mu * mu)
                 identity = edges + EDGES * (contact.point + i) + edge
-                finish_row(program, r, out, total, width, 0.0, -UNBOUNDED, 0.0, identity, FRICTION)
+                s = shift_of_forces(program, out, n, width)
+                finish_row(program, r, out, total, width, s, -UNBOUNDED, 0.0, identity, FRICTION)
                 r += 1
         if contact.most < UNBOUNDED:
             out = program.A[r * width : (r + 1) * width]
@@ -183,7 +194,8 @@ def friction_rows(sizes, program, width, per_force, r):
             total = per_force * per_force * contact.points
             most = max(0.0, contact.most)
             identity = edges + EDGES * sizes.points + k
-            finish_row(program, r, out, total, width, 0.0, -UNBOUNDED, most, identity, FRICTION)
+            s = shift_of_forces(program, out, n, width)
+            finish_row(program, r, out, total, width, s, -UNBOUNDED, most, identity, FRICTION)
             r += 1
     return r
 

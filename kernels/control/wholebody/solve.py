@@ -50,10 +50,25 @@ def fill_rows(sizes, program, state, gains, forces):
         return 0
     width = sizes.nv + forces
     per_force = 1.0 / math.sqrt(force_weight)
+    fill_preferred(sizes, program, state, math.sqrt(force_weight))
     r = dynamics_rows(sizes, program, width, per_force)
     r = contact_rows(sizes, program, width, r)
     r = friction_rows(sizes, program, width, per_force, r)
     return limit_rows(sizes, program, state, width, rate, r)
+
+
+@kernel
+def fill_preferred(sizes, program, state, scale):
+    """Forces that active contacts should have as far as tasks leave it open: their normal ones,
+    evenly over their points, no more than the contact may have."""
+    start = sizes.nq + sizes.nv + sizes.references - sizes.contacts
+    program.preferred[:] = 0.0
+    for k in range(sizes.contacts):
+        contact = program.contact[k]
+        if contact.variable >= 0:
+            f = min(max(state[start + k], 0.0), max(0.0, contact.most)) / contact.points
+            for i in range(contact.points):
+                program.preferred[contact.variable + 3 * i + 2] = scale * f
 
 
 @kernel
@@ -79,7 +94,8 @@ def recover(sizes, program, per_force):
             continue
         for i in range(contact.points):
             for j in range(3):
-                f = per_force * program.u[n + contact.variable + 3 * i + j]
+                at = contact.variable + 3 * i + j
+                f = per_force * (program.u[n + at] + program.preferred[at])
                 program.force[contact.point + i, j] = f
                 row = program.J[first_point + 3 * (contact.point + i) + j]
                 for c in range(n):

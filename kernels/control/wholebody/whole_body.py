@@ -68,6 +68,7 @@ class WholeBody(ContactController):
             **task_references(robot, self.task_names, task),
             "active": (len(contact),),
             "max_force": (len(contact),),
+            "contact_force": (len(contact),),
         }
         self.outputs = {
             "tau": (robot.nv,),  # zero for a floating base

@@ -154,6 +154,7 @@ def test_contacts_that_are_inactive_might_as_well_not_have_been_named(active):
     control.torque(q, v, references)  # with all of them, so that there is something to forget
     answer = control.torque(q, v, references | {"active": active})
     names = {name: value for name, value in references.items() if "." in name}
+    names["contact_force"] = references["contact_force"][np.array(active, bool)]
     expected = alone.torque(q, v, names)
     assert answer["violated"] == expected["violated"] == "nothing"
     assert_agree(answer["tau"], expected["tau"], 1e-7)
@@ -190,6 +191,23 @@ def test_a_contact_is_unloaded_by_its_largest_force():
         assert answer["violated"] == "nothing"
         assert answer["force"][:4, 2].sum() <= share * before + 1e-5 * before
     assert np.abs(answer["force"][:4]).max() < 1e-5 * before
+
+
+def test_contact_presses_with_the_wanted_force_where_tasks_leave_it_open():
+    """Held at both ends, an arm may press as it likes: it presses as it is asked to."""
+    robot = Robot.family("chain", 7, seed=2)
+    tip = {"frame": robot.frame_names[-1], "normal": [0.0, 0.0, 1.0], "friction": 1.0}
+    control = WholeBody(robot, [{"kind": "posture"}], [tip], limits={"torque": False})
+    q, v = random_state(robot, 3, speed=0.0)
+    references = control.hold(q)
+    for wanted in (0.0, 12.0, 40.0):
+        answer = control.torque(q, v, references | {"contact_force": [wanted]})
+        assert answer["violated"] == "nothing"
+        assert answer["force"][0] == pytest.approx([0.0, 0.0, wanted], abs=0.02 * wanted + 1e-3)
+        tau = robot.gravity(q) - robot.frame_jacobian(q, tip["frame"])[5] * wanted
+        assert np.allclose(answer["tau"], tau, atol=0.02 * wanted + 0.05)
+    limited = references | {"contact_force": [40.0], "max_force": [15.0]}
+    assert control.torque(q, v, limited)["force"][0, 2] <= 15.0 + 1e-4
 
 
 def test_joints_do_not_leave_their_limits():
