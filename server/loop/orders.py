@@ -364,7 +364,7 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
                         "references",
                         float(q[i]),
                     )
-        elif motion.position >= 0 and np.isfinite(target[motion.position]):
+        elif motion.position >= 0 and not motion.relative and np.isfinite(target[motion.position]):
             frame = None if motion.kind == COM else (int(motion.frame.body), motion.frame.p)
             position = target[motion.position : motion.position + 3]
             base = data.state[:3] if robot.model.base == "floating" else np.zeros(3)

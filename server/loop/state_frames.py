@@ -195,7 +195,8 @@ def fault_of_references(values, data, sizes):
         if motion.kind != JOINTS and motion.position >= 0:
             away = 0.0
             for i in range(3):
-                base = values[HEAD - 1 + i] if sizes.unactuated > 0 else 0.0
+                floats = sizes.unactuated > 0 and motion.relative == 0
+                base = values[HEAD - 1 + i] if floats else 0.0
                 away += (values[first + motion.position + i] - base) ** 2
             if math.sqrt(away) > motion.reach:  # not where it is NaN: not given
                 return INVALID

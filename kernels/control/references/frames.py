@@ -45,6 +45,7 @@ from torqued.kernels.primitives.spatial import (
     add,
     add6,
     angular,
+    compose,
     cross,
     dot,
     join,
@@ -54,6 +55,7 @@ from torqued.kernels.primitives.spatial import (
     rotate_back,
     scale6,
     sub,
+    transpose,
 )
 from torqued.kernels.primitives.tuples import load3, load6, store6
 
@@ -82,6 +84,9 @@ def present_pose(work, motion):
         composite_inertias(work)
         return (0.0, 0.0, 0.0, 1.0), add(relative_com(work), load3(work.origin))
     R, p = frame_placement(work, motion.frame)
+    if motion.relative != 0:
+        R_b, p_b = frame_placement(work, motion.other)
+        return quaternion_of(compose(transpose(R_b), R)), rotate_back(R_b, sub(p, p_b))
     return quaternion_of(R), add(p, load3(work.origin))
 
 

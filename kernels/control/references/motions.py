@@ -32,6 +32,8 @@ MOTION = np.dtype(
     [
         ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
         ("frame", FRAME),  # of a frame
+        ("relative", "i8"),  # 1: as seen from `other`
+        ("other", FRAME),
         ("position", "i8"),  # (nq,) of joints, (3,) otherwise
         ("orientation", "i8"),  # (4,) quaternion x y z w
         ("reach", "f8"),  # m from the base that a position of a frame or COM may be; model/reach.py
@@ -70,6 +72,7 @@ class Motion:
     frame: Any = None  # fields of `FRAME`
     jerk: str | None = None  # of joints only
     snap: str | None = None
+    other: Any = None  # fields of `FRAME`: of a motion as seen from another frame
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -130,6 +133,10 @@ def fill_motions(
         if motion.kind != JOINTS:
             frame = None if motion.kind == COM else (int(record.frame.body), record.frame.p)
             record.reach = max_distance(robot.model, frame)
+        if motion.other is not None:
+            other = motion.other
+            record.relative, record.other = 1, other
+            record.reach += max_distance(robot.model, (int(other["body"]), other["p"]))
         for part in PARTS:
             name = getattr(motion, part)
             record[part] = -1 if name is None else starts[name]

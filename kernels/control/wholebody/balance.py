@@ -141,6 +141,10 @@ class Balance(ContactController):
             if "weight" in task:
                 message = "tasks of 'balance' have stiffness and damping, no weight"
                 raise InputError(f"tasks[{k}].weight: {message}", f"tasks[{k}].weight")
+            if record["relative"]:
+                message = "tasks of 'balance' are relative to the world"
+                field = f"tasks[{k}].relative_to"
+                raise InputError(f"{field}: {message}", field, task["relative_to"])
             frame = task["frame"]
             record["contact"] = -1
             if frame in self.contact_frames:
@@ -204,7 +208,7 @@ class Balance(ContactController):
         values["base.orientation"] = own[3:7].copy()
         values["posture.position"] = own
         for name, record in zip(self.task_names, self.program.task, strict=True):
-            pose = self.frame_pose_of(q, record)
+            pose = self.frame_pose_of(q, record["frame"])
             if f"{name}.position" in values:
                 values[f"{name}.position"] = pose[:3, 3].copy()
             if f"{name}.orientation" in values:

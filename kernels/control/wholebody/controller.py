@@ -187,10 +187,10 @@ class ContactController:
         answer["iterations"] = int(answer["iterations"][0])
         return answer
 
-    def frame_pose_of(self, q: Any, record: Any) -> Array:
-        """Pose (4, 4) of a task's frame."""
-        frames = np.zeros(1, record["frame"].dtype).view(np.recarray)
-        frames[0] = record["frame"]
+    def frame_pose_of(self, q: Any, frame: Any) -> Array:
+        """Pose (4, 4) of a frame of a task's record."""
+        frames = np.zeros(1, frame.dtype).view(np.recarray)
+        frames[0] = frame
         poses = np.empty((1, 4, 4))
         COMPILED.frame_poses(self.robot.work.handle, self.robot.tree.q(q), frames, poses)
         pose: Array = poses[0]

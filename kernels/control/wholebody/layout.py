@@ -24,6 +24,8 @@ TASK = np.dtype(
     [
         ("kind", "i8"),  # POSTURE … MOMENTUM; tasks.py
         ("frame", FRAME),  # of a frame task, moved to its point
+        ("relative", "i8"),  # 1: its motion is that relative to `other`, in the axes of `other`
+        ("other", FRAME),
         ("references", "i8"),  # where its references begin in the state
         ("row", "i8"),  # its first row in J
         ("rows", "i8"),  # none for a posture, which is diagonal

@@ -65,15 +65,27 @@ def null_spaces(A: Array) -> Array:
     return np.swapaxes(right[:, held:], 1, 2)
 
 
-def task_rows(robot: Robot, record: Any, frame: Any, point: Any, q: Array) -> Array:
-    """(rows, nv) of a task that has some: what moves with joints, world axes."""
+def task_rows(robot: Robot, record: Any, task: dict[str, Any], q: Array) -> Array:
+    """(rows, nv) of a task that has some: what moves with joints, in its axes."""
     if record["kind"] in (COM, MOMENTUM):
         A = robot.centroidal_matrix(q)
         return np.asarray(A if record["kind"] == MOMENTUM else A[3:] / robot.total_mass)
-    J = robot.frame_jacobian(q, frame, point=point)
+    J = robot.frame_jacobian(q, task["frame"], point=task.get("point"))
+    if record["relative"]:
+        J = seen_from(robot, q, task, J)
     if record["kind"] == FRAME_TASK:
         return np.asarray(J)
     return np.asarray(J[:3] if record["kind"] == ORIENTATION else J[3:])
+
+
+def seen_from(robot: Robot, q: Array, task: dict[str, Any], J: Array) -> Array:
+    """(6, nv) of a frame as seen from that which its task is relative to."""
+    other, point = robot.frame_pose(q, task["relative_to"]), task.get("point")
+    point = np.zeros(3) if point is None else np.asarray(point)
+    there = robot.frame_pose(q, task["frame"])[:3] @ np.append(point, 1.0)
+    at = np.linalg.solve(other, np.append(there, 1.0))[:3]  # the same place in the other frame
+    turned = np.kron(np.eye(2), other[:3, :3].T)
+    return np.asarray(turned @ (J - robot.frame_jacobian(q, task["relative_to"], point=at)))
 
 
 def linearized(answer: Answer, tasks: list[dict[str, Any]], poses: Poses) -> tuple[Array, Array]:
@@ -110,7 +122,7 @@ def whole_body_answer(
         if record["kind"] == POSTURE:
             square = weight * np.diag(chosen)
         else:
-            J = task_rows(robot, record, task.get("frame"), task.get("point"), q)
+            J = task_rows(robot, record, task, q)
             square = weight * (J.T * record["share"][: len(J)]) @ J
         H += square
         K += 0.0 if record["kind"] == MOMENTUM else stiffness * square
@@ -156,7 +168,7 @@ def balance_answer(
 
 def task_answer(robot: Robot, record: Any, task: dict[str, Any], q: Array, gain: float) -> Array:
     """(nv, nv) Jᵀ · inertia · gain J, in the joints between the frame and the base."""
-    J = task_rows(robot, record, task["frame"], task.get("point"), q)
+    J = task_rows(robot, record, task, q)
     inertia = np.full(len(J), record["inertia"][1])
     if len(J) == 6 or record["kind"] == ORIENTATION:
         inertia[:3] = record["inertia"][0]

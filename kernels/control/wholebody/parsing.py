@@ -49,9 +49,9 @@ COMMON = {
 
 _FIELDS = {
     "posture": {"joints"},
-    "point": {"frame", "point", "axes"},
-    "orientation": {"frame", "axes"},
-    "frame": {"frame", "point", "axes"},
+    "point": {"frame", "point", "axes", "relative_to"},
+    "orientation": {"frame", "axes", "relative_to"},
+    "frame": {"frame", "point", "axes", "relative_to"},
     "com": {"axes"},
     "momentum": {"axes"},
 }
@@ -133,6 +133,10 @@ def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]
                 )
             where = f"{name}.frame"
             record["frame"] = frame_fields(robot, where, task["frame"], task.get("point"))
+            if task.get("relative_to") is not None:
+                record["relative"] = 1
+                where = f"{name}.relative_to"
+                record["other"] = frame_fields(robot, where, task["relative_to"])
         rows = ROWS[KINDS[kind]]
         if rows:
             share = nonnegative(f"{name}.axes", task.get("axes", np.ones(rows)), (rows,))

@@ -22,5 +22,6 @@ def task_motions(names: Sequence[str], records: Any) -> tuple[Motion, ...]:
         moves = {"posture": JOINTS, "com": COM}.get(kind, FRAME_MOTION)
         frame = record["frame"] if moves == FRAME_MOTION else None
         rates = f"{name}.velocity", f"{name}.acceleration"
-        motions.append(Motion(moves, position, orientation, *rates, frame))
+        other = record["other"] if record["relative"] else None
+        motions.append(Motion(moves, position, orientation, *rates, frame, other=other))
     return tuple(motions)

@@ -8,7 +8,12 @@
     com          3     position (3), velocity (3), acceleration (3)
     momentum     6     centroidal momentum (6) and its rate (6)
 
-Twists and momenta are [angular; linear] in world axes. What is wanted is
+Twists and momenta are [angular; linear] in world axes; of a task that is relative to another frame
+b, poses and twists are those seen from b, in its axes:
+
+    r = R_bᵀ (p − p_b)     ṙ = R_bᵀ (u − u_b − ω_b × (p − p_b))     ω = R_bᵀ (ω − ω_b)
+
+What is wanted is
 
     acceleration + damping · (velocity error) + stiffness · (position error)
 """
@@ -35,10 +40,12 @@ from torqued.kernels.primitives.spatial import (
     add_scaled6,
     angular,
     compose,
+    cross,
     dot,
     join,
     linear,
     quaternion_rotation,
+    rotate_back,
     scale,
     sub,
     transpose,
@@ -92,18 +99,57 @@ def fill_rows(work, task, first, last, J):
             for r in range(first, last):
                 J[task.row + r - first, c] = x[r]
         b = body.above
+    if task.relative != 0:
+        see_rows_from(work, task, p, first, last, J)
+
+
+@kernel
+def see_rows_from(work, task, p, first, last, J):
+    """Rows of a frame at p as seen from the task's other frame."""
+    R, _ = frame_placement(work, task.other)
+    b = task.other.body
+    while b >= 0:
+        body = work.bodies[b]
+        for c in range(body.run, body.column + body.columns):
+            x = represent(work, HYBRID, R, p, load6(work.columns[c].S))  # of b's point at p
+            for r in range(first, last):
+                J[task.row + r - first, c] -= x[r]
+        b = body.above
+    for r in range(task.row, task.row + task.rows, 3):
+        for c in range(J.shape[1]):
+            x = rotate_back(R, (J[r, c], J[r + 1, c], J[r + 2, c]))
+            J[r, c], J[r + 1, c], J[r + 2, c] = x[0], x[1], x[2]
+
+
+@kernel
+def motion_of(work, frame, R, p):
+    """Hybrid twist and J̇ v of the point p that moves with a frame; needs bias_accelerations."""
+    twist, acceleration = body_motion(work, frame)
+    if frame.body >= 0:
+        acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
+    drift = represent_rate(work, HYBRID, R, p, twist, acceleration)
+    return represent(work, HYBRID, R, p, twist), drift
 
 
 @kernel
 def frame_state(work, task):
-    """Rotation, world position, twist and J̇ v of a task's frame; needs bias_accelerations."""
+    """Rotation, position, twist and J̇ v of a task's frame, in world axes or seen from another."""
     R, p = frame_placement(work, task.frame)
-    twist, acceleration = body_motion(work, task.frame)
-    if task.frame.body >= 0:
-        acceleration = add_scaled6(acceleration, rest_acceleration(work), -1.0)
-    drift = represent_rate(work, HYBRID, R, p, twist, acceleration)
-    position = add(p, load3(work.origin))
-    return R, position, represent(work, HYBRID, R, p, twist), drift
+    twist, drift = motion_of(work, task.frame, R, p)
+    if task.relative == 0:
+        return R, add(p, load3(work.origin)), twist, drift
+    R_b, p_b = frame_placement(work, task.other)
+    carried, carried_drift = motion_of(work, task.other, R_b, p)
+    w_b, w, u = angular(carried), angular(twist), sub(linear(twist), linear(carried))
+    # Seen from axes that turn: d/dt R_bᵀ x = R_bᵀ (ẋ − ω_b × x)
+    turn = sub(sub(angular(drift), angular(carried_drift)), cross(w_b, w))
+    shift = sub(sub(linear(drift), linear(carried_drift)), scale(cross(w_b, u), 2.0))
+    return (
+        compose(transpose(R_b), R),
+        rotate_back(R_b, sub(p, p_b)),
+        join(rotate_back(R_b, sub(w, w_b)), rotate_back(R_b, u)),
+        join(rotate_back(R_b, turn), rotate_back(R_b, shift)),
+    )
 
 
 @kernel

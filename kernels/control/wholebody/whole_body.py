@@ -117,7 +117,9 @@ class WholeBody(ContactController):
             elif kind == "com":
                 values[f"{name}.position"] = self.robot.center_of_mass(q)
             elif kind != "momentum":
-                pose = self.frame_pose_of(q, record)
+                pose = self.frame_pose_of(q, record["frame"])
+                if record["relative"]:
+                    pose = np.linalg.solve(self.frame_pose_of(q, record["other"]), pose)
                 if kind != "orientation":
                     values[f"{name}.position"] = pose[:3, 3].copy()
                 if kind != "point":

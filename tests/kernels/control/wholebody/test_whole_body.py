@@ -141,6 +141,48 @@ def test_task_is_met_where_nothing_stands_against_it():
     assert_agree(answer["error"][0, 1], np.linalg.norm([0.02, 0.0, -0.01]), 1e-9)
 
 
+@pytest.mark.parametrize("kind", ["point", "orientation", "frame"])
+def test_relative_task_moves_one_frame_as_wanted_in_the_axes_of_the_other(kind):
+    """Seen from the other frame, which moves and turns: against differences of relative poses."""
+    robot = biped(6)
+    frame, other, point = "link_left_04", "link_right_03", np.array([0.05, 0.1, -0.1])
+    task = {"kind": kind, "frame": frame, "relative_to": other, "weight": 1e4, "name": "it"}
+    task |= {} if kind == "orientation" else {"point": point}
+    control = WholeBody(robot, [task], limits={"torque": False})
+    q, v = random_state(robot, 6)
+    references = control.hold(q)
+    rng = np.random.default_rng(6)
+    for name in ("it.velocity", "it.acceleration"):
+        references[name] = rng.normal(size=references[name].shape)
+    a = control.torque(q, v, references)["a"]
+    at = np.zeros(3) if kind == "orientation" else point
+
+    def seen(t):
+        """Relative pose on the way that a makes of q and v."""
+        moved = robot.integrate(q, v + 0.5 * t * a, t)
+        pose = robot.frame_pose(moved, frame) @ np.block([[np.eye(3), at[:, None]], [0, 0, 0, 1]])
+        return np.linalg.solve(robot.frame_pose(moved, other), pose)
+
+    h = 1e-4
+    before, now, after = seen(-h), seen(0.0), seen(h)
+    shift = (after - before)[:3, 3] / (2 * h)
+    bend = (after - 2.0 * now + before)[:3, 3] / h**2
+    spin, turned = (after - before)[:3, :3] / (2 * h), (after - 2 * now + before)[:3, :3] / h**2
+    omega = vector(spin @ now[:3, :3].T)
+    alpha = vector(turned @ now[:3, :3].T)
+    twist = np.concatenate([omega, shift])
+    rate = np.concatenate([alpha, bend])
+    rows = {"point": slice(3, 6), "orientation": slice(0, 3), "frame": slice(0, 6)}[kind]
+    damping = 20.0
+    wanted = references["it.acceleration"] + damping * (references["it.velocity"] - twist[rows])
+    assert_agree(rate[rows], wanted, 1e-3)
+
+
+def vector(A):
+    """The axis of the skew part of a matrix."""
+    return 0.5 * np.array([A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]])
+
+
 @pytest.mark.parametrize("active", [(1, 0, 0), (0, 1, 1), (1, 1, 1), (0, 0, 1), (0, 0, 0)])
 def test_contacts_that_are_inactive_might_as_well_not_have_been_named(active):
     robot = biped(3)
