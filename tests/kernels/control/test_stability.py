@@ -227,6 +227,7 @@ def standing_go2(law):
             {"kind": "orientation", "frame": "base"},
             {"kind": "posture"},
             {"kind": "momentum"},
+            {"kind": "frame", "frame": "FL_calf", "relative_to": "RR_thigh", "point": [0, 0, 0.1]},
         ]
         options["gains"] = {"force_weight": 1e-12}
     else:
