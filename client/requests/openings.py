@@ -51,6 +51,7 @@ class Openings(Generic[Opened]):
         without_states: str | None = None,
         fallback_damping: float | None = None,
         delay: float | None = None,
+        check: str | None = None,
         transport: str | None = None,
         clock: str | None = None,
         spin: float | None = None,
@@ -77,6 +78,7 @@ class Openings(Generic[Opened]):
           without_states    "gravity" or "zero", when none come
           fallback_damping  N m s/rad, beside the fallback
           delay             s from a state to its torque, for which gains are checked (2 ms)
+          check             "refuse" unstable gains, or "warn": use them; the daemon logs it
         Of single laws:
           frame, point (3,) m, axes ("all", "position", "orientation")    impedance; frame: adaptive
           load_lower, load_upper                                          adaptive, (10,)

@@ -150,6 +150,40 @@ def test_gains_that_a_user_gave_are_refused_with_what_would_be_stable(panda):
         Controller(panda, "pd_plus", gains=faster).stabilize(PERIOD)
 
 
+#: Of libfranka's example of joint impedance: N m/rad and N m s/rad.
+FRANKA = {
+    "stiffness": [600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0],
+    "damping": [50.0, 50.0, 50.0, 50.0, 30.0, 25.0, 15.0],
+}
+
+
+def test_gains_of_the_maker_are_stable_with_rotors_and_without_them_the_refusal_says_so():
+    assert Controller(Robot.named("panda"), "pd_plus", gains=FRANKA).stabilize(PERIOD).stable
+    bare = Robot.named("panda", armature={})
+    with pytest.raises(InputError, match=r"no rotor inertia at panda_joint7, .*\[robot.armature\]"):
+        Controller(bare, "pd_plus", gains=FRANKA).stabilize(PERIOD)
+
+
+def test_rotors_are_not_blamed_where_they_would_not_help(panda):
+    huge = {"stiffness": 1e6, "damping": 1e5}
+    for robot in (panda, Robot.named("panda")):
+        with pytest.raises(InputError, match="unstable") as caught:
+            Controller(robot, "pd_plus", gains=huge).stabilize(PERIOD)
+        assert "rotor" not in str(caught.value)
+
+
+def test_unstable_gains_are_kept_on_the_word_of_a_user(panda):
+    controller = Controller(panda, "pd_plus", gains={"stiffness": 1000.0, "damping": 50.0})
+    found = controller.stabilize(PERIOD, check="warn")
+    assert not found.stable and "gains are unstable" in found.overridden
+    assert controller.overridden == found.overridden
+    assert np.allclose(np.diag(controller.gains["stiffness"]), 1000.0)
+    controller.tuned({"stiffness": 1.0, "damping": 0.1}, PERIOD, check="warn")
+    assert controller.overridden == ""
+    with pytest.raises(InputError, match="check: 'never'"):
+        controller.stabilize(PERIOD, check="never")
+
+
 def test_gains_that_nobody_gave_are_reduced_for_a_long_delay(panda):
     controller = Controller(panda, "pd_plus")
     before = controller.gains["stiffness"].copy()
