@@ -29,7 +29,7 @@ from torqued.kernels.model.friction import with_friction
 from torqued.kernels.model.lock import Locked, lock_with_faults
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
-from torqued.kernels.model.rotors import with_armature
+from torqued.kernels.model.rotors import rotor_notes, with_armature
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 from torqued.kernels.model.xml_file import read_text
@@ -71,23 +71,21 @@ class Loading(RobotCore):
         family_and_size = family_name(name)
         if family_and_size:
             kind, dofs = family_and_size
-            description, base = family(kind, dofs), family_base(kind)
-        else:
-            path = find_urdf(name)
-            description = read_file(path)
-            base = usual_base(path) if base is None else base
-            if options.get("locked") is None:
-                options["locked"] = usual_locked(name)
-            if options.get("armature") is None:
-                options["armature"] = usual_armature(name)
-        return cls(model_of(description, base, **options))
+            return cls(model_of(family(kind, dofs), family_base(kind), **options))
+        path = find_urdf(name)
+        base = usual_base(path) if base is None else base
+        if options.get("locked") is None:
+            options["locked"] = usual_locked(name)
+        if options.get("armature") is None:
+            options["armature"] = usual_armature(name)
+        return cls(model_of(read_file(path), base, driven=True, **options))
 
     @classmethod
     def from_urdf(
         cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot in a URDF file."""
-        return cls(model_of(read_file(path), base, **options))
+        return cls(model_of(read_file(path), base, driven=True, **options))
 
     @classmethod
     def from_screws(
@@ -95,12 +93,13 @@ class Loading(RobotCore):
     ) -> Self:
         """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
         source = checked_path(path)
-        return cls(model_of(read_screws(read_text(source), source), base, **options))
+        description = read_screws(read_text(source), source)
+        return cls(model_of(description, base, driven=True, **options))
 
     @classmethod
     def from_xml(cls, text: str, base: str = "fixed", **options: Unpack[ModelOptions]) -> Self:
         """The robot in a URDF text."""
-        return cls(model_of(read_whole(text), base, **options))
+        return cls(model_of(read_whole(text), base, driven=True, **options))
 
     @classmethod
     def family(
@@ -155,9 +154,13 @@ def model_of(
     locked: Locked | None = None,
     strict: bool = False,
     accept_unphysical: bool = False,
+    driven: bool = False,
 ) -> Model:
     """The model of a description; its faults in one `ModelError`, what does no harm in one
-    `ModelWarning` at the caller of the caller."""
+    `ModelWarning` at the caller of the caller.
+
+    A robot that is `driven` by motors, as those of files are, should have rotors; if an arm has
+    none, that is another `ModelWarning`, with `strict` too: its file is right as it is."""
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
@@ -177,7 +180,10 @@ def model_of(
     notes = check(description, strict=strict, accept_unphysical=accept_unphysical, known=faults)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
-    return assemble(description, base, fall, notes)
+    lacking = rotor_notes(description) if driven and base == "fixed" else ()
+    if lacking:
+        warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
+    return assemble(description, base, fall, (*notes, *lacking))
 
 
 def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:

@@ -1,5 +1,7 @@
 """Rotor inertia: given at the joint, behind a gear, or published for a robot by name."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,50 @@ def test_every_published_rotor_is_of_a_joint_of_its_file():
     for name, rotors in ROTORS.items():
         joints = {joint.name for joint in read_file(catalog.find_urdf(name)).joints}
         assert rotors.keys() <= joints
+
+
+def rotor_warnings(load):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        robot = load()
+    found = [str(item.message) for item in caught if "rotor inertia" in str(item.message)]
+    assert [note for note in robot.warnings if "rotor inertia" in note] == [
+        text.partition(": ")[2] for text in found
+    ]
+    return found
+
+
+ARMS = ("panda", "ur3", "ur5", "ur10", "kinova", "xarm7", "z1", "talos_left_arm")
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_an_arm_without_rotors_gets_one_warning_with_its_remedy(name):
+    (text,) = rotor_warnings(lambda: Robot.named(name, armature={}))
+    assert "has no rotor inertia" in text
+    assert "[robot.armature]" in text and "torqued identify" in text
+
+
+def test_robots_with_rotors_and_those_that_no_motor_drives_get_no_warning():
+    panda = read_file(catalog.find_urdf("panda"))
+    light = [joint.name for joint in panda.joints if joint.limits.effort == 12.0]
+    for load in (
+        lambda: Robot.named("panda"),
+        lambda: Robot.named("so101"),
+        lambda: Robot.named("g1", base="fixed"),
+        lambda: Robot.named("chain20"),
+        lambda: Robot.named("tree5"),
+        lambda: Robot.family("chain", 3),
+        lambda: Robot.from_description(panda),
+        lambda: Robot.named("double_pendulum"),  # without limits of effort
+        lambda: Robot.named("go2", "floating"),
+        lambda: arm(),  # 10 N m for 0.06 kg m²
+    ):
+        assert rotor_warnings(load) == []
+    (text,) = rotor_warnings(lambda: Robot.named("panda", armature=dict.fromkeys(light, 0.07)))
+    assert "joint 'panda_joint3'" in text  # 87 N m for 0.08 kg m², stretched out
+
+
+def test_a_file_without_rotors_is_right_as_it_is():
+    path = catalog.find_urdf("ur5")
+    with pytest.warns(ModelWarning, match="no rotor inertia"):
+        assert Robot.from_urdf(path, strict=True).nv == 6
