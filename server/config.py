@@ -61,7 +61,8 @@ class RobotConfig(BaseModel):
     seed: int = 0  # of a family
     base: Literal["fixed", "floating"] | None = None  # default: the robot's usual one
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
-    armature: dict[str, float] = Field(default_factory=dict)  # kg m², by joint
+    #: kernels/model/rotors.py; default: what is published of a named robot
+    armature: dict[str, float | dict[str, float]] | None = None
     tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/payloads.py
     payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
     friction: dict[str, Any] | None = None  # measured, kernels/model/friction.py
@@ -96,6 +97,8 @@ class RobotConfig(BaseModel):
             raise ValueError(problem)
         if self.locked is None:  # what a recording keeps is complete without the name
             self.locked = list(catalog.usual_locked(self.model or ""))
+        if self.armature is None:
+            self.armature = {**catalog.usual_armature(self.model or "")}
         return self
 
     def load(self) -> Robot:

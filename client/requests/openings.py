@@ -53,6 +53,7 @@ class Openings(Generic[Opened]):
         without_states: str | None = None,
         fallback_damping: float | None = None,
         delay: float | None = None,
+        check: str | None = None,
         transport: str | None = None,
         clock: str | None = None,
         spin: float | None = None,
@@ -79,6 +80,7 @@ class Openings(Generic[Opened]):
           without_states    "gravity" or "zero", when none come
           fallback_damping  N m s/rad, beside the fallback
           delay             s from a state to its torque, for which gains are checked (2 ms)
+          check             "refuse" unstable gains, or "warn": use them; the daemon logs it
         Of single laws:
           frame, point (3,) m, axes ("all", "position", "orientation")    impedance; frame: adaptive
           axes_in ("world", "frame"): of stiffness and wrench             impedance

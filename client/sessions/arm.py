@@ -149,11 +149,13 @@ class Arm(ContextManager):
         self._ask(lambda: self._client.resume(self.session))
         self._ask(lambda: self._client.hold(self.session))
 
-    def tune(self, gains: dict[str, Any], over: float = 0.1) -> dict[str, Any]:
-        """Change gains of the session, gradually; those in effect."""
-        reply = self._ask(
-            lambda: self._client.call("tune", session=self.session, gains=gains, over=over)
-        )
+    def tune(
+        self, gains: dict[str, Any], over: float = 0.1, check: str = "refuse"
+    ) -> dict[str, Any]:
+        """Change gains of the session, gradually; those in effect. `check="warn"`: also to those
+        that are unstable by the model."""
+        fields = {"session": self.session, "gains": gains, "over": over, "check": check}
+        reply = self._ask(lambda: self._client.call("tune", **fields))
         return dict(reply["gains"])
 
     def close(self) -> None:

@@ -66,13 +66,16 @@ class BaseSession(SessionFrames, Generic[Done, Seconds]):
         """What `take` makes of the reply to an operation about this session."""
         raise NotImplementedError
 
-    def tune(self, gains: Mapping[str, Any], over: float = 0.1) -> Done:
-        """Change gains, gradually over so many seconds; those not given stay as they are."""
+    def tune(self, gains: Mapping[str, Any], over: float = 0.1, check: str = "refuse") -> Done:
+        """Change gains, gradually over so many seconds; those not given stay as they are.
+
+        `check="warn"` uses gains that are unstable by the model; `overridden` then says why.
+        """
 
         def take(reply: Any) -> None:
-            self.gains = dict(reply["gains"])
+            self.gains, self.overridden = dict(reply["gains"]), reply["overridden"]
 
-        done: Done = self._order("tune", take, gains=dict(gains), over=over)
+        done: Done = self._order("tune", take, gains=dict(gains), over=over, check=check)
         return done
 
     def hold(self) -> Done:

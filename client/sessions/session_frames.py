@@ -149,6 +149,7 @@ class SessionFrames:
     """The frames of one session, as the reply of `open` describes them.
 
     law, gains    what was opened, with the gains in effect by name
+    overridden    why unstable gains would be refused that `check="warn"` keeps; else ""
     payloads      what the robot carries in this session; `set_payload` changes it
     friction      of joints that is compensated: viscous, coulomb, smoothing, share; or nothing
     measured      what a state has beside q and v, by name: motors of elastic joints
@@ -162,6 +163,7 @@ class SessionFrames:
         self.number: int = opened["session"]
         self.law: str = opened["law"]
         self.gains: dict[str, Array] = dict(opened["gains"])
+        self.overridden: str = opened.get("stability", {}).get("overridden", "")
         self.payloads: list[dict[str, Any]] = list(opened.get("payload", ()))
         self.friction: dict[str, Any] = dict(opened.get("friction", {}))
         self.axes: str = opened.get("axes", "")

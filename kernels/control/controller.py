@@ -61,7 +61,10 @@ GUARDS = ("reference_limits", "walls", "low_pass")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
 #: Further options of a session: how long a torque is held and fades without a new one.
-SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping", "delay")
+SESSION_OPTIONS = (
+    *("hold", "fade", "fallback", "without_states", "fallback_damping"),
+    *("delay", "check"),  # of its gains
+)
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 
@@ -95,6 +98,7 @@ class Controller:
         prepared = self.law.prepare(robot, fields)
         self.prepared = prepared
         self.gains = prepared.gains  # those in effect, by name
+        self.overridden = ""  # why gains in use would be refused
         given = prepared.motions
         self.motions = joint_motions(prepared.references) if given is None else given
         self.references = self._not_given(prepared.references)
@@ -260,11 +264,15 @@ class Controller:
         self.payload.fill(self.payload.changed(payload), self.data.load)
 
     def tuned(
-        self, changes: Mapping[str, Any], period: float = 0.0, delay: float = DEFAULT_DELAY
+        self,
+        changes: Mapping[str, Any],
+        period: float = 0.0,
+        delay: float = DEFAULT_DELAY,
+        check: str = "refuse",
     ) -> Gains:
         """All gains by name with some changed, checked; others stay as they were.
 
-        With the period of a loop, s, they have to be stable on it.
+        With the period of a loop, s, they have to be stable on it, unless `check` is "warn".
         """
         # Those in effect, not those given: a default may depend on a gain that changes.
         void = {name for given in changes for name in self.law.replaces.get(given, ())}
@@ -273,19 +281,24 @@ class Controller:
         gains = self.law.gains(self.robot, merged, self.fields)
         fields = {**self.fields, "gains": merged}
         if period > 0.0:
-            gains, _ = require_stable(self.robot, self.law, gains, fields, period, delay)
+            gains, found = require_stable(self.robot, self.law, gains, fields, period, delay, check)
+            self.overridden = found.overridden if found else ""
         self.fields, self.gains = fields, gains
         return gains
 
-    def stabilize(self, period: float, delay: float = DEFAULT_DELAY) -> Stability | None:
+    def stabilize(
+        self, period: float, delay: float = DEFAULT_DELAY, check: str = "refuse"
+    ) -> Stability | None:
         """Check the gains in effect for a loop of a period, with a delay from state to torque, s.
 
-        Gains that a user gave are refused where they are unstable; others are reduced, and the
-        result has the factor. Nothing for laws that are not judged by this.
+        Gains that a user gave are refused where they are unstable, or kept if `check` is "warn",
+        and `overridden` says why they should not be; others are reduced, and the result has the
+        factor. Nothing for laws that are not judged by this.
         """
         gains, found = require_stable(
-            self.robot, self.law, self.gains, self.fields, period, checked_delay(delay)
+            self.robot, self.law, self.gains, self.fields, period, checked_delay(delay), check
         )
+        self.overridden = found.overridden if found else ""
         if gains is not self.gains:
             self.gains = gains
             self.data.gains[:] = self.data.target[:] = pack(gains)

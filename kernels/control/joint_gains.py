@@ -34,6 +34,9 @@ FREQUENCY = 20.0
 #: rad/s of the fastest mode at any pose. Its damping is then about 250/s, which two milliseconds
 #: of delay leave a phase margin of some 40 degrees.
 FASTEST = 125.0
+#: rad at which a default spring takes a joint's whole effort, at the latest: a joint that weighs
+#: next to nothing in a model without rotors would have a spring that no drive feels.
+FULL_EFFORT = 1.0
 #: Of the slowest and of the fastest mode; those between have less, down to 0.57 of it.
 DAMPING_RATIO = 1.0
 #: Share of the stiffness that a frequency asks for, below which a joint counts as weak.
@@ -46,8 +49,9 @@ SPEED_SHARE = 0.8
 SPRING_SHARE, APPROACH_SHARE = 0.25, 0.5
 #: rad, where a joint has no velocity limit: errors are not bounded.
 UNBOUNDED = 1e6
-#: Steps of the search for a stiffness, and of the iteration for the fastest mode in each.
-STEPS, POWERS = 24, 4
+#: Steps of the search for a stiffness, and of the iteration for the fastest mode in each; rounds in
+#: which some joints alone make up for what it has left.
+STEPS, POWERS, ROUNDS = 24, 4, 8
 
 #: By robot and by what was asked for: requests come with the same gains again and again.
 _KNOWN: WeakKeyDictionary[Robot, dict[tuple[str, bytes], Array]] = WeakKeyDictionary()
@@ -65,20 +69,24 @@ def remembered(robot: Robot, kind: str, of: Array, compute: Callable[[], Array])
     return known[key].copy()
 
 
-def stiffness_for(robot: Robot, frequency: Array) -> Array:
-    """(nv,) N m/rad that give joints of typical inertia a frequency (nv,), rad/s; less where some
-    pose has modes that are too fast then."""
+def stiffness_for(robot: Robot, frequency: Array, floor: bool = False) -> Array:
+    """(nv,) N m/rad that give joints of typical inertia a frequency (nv,), rad/s, and with `floor`
+    at least that of FULL_EFFORT; less where some pose has modes that are too fast then."""
+    effort = robot.limits.effort
+    least = np.where(np.isfinite(effort), effort / FULL_EFFORT, 0.0) if floor else 0.0 * effort
 
-    return remembered(
-        robot, "stiffness", frequency, lambda: stiffness_at(poses_of(robot).M, frequency)
-    )
+    def compute() -> Array:
+        return stiffness_at(poses_of(robot).M, frequency, least)
+
+    return remembered(robot, f"stiffness {floor}", frequency, compute)
 
 
-def stiffness_at(M: Array, frequency: Array) -> Array:
+def stiffness_at(M: Array, frequency: Array, least: Array) -> Array:
     """(nv,) for poses with M (N, nv, nv); joints that do not act on each other apart."""
     k = np.empty(M.shape[-1])
     for group in coupled_groups(M):
-        k[group] = group_stiffness(M[np.ix_(np.arange(len(M)), group, group)], frequency[group])
+        part = M[np.ix_(np.arange(len(M)), group, group)]
+        k[group] = group_stiffness(part, frequency[group], least[group])
     return k
 
 
@@ -90,24 +98,35 @@ def bandwidth_for(robot: Robot, frequency: Array, stiffness: Array) -> Array:
     return np.asarray(frequency * np.maximum(0.0, 1.0 - share / WEAK))
 
 
-def group_stiffness(M: Array, frequency: Array) -> Array:
-    """(n,) for joints that are coupled, with M (N, n, n) and frequency (n,)."""
+def group_stiffness(M: Array, frequency: Array, least: Array) -> Array:
+    """(n,) for joints that are coupled, with M (N, n, n), frequency and N m/rad at least (n,)."""
     inverse = np.asarray(np.linalg.inv(M), np.float64)
-    fastest = FASTEST**2
     mobility = np.diagonal(inverse, axis1=1, axis2=2)
     typical = np.diagonal(M, axis1=1, axis2=2).mean(axis=0)
-    k = np.minimum(frequency**2 * typical, fastest / mobility.max(axis=0))
-    mode = np.sqrt(k * mobility)  # (N, n) of the fastest at each pose, in coordinates √k q
+    alone = FASTEST**2 / mobility.max(axis=0)  # what a joint may have by itself
+    k = slowed(inverse, np.minimum(frequency**2 * typical, alone), np.zeros(len(alone)))
+    raised = np.maximum(k, np.minimum(least, alone))
+    # Joints that are raised take nothing from the others.
+    return k if np.array_equal(raised, k) else slowed(inverse, raised, k)
+
+
+def slowed(inverse: Array, k: Array, base: Array) -> Array:
+    """Stiffness k (n,) without modes that are too fast for inverses of M (N, n, n), down to `base`,
+    which has none."""
+    fastest = FASTEST**2
+    mode = np.sqrt(k * np.diagonal(inverse, axis1=1, axis2=2))  # (N, n), in coordinates √k q
     for _ in range(STEPS):
         square, mode = fastest_mode(inverse, k, mode)
         excess = np.log(np.maximum(square / fastest, 1.0))
         if excess.max() < 0.05:
             break
         # Joints pay for a mode that is too fast by their part in it.
-        k *= np.exp(-(mode**2 * excess[:, None]).max(axis=0))
-    for _ in range(STEPS):  # what the search has left
-        square, mode = fastest_mode(inverse, k, mode)
-    return np.asarray(k * min(1.0, fastest / square.max()))
+        k = np.maximum(base, k * np.exp(-(mode**2 * excess[:, None]).max(axis=0)))
+    for _ in range(ROUNDS if base.any() else 1):  # what the search has left
+        for _ in range(STEPS):
+            square, mode = fastest_mode(inverse, k, mode)
+        k = np.maximum(base, k * min(1.0, fastest / square.max()))
+    return k
 
 
 def fastest_mode(inverse: Array, k: Array, mode: Array) -> tuple[Array, Array]:

@@ -17,15 +17,18 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from torqued.common.errors import InputError
+from torqued.kernels.charts.chart import own_joints
 from torqued.kernels.control.law import Array, Fields, Gains, Law
 from torqued.kernels.control.poses import Poses, coupled_groups, poses_of
+from torqued.kernels.input_checks import choice
+from torqued.kernels.model.rotors import REMEDY, TYPICAL
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -48,6 +51,8 @@ SQUARINGS = 9
 HUGE = 1e15
 #: Smallest factor that is tried, and how finely one is searched for.
 MIN_FACTOR, FINENESS = 1e-3, 0.02
+#: What happens to unstable gains of a user: they are refused, or used with a warning.
+CHECKS = ("refuse", "warn")
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Stability:
     #: Stable everywhere with rates multiplied by this: stiffness by its square, damping by it.
     #: Zero where none down to MIN_FACTOR is.
     factor: float
+    #: Why they would be refused, where unstable gains are in use on a user's word; else "".
+    overridden: str = ""
 
 
 _CHECKED: WeakKeyDictionary[Robot, dict[str, Stability]] = WeakKeyDictionary()
@@ -93,14 +100,20 @@ def require_stable(
     fields: Fields,
     period: float = 1e-3,
     delay: float = DEFAULT_DELAY,
+    check: str = "refuse",
 ) -> tuple[Gains, Stability | None]:
-    """The gains as they are to be used: those that a user gave as they are, or refused; those
-    that were not given are reduced where necessary."""
+    """The gains as they are to be used: those that a user gave as they are, or refused unless
+    `check` is "warn"; those that were not given are reduced where necessary."""
+    choice("check", check, CHECKS)
     found = check_gains(robot, law, gains, fields, period, delay)
     if found is None or found.stable:
         return gains, found
     if named_gains(fields) or found.factor == 0.0:
-        raise refusal(law, gains, found, delay)
+        cause = missing_rotors(robot, law, gains, fields, period, delay)
+        error = refusal(law, gains, found, delay, cause)
+        if check == "refuse":
+            raise error
+        return gains, replace(found, overridden=str(error))
     return scaled(law, gains, found.factor), found
 
 
@@ -110,7 +123,34 @@ def named_gains(fields: Fields) -> bool:
     return bool(fields.get("gains")) or any("stiffness" in t or "damping" in t for t in tasks)
 
 
-def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputError:
+def missing_rotors(
+    robot: Robot, law: Law, gains: Gains, fields: Fields, period: float, delay: float
+) -> str:
+    """Which joints lack the rotors that would make unstable gains stable; "" if none would."""
+    limits = robot.limits
+    lacking = (limits.armature == 0.0) & np.isfinite(limits.effort) & (limits.effort > 0.0)
+    if law.radii is not None or not lacking.any():  # springs: motors are apart from links
+        return ""
+    rotors = np.diag(np.where(lacking, TYPICAL * limits.effort, 0.0))
+    poses = poses_of(robot) if law.stances is None else law.stances(robot, fields)
+    if poses.free is not None:
+        rotors = poses.free.transpose(0, 2, 1) @ rotors @ poses.free
+    driven = replace(poses, M=poses.M + rotors)
+    radius, _ = worst_radius(law, robot, gains, fields, driven, period, delay)
+    if radius > 1.0 + ROUNDING:
+        return ""
+    inertia = np.diagonal(poses_of(robot).M, axis1=1, axis2=2).min(axis=0)
+    joints = [joint for joint in own_joints(robot.model) if lacking[joint.v]]
+    joints.sort(key=lambda joint: -limits.effort[joint.v] / inertia[joint.v])  # worst first
+    names = [joint.name for joint in joints]
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f". The model has no rotor inertia at {', '.join(names[:3])}{more}; with {TYPICAL:g} kg m² "
+        f"per N m of effort there these gains are stable: {REMEDY}"
+    )
+
+
+def refusal(law: Law, gains: Gains, found: Stability, delay: float, cause: str = "") -> InputError:
     pose = ", ".join(f"{x:.3g}" for x in found.pose)
     powers = ", ".join(
         f"{name} × {found.factor ** law.power(name):.3g}"
@@ -123,7 +163,7 @@ def refusal(law: Law, gains: Gains, found: Stability, delay: float) -> InputErro
             powers = "less delay, or gains closer to the robot's own dynamics"
     return InputError(
         f"gains are unstable with a delay of {1e3 * delay:g} ms: at q = [{pose}] errors grow by "
-        f"{-found.margin:.3g}/s; stable: {powers}",
+        f"{-found.margin:.3g}/s; stable: {powers}{cause}",
         "gains",
         None,
         powers,

@@ -97,6 +97,13 @@ def usual_locked(name: str) -> tuple[str, ...]:
     return GRIPPERS.get(SHORT_NAMES.get(name, name), ())
 
 
+def usual_armature(name: str) -> dict[str, float]:
+    """Published rotor inertias of a named robot, by joint, kg m²."""
+    from torqued.kernels.model.known_robots import ROTORS, SHORT_NAMES
+
+    return dict(ROTORS.get(SHORT_NAMES.get(name, name), {}))
+
+
 def load(name: str, base: Base | None = None) -> Robot:
     """The robot of that name or URDF file.
 
@@ -135,15 +142,18 @@ def find_urdf(name: str) -> Path:
 
 
 def describe(name: str) -> Description:
-    """The description of a name, with its gripper locked, a family with its size, or a file."""
+    """The description of a name, with its gripper locked and its rotors, a family with its size,
+    or a file."""
     from torqued.kernels.model.families import family
     from torqued.kernels.model.lock import lock
+    from torqued.kernels.model.rotors import with_armature
     from torqued.kernels.model.urdf_file import read_file
 
     kind_and_size = family_name(name)
     if kind_and_size:
         return family(*kind_and_size)
-    return lock(read_file(find_urdf(name)), usual_locked(name))
+    description = with_armature(read_file(find_urdf(name)), usual_armature(name))
+    return lock(description, usual_locked(name))
 
 
 def usual_base(path: Path) -> Base:

@@ -3,7 +3,7 @@
 The standard joint types are read as the URDF specification says. torqued adds to the format:
 the other types of `description.JOINT_SIZES` and of `description.COMPOUND` with `<motion
 type="revolute" xyz="…"/>` for their motions, `<pitch value="metres per radian"/>` for helical
-joints, `armature` in `<dynamics>`, and `inf` in `<limit>`.
+joints, `armature`, or `motor_inertia` and `gear_ratio`, in `<dynamics>`, and `inf` in `<limit>`.
 
 Whatever a file gets wrong in its syntax comes in one `ModelError`; whether the robot it describes
 makes sense is for `checks.py`. Two faults of files in circulation are repaired with a warning: a
@@ -34,6 +34,7 @@ from torqued.kernels.model.description import (
 )
 from torqued.kernels.model.diagnostics import Findings
 from torqued.kernels.model.rotations import rotation_from_quaternion, rotation_from_rpy
+from torqued.kernels.model.rotors import MOTOR
 from torqued.kernels.model.xml_file import Node, parse_root, quoted
 
 #: Tags with a meaning, here or for other programs, by where they stand below <robot>.
@@ -124,9 +125,8 @@ def _joint(node: Node) -> Joint:
         allowed = ", ".join([*JOINT_SIZES, *sorted(COMPOUND)])
         node.fault(f"type {quoted(kind)} is unknown; allowed: {allowed}")
     dynamics = node.child("dynamics")
-    damping, friction, armature = (
-        dynamics.number(name, default=0.0) if dynamics else 0.0
-        for name in ("damping", "friction", "armature")
+    damping, friction = (
+        dynamics.number(name, default=0.0) if dynamics else 0.0 for name in ("damping", "friction")
     )
     return Joint(
         name=node.text("name"),
@@ -139,10 +139,23 @@ def _joint(node: Node) -> Joint:
         limits=_limits(node, kind),
         damping=damping,
         friction=friction,
-        armature=armature,
+        armature=_armature(dynamics) if dynamics else 0.0,
         mimic=_mimic(node),
         motions=_motions(node, kind),
     )
+
+
+def _armature(dynamics: Node) -> float:
+    """Rotor inertia at the joint: given as such, or behind its gear."""
+    given = [name for name in MOTOR if dynamics.has(name)]
+    if dynamics.has("armature") or not given:
+        return dynamics.number("armature", default=0.0)
+    if len(given) == 1:
+        absent = next(name for name in MOTOR if name not in given)
+        dynamics.warn(f"{given[0]} without {absent} is ignored: rotor inertia is unknown")
+        return 0.0
+    inertia, ratio = (dynamics.number(name) for name in MOTOR)
+    return inertia * ratio**2
 
 
 def _motions(joint: Node, kind: str) -> tuple[tuple[str, Array], ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import tomllib
 import warnings
@@ -14,7 +13,13 @@ from typing import Any, Self, TypedDict, Unpack
 from torqued.common.errors import InputError, ModelError, ModelWarning
 from torqued.kernels.input_checks import choice, numbers, shown, similar
 from torqued.kernels.model.assemble import ROOT_JOINT, assemble, root_joint_name
-from torqued.kernels.model.catalog import family_name, find_urdf, usual_base, usual_locked
+from torqued.kernels.model.catalog import (
+    family_name,
+    find_urdf,
+    usual_armature,
+    usual_base,
+    usual_locked,
+)
 from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
@@ -24,6 +29,7 @@ from torqued.kernels.model.friction import with_friction
 from torqued.kernels.model.lock import Locked, lock_with_faults
 from torqued.kernels.model.model import Model
 from torqued.kernels.model.payloads import load_notes, loads_of, with_payload
+from torqued.kernels.model.rotors import rotor_notes, with_armature
 from torqued.kernels.model.screws_reader import read_screws
 from torqued.kernels.model.urdf_file import checked_path, read_file, read_whole
 from torqued.kernels.model.xml_file import read_text
@@ -38,7 +44,9 @@ class ModelOptions(TypedDict, total=False):
     """What every way to load a robot takes."""
 
     gravity: Any  # acceleration of free fall (3,) in world axes, m/s²
-    armature: Mapping[str, float] | None  # rotor inertia by joint, kg m² (kg for prismatic)
+    #: Rotor inertia by joint: kg m² (kg for prismatic) at the joint, or a map of `motor_inertia`,
+    #: kg m², and `gear_ratio`.
+    armature: Mapping[str, Any] | None
     mimic: str  # "follow" mimic joints, or "free": they move independently
     locked: Locked | None  # joints to hold: positions (rad, m) by name, or names alone (at 0)
     strict: bool  # harmless faults of the file are errors, not warnings
@@ -55,28 +63,29 @@ class Loading(RobotCore):
         its size (`chain20`), which brings its own base, or the path of a URDF file.
 
         Without `base`, a robot that walks moves freely and an arm is held. Without `locked`, the
-        gripper of an arm is held at 0; `locked=()` gives its joints back.
+        gripper of an arm is held at 0; `locked=()` gives its joints back. Without `armature`, it
+        has the rotor inertias that are published; `armature={}` leaves those of its file.
         """
         if not isinstance(name, str):
             raise InputError(f"name: {shown(name)}, expected a text", "name", None, "a text")
         family_and_size = family_name(name)
         if family_and_size:
             kind, dofs = family_and_size
-            description, base = family(kind, dofs), family_base(kind)
-        else:
-            path = find_urdf(name)
-            description = read_file(path)
-            base = usual_base(path) if base is None else base
-            if options.get("locked") is None:
-                options["locked"] = usual_locked(name)
-        return cls(model_of(description, base, **options))
+            return cls(model_of(family(kind, dofs), family_base(kind), **options))
+        path = find_urdf(name)
+        base = usual_base(path) if base is None else base
+        if options.get("locked") is None:
+            options["locked"] = usual_locked(name)
+        if options.get("armature") is None:
+            options["armature"] = usual_armature(name)
+        return cls(model_of(read_file(path), base, driven=True, **options))
 
     @classmethod
     def from_urdf(
         cls, path: str | os.PathLike[str], base: str = "fixed", **options: Unpack[ModelOptions]
     ) -> Self:
         """The robot in a URDF file."""
-        return cls(model_of(read_file(path), base, **options))
+        return cls(model_of(read_file(path), base, driven=True, **options))
 
     @classmethod
     def from_screws(
@@ -84,12 +93,13 @@ class Loading(RobotCore):
     ) -> Self:
         """The robot in a TOML file by screws, without joint frames (docs/SCREWS.md)."""
         source = checked_path(path)
-        return cls(model_of(read_screws(read_text(source), source), base, **options))
+        description = read_screws(read_text(source), source)
+        return cls(model_of(description, base, driven=True, **options))
 
     @classmethod
     def from_xml(cls, text: str, base: str = "fixed", **options: Unpack[ModelOptions]) -> Self:
         """The robot in a URDF text."""
-        return cls(model_of(read_whole(text), base, **options))
+        return cls(model_of(read_whole(text), base, driven=True, **options))
 
     @classmethod
     def family(
@@ -139,14 +149,18 @@ def model_of(
     base: str,
     *,
     gravity: Any = STANDARD_GRAVITY,
-    armature: Mapping[str, float] | None = None,
+    armature: Mapping[str, Any] | None = None,
     mimic: str = "follow",
     locked: Locked | None = None,
     strict: bool = False,
     accept_unphysical: bool = False,
+    driven: bool = False,
 ) -> Model:
     """The model of a description; its faults in one `ModelError`, what does no harm in one
-    `ModelWarning` at the caller of the caller."""
+    `ModelWarning` at the caller of the caller.
+
+    A robot that is `driven` by motors, as those of files are, should have rotors; if an arm has
+    none, that is another `ModelWarning`, with `strict` too: its file is right as it is."""
     if not isinstance(description, Description):
         wanted = "a Description"
         raise InputError(f"description: {shown(description)}, expected {wanted}", "description")
@@ -166,7 +180,10 @@ def model_of(
     notes = check(description, strict=strict, accept_unphysical=accept_unphysical, known=faults)
     if notes:
         warnings.warn(listed(description.source, notes), ModelWarning, stacklevel=3)
-    return assemble(description, base, fall, notes)
+    lacking = rotor_notes(description) if driven and base == "fixed" else ()
+    if lacking:
+        warnings.warn(listed(description.source, lacking), ModelWarning, stacklevel=3)
+    return assemble(description, base, fall, (*notes, *lacking))
 
 
 def equipped(model: Model, carried: Mapping[str, Any], friction: Any) -> Model:
@@ -220,7 +237,7 @@ CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "seed": (int, "a whole number"),
     "base": (str, "a word"),
     "gravity": (list, "a list of three numbers"),
-    "armature": (dict, "a table of joints"),
+    "armature": (dict, "a table of joints: kg m², or {motor_inertia, gear_ratio}"),
     "tool": ((dict, list), "a table, or a list of tables"),
     "payload": ((dict, list), "a table, or a list of tables"),
     "friction": (dict, "a table of viscous and coulomb"),
@@ -253,34 +270,3 @@ def config_problems(config: Any) -> list[str]:
     if "family" in config and "dofs" not in config:
         problems.append("a family needs 'dofs', a whole number")
     return problems
-
-
-def with_armature(description: Description, armature: Any) -> Description:
-    """The description with rotor inertias put in by joint name."""
-    if not isinstance(armature, Mapping):
-        wanted = "a map from joints to rotor inertias"
-        raise InputError(f"armature: {shown(armature)}, expected {wanted}", "armature")
-    names = [joint.name for joint in description.joints]
-    problems = [
-        f"joint {name!r} is unknown{similar(str(name), names)}"
-        for name in armature
-        if name not in names
-    ] + [
-        f"joint {name!r}: {value!r} is not a finite number"
-        for name, value in armature.items()
-        if not _is_number(value)
-    ]
-    if problems:
-        raise ModelError(f"armature for {description.source}", problems)
-    joints = tuple(
-        replace(joint, armature=float(armature.get(joint.name, joint.armature)))
-        for joint in description.joints
-    )
-    return replace(description, joints=joints)
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and math.isfinite(value)
-    except (TypeError, OverflowError):
-        return False

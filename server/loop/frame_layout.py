@@ -58,7 +58,8 @@ def stability_map(stability: Stability | None, delay: float) -> dict[str, Any]:
         "delay": delay,
         "margin": stability.margin,
         "pose": stability.pose,
-        "reduced_by": stability.factor,
+        "reduced_by": 1.0 if stability.overridden else stability.factor,
+        "overridden": stability.overridden,
     }
 
 
@@ -87,6 +88,7 @@ def described(session: Session, options: Mapping[str, Any]) -> dict[str, Any]:
         "is_torque": controller.law.is_torque,
         "options": options,
         "delay": session.delay,
+        "overridden": controller.overridden,
         "gains": controller.law.in_force(controller.gains),
         "payload": controller.payload.as_maps(),
         "effort_limit": controller.data.effort,

@@ -55,7 +55,7 @@ from torqued.server.loop.session import Safety, Session, chosen_safety, fill_rec
 from torqued.server.loop.session_states import CLOSED, CLOSING, FREE, OPEN, move
 from torqued.server.loop.session_tick import serve_session  # noqa: F401  (likewise)
 from torqued.server.loop.statistics import describe_sessions, loop_statistics
-from torqued.server.loop.tuning import change_gains, change_payload
+from torqued.server.loop.tuning import change_gains, change_payload, warn_of_override
 from torqued.server.observation.observation import Observation
 
 log = logging.getLogger("torqued")
@@ -171,7 +171,8 @@ class Servo:
         law = text(fields, "law", "")
         controller = Controller(self.robot, law, **settings)
         delay = float(numbers("delay", fields.get("delay", DEFAULT_DELAY), ()))
-        stability = controller.stabilize(self.period, delay)
+        check = text(fields, "check", "refuse")
+        stability = controller.stabilize(self.period, delay, check)
         safety = chosen_safety(self.safety, fields, controller)
         receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
@@ -217,6 +218,7 @@ class Servo:
             send=send,
         )
         self.sessions[number] = session
+        warn_of_override(session)
         self.observation.opened(number, described(session, settings))
         self._hand_over(session, ring)
         return opened_reply(session, reached_by, stability, self.period)
@@ -287,7 +289,9 @@ class Servo:
         session = self.orders.commanded(fields, caller, "gains")
         record = self.shared.sessions[session.slot]
         reply = change_gains(session, record, fields, self.period, self.runs)
-        self.observation.changed(session.number, gains=reply["gains"])
+        warn_of_override(session)
+        changed = {name: reply[name] for name in ("gains", "overridden")}
+        self.observation.changed(session.number, **changed)
         return reply
 
     def payload(self, fields: Mapping[str, Any], caller: Caller) -> dict[str, Any]:

@@ -69,7 +69,7 @@ class Session:
 
 def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Controller) -> Safety:
     """The daemon's settings, changed by those of a session."""
-    options = (name for name in SESSION_OPTIONS if name != "delay")
+    options = (name for name in SESSION_OPTIONS if name not in ("delay", "check"))
     given = {name: fields[name] for name in options if fields.get(name) is not None}
     if given and not controller.law.is_torque:
         name = next(iter(given))

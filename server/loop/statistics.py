@@ -34,6 +34,7 @@ def describe_sessions(servo: Servo) -> list[dict[str, Any]]:
                 "cost_us": 1e6 * session.cost,
                 "commander": servo.orders.commander(session),
                 "idle": servo.idle(session),
+                "overridden": session.controller.overridden,
                 "mode": servo.orders.mode(session) if session.controller.law.is_torque else "",
                 "success_rate": success_rate(record),
                 "status": status_names(int(record.status)),

@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from typing import Any
 
 from torqued.kernels.control.controller import pack
 from torqued.kernels.control.payload import ask_for, is_taken
-from torqued.kernels.input_checks import Fields, mapping, seconds_within
+from torqued.kernels.input_checks import Fields, mapping, seconds_within, text
 from torqued.kernels.model.payloads import KEYS
 from torqued.server.loop.session import Session
+
+log = logging.getLogger("torqued")
 
 #: s over which changed gains and payloads come into effect: defaults and maximum.
 DEFAULT_GAIN_RAMP, DEFAULT_PAYLOAD_RAMP, MAX_RAMP = 0.1, 0.5, 60.0
@@ -24,14 +27,23 @@ def change_gains(
 ) -> dict[str, Any]:
     """Move a session to other gains within `over` seconds."""
     over = seconds_within("over", fields.get("over", DEFAULT_GAIN_RAMP), 0.0, MAX_RAMP)
-    gains = session.controller.tuned(mapping(fields, "gains"), period, session.delay)
+    check = text(fields, "check", "refuse")
+    gains = session.controller.tuned(mapping(fields, "gains"), period, session.delay, check)
     while record.tuned != record.tuning and runs():
         time.sleep(1e-4)  # the loop has not taken the last change yet
     session.controller.data.wanted[:] = pack(gains)
     record.wanted_ramp = max(1, round(over / period))
     record.tuning += 1  # from here on `wanted` is the loop's, until it answers
     shown = session.controller.law.in_force(gains)
-    return {"session": session.number, "over": over, "gains": shown}
+    overridden = session.controller.overridden
+    return {"session": session.number, "over": over, "gains": shown, "overridden": overridden}
+
+
+def warn_of_override(session: Session) -> None:
+    """Log that a client has overridden the check of its gains."""
+    if problem := session.controller.overridden:
+        client = session.caller.name
+        log.warning('session %d: %s sets check="warn": %s', session.number, client, problem)
 
 
 def change_payload(

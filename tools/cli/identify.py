@@ -1,4 +1,4 @@
-"""`torqued identify`: payload and joint friction from a recording."""
+"""`torqued identify`: payload, joint friction and rotor inertia from a recording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torqued.tools.cli.replay import add_other_robot, robot_of
 if TYPE_CHECKING:
     from torqued.tools.recording.identification import Identified
 
-HELP = "estimate payload and joint friction from a recording"
+HELP = "estimate payload, joint friction and rotor inertia from a recording"
 EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml"
 
 
@@ -64,11 +64,12 @@ def show(found: Identified) -> None:
     if found.constrained:
         print("  the unconstrained estimate is not a possible body; this is the nearest one")
     width = max(map(len, found.joints))
-    print(f"  {'joint':<{width}}  viscous          Coulomb          torque residual, RMS")
+    print(f"  {'joint':<{width}}  viscous          Coulomb          rotor            residual, RMS")
     for k, joint in enumerate(found.joints):
         print(
             f"  {joint:<{width}}  {found.viscous[k]:7.4g} ± {found.viscous_error[k]:<6.1g} "
             f" {found.coulomb[k]:7.4g} ± {found.coulomb_error[k]:<6.1g} "
+            f" {found.rotor[k]:7.4g} ± {found.rotor_error[k]:<6.1g} "
             f" {found.residual[k]:.3g} of {found.torque[k]:.3g}"
         )
     if found.unclear:
@@ -99,4 +100,10 @@ def toml(found: Identified) -> str:
         "\n[robot.friction]\n"
         f"viscous = {by_joint(found.viscous)}\n"
         f"coulomb = {by_joint(found.coulomb)}\n"
+        "\n[robot.armature]\n"
+        + "".join(
+            f'"{joint}" = {x:.6g}\n'
+            for joint, x in zip(found.joints, found.rotor_known, strict=True)
+            if x > 0.0
+        )
     )

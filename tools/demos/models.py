@@ -20,6 +20,8 @@ from torqued.kernels.model.description import (
     Link,
     Pose,
 )
+from torqued.kernels.model.lock import lock
+from torqued.kernels.model.urdf_file import read_file
 from torqued.kernels.model.urdf_writer import to_urdf
 
 #: A pose in the middle of the Panda's workspace, as its makers start from, rad.
@@ -27,8 +29,9 @@ PANDA_READY = np.array([0.0, -0.785, 0.0, -2.356, 0.0, 1.571, 0.785])
 
 
 def panda() -> Description:
-    """The arm with seven joints: the fingers are held by a separate drive."""
-    return catalog.describe("panda")
+    """The arm of its file, with seven joints: the fingers are held by a separate drive. Without
+    rotors: the experiment with springs has its own, and light wrists are the harder case."""
+    return lock(read_file(catalog.find_urdf("panda")), catalog.usual_locked("panda"))
 
 
 def with_payload(

@@ -1,9 +1,11 @@
-"""A payload and joint friction from a motion, by the regressor: least squares with errors.
+"""A payload, joint friction and rotor inertia from a motion, by the regressor: least squares with
+errors.
 
-    τ − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v)
+    τ − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
 
 π are the ten parameters of what a frame carries beyond the model, b and c ≥ 0 each joint's viscous
-and Coulomb friction. Joints are weighted by how well they fit.
+and Coulomb friction, J ≥ 0 its rotor inertia; τ_model is without rotors. Joints are weighted by how
+well they fit.
 
 Accelerations are differences of noisy velocities, and they are in the regressor: least squares on
 single samples would find too little inertia, and be sure of it. So the equation is averaged with
@@ -43,8 +45,10 @@ Array = NDArray[np.float64]
 WINDOW, MIN_SAMPLES, STRETCH = 0.1, 5, 0.5
 #: Of a joint's largest speed, and in rad/s or m/s: below it, which way it rubs is not certain.
 SLOW, SLOWEST = 0.02, 0.01
-#: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m.
+#: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m, and
+#: 0.02 kg m² of a rotor.
 TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
+TYPICAL_OF_JOINTS = (1.0, 1.0, 0.02)
 #: A direction is unclear where its error is above this part of a large change, or where it moves
 #: the torques by this little beside the clearest one.
 UNCLEAR, FLAT = 0.5, 1e-6
@@ -65,6 +69,9 @@ class Identified:
     viscous_error: Array
     coulomb: Array
     coulomb_error: Array
+    rotor: Array  # (nv,) kg m²: that of the model included
+    rotor_error: Array
+    rotor_known: Array  # (nv,) kg m²: found where that is clear, else the model's
     unclear: list[str]  # what the motion does not distinguish
     residual: Array  # (nv,) N m, RMS
     torque: Array  # (nv,) N m, RMS of what was to be explained
@@ -73,7 +80,7 @@ class Identified:
 
 
 def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
-    """The payload at a frame and all joints' friction."""
+    """The payload at a frame, and all joints' friction and rotor inertia."""
     if robot.model.base != "fixed":
         raise InputError(
             f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
@@ -82,7 +89,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
     require_motion(W)
     n = robot.nv
     A, b, weights = weighted(W, y, n)
-    x = nonnegative_least_squares(A, b, np.arange(10, 10 + 2 * n))
+    x = nonnegative_least_squares(A, b, np.arange(10, 10 + 3 * n))
     plain = x[:10]
     constrained = bool(np.linalg.eigvalsh(pseudo_inertia(plain)).min() <= 0.0)
     if constrained:
@@ -93,16 +100,22 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
     joints = velocity_names(robot)
     residual = y - W @ x
     rows = residual.reshape(-1, n)
+    (viscous, coulomb, rotor), errors = x[10:].reshape(3, n), deviation[10:].reshape(3, n)
+    seen = is_seen(A)[10 + 2 * n :]
+    clear = seen & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
     return Identified(
         frame=frame,
         p=x[:10],
         p_error=deviation[:10],
         covariance=covariance[:10, :10],
         joints=joints,
-        viscous=x[10 : 10 + n],
-        viscous_error=deviation[10 : 10 + n],
-        coulomb=x[10 + n :],
-        coulomb_error=deviation[10 + n :],
+        viscous=viscous,
+        viscous_error=errors[0],
+        coulomb=coulomb,
+        coulomb_error=errors[1],
+        rotor=rotor,
+        rotor_error=errors[2],
+        rotor_known=np.where(clear, rotor, robot.limits.armature),
         unclear=unclear(A, covariance, joints),
         residual=np.sqrt((rows**2).mean(axis=0)),
         torque=np.sqrt((y.reshape(-1, n) ** 2).mean(axis=0)),
@@ -112,7 +125,7 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
 
 
 def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array, float]:
-    """W x = y, averaged over windows: (N nv, 10 + 2 nv), (N nv,), and s from one to the next."""
+    """W x = y, averaged over windows: (N nv, 10 + 3 nv), (N nv,), and s from one to the next."""
     frames = {item.name: item for item in robot.model.frames}
     place = frames[known_name("frame", "frame", frame, frames)]
     if place.body < 0:
@@ -122,14 +135,15 @@ def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array,
     T = moved(place.rotation, place.position)
     columns = slice(10 * place.body, 10 * place.body + 10)
     n, count = robot.nv, len(samples.time)
-    W, y = np.zeros((count, n, 10 + 2 * n)), np.zeros((count, n))
+    W, y = np.zeros((count, n, 10 + 3 * n)), np.zeros((count, n))
     slow = np.maximum(SLOWEST, SLOW * np.abs(samples.v).max(axis=0))
     for k in range(count):
         q, v, a = samples.q[k], samples.v[k], samples.a[k]
         W[k, :, :10] = robot.regressor(q, v, a)[:, columns] @ T
         W[k, :, 10 : 10 + n] = np.diag(v)
-        W[k, :, 10 + n :] = np.diag(np.sign(v))
-        y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a)
+        W[k, :, 10 + n : 10 + 2 * n] = np.diag(np.sign(v))
+        W[k, :, 10 + 2 * n :] = np.diag(a)
+        y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a) + robot.limits.armature * a
     return averaged(W, y, np.abs(samples.v) <= slow, samples.time)
 
 
@@ -180,7 +194,13 @@ def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
 
 def sizes(count: int) -> Array:
     """What is a large change of each of x: with these as units, small means small."""
-    return np.concatenate([TYPICAL, np.ones(count - len(TYPICAL))])
+    return np.concatenate([TYPICAL, np.repeat(TYPICAL_OF_JOINTS, (count - len(TYPICAL)) // 3)])
+
+
+def is_seen(A: Array) -> NDArray[np.bool_]:
+    """Which of x move the torques at all, with the normal equations A."""
+    information = np.diag(A) * sizes(len(A)) ** 2
+    return np.asarray(information > FLAT**2 * information.max())
 
 
 def nonnegative_least_squares(A: Array, b: Array, which: NDArray[np.int64]) -> Array:
@@ -198,9 +218,9 @@ def nonnegative_least_squares(A: Array, b: Array, which: NDArray[np.int64]) -> A
 
 
 def possible_body(A: Array, b: Array, x: Array) -> Array:
-    """The best π that some body can have, and the friction that goes with it.
+    """The best π that some body can have, and the friction and rotors that go with it.
 
-    Friction is eliminated from the normal equations; π = π(θ) runs over possible bodies only, and
+    Those are eliminated from the normal equations; π = π(θ) runs over possible bodies only, and
     a solid ball draws it, very gently, where the motion says nothing. Levenberg-Marquardt.
     """
     rubs = 10 + np.flatnonzero(x[10:] > 0.0)
@@ -268,15 +288,18 @@ def jackknife(W: Array, error: Array, rows: int, A: Array) -> Array:
 
 def unclear(A: Array, covariance: Array, joints: list[str]) -> list[str]:
     """Directions of x that the motion says little or nothing about, in words."""
-    names = [*NAMES, *(f"viscous {j}" for j in joints), *(f"Coulomb {j}" for j in joints)]
+    names = [*NAMES, *(f"{of} {j}" for of in ("viscous", "Coulomb", "rotor") for j in joints)]
     size = sizes(len(A))
     information = A * size[:, None] * size[None, :]
     least = FLAT**2 * float(np.diag(information).max())
-    seen = np.diag(information) > least
+    seen = is_seen(A)
     out = [f"{name} by itself" for name, some in zip(names[:10], seen, strict=False) if not some]
     still = [joint for joint, some in zip(joints, seen[10:], strict=False) if not some]
     if still:
-        out.append(f"friction of {', '.join(still)}, which did not move")
+        out.append(f"friction and rotor of {', '.join(still)}, which did not move")
+    steady = [joint for joint, some in zip(joints, seen[-len(joints) :], strict=True) if not some]
+    if steady := [joint for joint in steady if joint not in still]:
+        out.append(f"rotor of {', '.join(steady)}, which did not accelerate")
     values, vectors = np.linalg.eigh(information[np.ix_(seen, seen)])
     scaled = (covariance / size[:, None] / size[None, :])[np.ix_(seen, seen)]
     kept = [name for name, some in zip(names, seen, strict=True) if some]

@@ -53,7 +53,9 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     n = robot.nv
     frequency = positive(given, "frequency", joint_gains.FREQUENCY, (), (n,))
     frequency = np.broadcast_to(frequency, (n,)).copy()
-    default = None if "stiffness" in given else joint_gains.stiffness_for(robot, frequency)
+    default = None
+    if "stiffness" not in given:
+        default = joint_gains.stiffness_for(robot, frequency, floor="frequency" not in given)
     stiffness = matrix(given, "stiffness", default, n)
     c, r, bandwidth = 0.0, 0.0, np.zeros(n)
     if "damping" not in given and "damping_rate" not in given:

@@ -82,7 +82,7 @@ def test_gains_in_effect_have_names_and_change_by_name(robot, state):
 
 def test_gain_that_stands_for_others_makes_them_void(robot):
     """A damping that is given takes the place of all damping, one that behaves of both."""
-    controller = Controller(robot, "pd")
+    controller = Controller(robot, "pd", gains={"frequency": 20.0})
     assert controller.gains["damping_rate"] > 0.0
     stiffness = controller.gains["stiffness"].copy()
     tuned = controller.tuned({"damping": 2.0})

@@ -150,6 +150,40 @@ def test_gains_that_a_user_gave_are_refused_with_what_would_be_stable(panda):
         Controller(panda, "pd_plus", gains=faster).stabilize(PERIOD)
 
 
+#: Of libfranka's example of joint impedance: N m/rad and N m s/rad.
+FRANKA = {
+    "stiffness": [600.0, 600.0, 600.0, 600.0, 250.0, 150.0, 50.0],
+    "damping": [50.0, 50.0, 50.0, 50.0, 30.0, 25.0, 15.0],
+}
+
+
+def test_gains_of_the_maker_are_stable_with_rotors_and_without_them_the_refusal_says_so():
+    assert Controller(Robot.named("panda"), "pd_plus", gains=FRANKA).stabilize(PERIOD).stable
+    bare = Robot.named("panda", armature={})
+    with pytest.raises(InputError, match=r"no rotor inertia at panda_joint7, .*\[robot.armature\]"):
+        Controller(bare, "pd_plus", gains=FRANKA).stabilize(PERIOD)
+
+
+def test_rotors_are_not_blamed_where_they_would_not_help(panda):
+    huge = {"stiffness": 1e6, "damping": 1e5}
+    for robot in (panda, Robot.named("panda")):
+        with pytest.raises(InputError, match="unstable") as caught:
+            Controller(robot, "pd_plus", gains=huge).stabilize(PERIOD)
+        assert "rotor" not in str(caught.value)
+
+
+def test_unstable_gains_are_kept_on_the_word_of_a_user(panda):
+    controller = Controller(panda, "pd_plus", gains={"stiffness": 1000.0, "damping": 50.0})
+    found = controller.stabilize(PERIOD, check="warn")
+    assert not found.stable and "gains are unstable" in found.overridden
+    assert controller.overridden == found.overridden
+    assert np.allclose(np.diag(controller.gains["stiffness"]), 1000.0)
+    controller.tuned({"stiffness": 1.0, "damping": 0.1}, PERIOD, check="warn")
+    assert controller.overridden == ""
+    with pytest.raises(InputError, match="check: 'never'"):
+        controller.stabilize(PERIOD, check="never")
+
+
 def test_gains_that_nobody_gave_are_reduced_for_a_long_delay(panda):
     controller = Controller(panda, "pd_plus")
     before = controller.gains["stiffness"].copy()
@@ -299,6 +333,33 @@ def test_default_gains_are_stable_at_poses_they_were_not_chosen_for(name, law):
     assert spectral_radii(poses.M, K, D, PERIOD, 0.003).max() < 1.0
 
 
+@pytest.mark.parametrize("name", ARMS)
+def test_default_gains_are_stable_with_rotors_that_the_model_lacks(name):
+    robot = load_real(find_urdf(name), armature={})
+    poses = random_poses(robot, 100, seed=98)
+    for law in ("pd", "pd_plus", "passivity", "computed_torque"):
+        gains = LAWS[law].gains(robot, {}, {})
+        K, D = LAWS[law].linearization(robot, gains, {}, poses)
+        for inertia in (1e-4, 5e-3, 3e-2):  # kg m² per N m: from direct drives to heavy gears
+            driven = poses.M + np.diag(inertia * robot.limits.effort)
+            assert spectral_radii(driven, K, D, PERIOD, 0.003).max() < 1.0
+
+
+@pytest.mark.parametrize("name", [*ARMS, "panda", "ur5"])
+def test_default_spring_takes_the_effort_within_a_radian_or_is_as_fast_as_the_loop_can_follow(name):
+    robot = load_real(find_urdf(name))
+    M, effort = poses_of(robot).M, robot.limits.effort
+    k = np.diag(LAWS["pd_plus"].gains(robot, {}, {})["stiffness"])
+    asked = np.diag(LAWS["pd_plus"].gains(robot, {"frequency": 20.0}, {})["stiffness"])
+    assert (k > 0.999 * asked).all()  # the floor takes nothing from any joint
+    assert (k > 1.5 * asked).any()
+    for j in np.flatnonzero(k < 0.9 * effort):
+        stiffer = k.copy()
+        stiffer[j] *= 2.0
+        squares = np.linalg.eigvals(np.linalg.solve(M, np.diag(stiffer))).real.max()
+        assert math.sqrt(squares) > 0.98 * joint_gains.FASTEST
+
+
 def test_light_branch_does_not_weaken_the_others():
     """Talos' arm alone, and beside a joint that weighs nothing: the same stiffness."""
     M = poses_of(load_real(find_urdf("talos_left_arm"))).M
@@ -306,8 +367,8 @@ def test_light_branch_does_not_weaken_the_others():
     both = np.zeros((len(M), n + 1, n + 1))
     both[:, :n, :n], both[:, n, n] = M, 1e-6
     wanted = np.full(n + 1, joint_gains.FREQUENCY)
-    beside = joint_gains.stiffness_at(both, wanted)
-    assert np.allclose(beside[:n], joint_gains.stiffness_at(M, wanted[:n]))
+    beside = joint_gains.stiffness_at(both, wanted, 0.0 * wanted)
+    assert np.allclose(beside[:n], joint_gains.stiffness_at(M, wanted[:n], 0.0 * wanted[:n]))
     assert np.isclose(beside[n], 1e-6 * joint_gains.FREQUENCY**2)
 
 

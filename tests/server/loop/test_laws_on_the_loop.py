@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from support.daemons import daemon_of
+from support.daemons import daemon_of, described
 from support.eventually import eventually
 from torqued.client import errors
 from torqued.common.status import CLAMPED, FALLBACK, SOLVER
 from torqued.kernels import Robot
 from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.laws import LAWS
-from torqued.kernels.model.catalog import find_urdf
+from torqued.tools.recording.reader import Reader
 
 #: Of the laws that need a word more.
 OPTIONS = {
@@ -28,7 +28,7 @@ daemon = daemon_of("panda", "--locked", "")
 
 @pytest.fixture(scope="module")
 def robot():
-    return Robot.from_urdf(find_urdf("panda"))
+    return Robot.named("panda", locked=())
 
 
 @pytest.fixture(scope="module")
@@ -111,6 +111,45 @@ def test_gains_that_are_not_tuned_stay(client, robot, state):
         session.tune({"stiffness": 20.0}, over=0.0)
         output = session.step(q, moving, q_ref=q)
         assert np.allclose(output.tau, robot.gravity(q) - 0.1)
+
+
+def test_unstable_gains_run_only_on_the_word_of_a_client_and_that_is_seen_everywhere(
+    client, daemon, robot, state
+):
+    q = state[0]
+    wild, tame = {"stiffness": 3000.0, "damping": 300.0}, {"stiffness": 30.0, "damping": 3.0}
+    with pytest.raises(errors.FieldError, match="gains are unstable with a delay of 2 ms"):
+        client.session("pd", gains=wild)
+    with pytest.raises(errors.FieldError, match="check: 'never'"):
+        client.session("pd", gains=wild, check="never")
+    with client.session("pd", gains=wild, check="warn") as session:
+        assert "gains are unstable" in session.overridden
+        assert np.allclose(np.diag(session.gains["stiffness"]), 3000.0)
+        assert described(client, session)["overridden"] == session.overridden
+        assert f"session {session.number}: " in daemon.log.read_text()
+        assert session.overridden in daemon.log.read_text()
+        assert observed(daemon, session)["overridden"] == session.overridden
+        session.tune(tame, over=0.0)  # these need no word
+        assert session.overridden == described(client, session)["overridden"] == ""
+        with pytest.raises(errors.FieldError, match="gains are unstable"):
+            session.tune(wild)
+        session.tune(wild, over=0.0, check="warn")
+        assert "gains are unstable" in observed(daemon, session)["overridden"]
+        assert session.step(q, np.zeros(robot.nv)).usable
+
+
+def test_default_gains_are_reduced_whatever_the_check(client):
+    with client.session("pd_plus", delay=0.03, check="warn") as session:
+        assert session.overridden == ""
+        reduced = session.gains["stiffness"]
+    with client.session("pd_plus", delay=0.03) as session:
+        assert np.array_equal(session.gains["stiffness"], reduced)
+
+
+def observed(daemon, session):
+    """What observers and recordings have of a session."""
+    with Reader(daemon.name, daemon.folder) as reader:
+        return reader.sessions[session.number].raw
 
 
 def test_program_without_solution_gives_the_fallback_and_names_what_could_not_be_met(

@@ -1,4 +1,6 @@
-"""Payload and friction from a motion, against MuJoCo's arms that have them exactly."""
+"""Payload, friction and rotors from a motion, against MuJoCo's arms that have them exactly."""
+
+import tomllib
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.catalog import describe
 from torqued.kernels.model.payloads import loads_of
+from torqued.kernels.model.rotors import with_armature
 from torqued.server.config import RobotConfig
 from torqued.tools.cli.identify import toml
 from torqued.tools.demos.models import with_payload
@@ -27,12 +30,17 @@ from torqued.tools.recording.samples import Samples
 
 MASS, AT, EDGE = 1.5, np.array([0.03, -0.02, 0.08]), 0.1
 ARMS = {"panda": "panda_hand", "ur5": "tool0"}
+#: kg m² of a UR5's drives, in recordings with noise.
+ROTORS = np.array([0.6, 0.6, 0.6, 0.1, 0.1, 0.1])
 
 
-def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS):
-    """Samples of an arm with a payload and friction that its model knows nothing of."""
+def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS, rotors=None):
+    """Samples of an arm with a payload and friction that its model knows nothing of, nor of
+    `rotors` by joint."""
     description = describe(name)
     bare = plant_of(name)
+    if rotors is not None:
+        description = with_armature(description, rotors)
     plant = bare if mass == 0.0 else Plant(with_payload(description, ARMS[name], mass, AT, EDGE))
     rub(plant, **friction_of(bare))
     n = bare.robot.nv
@@ -71,9 +79,46 @@ def test_payload_and_friction_are_found(name, noise):
     assert np.allclose(inertia, cube * np.array([1, 0, 0, 1, 0, 1]), atol=0.15 * cube)
     assert np.allclose(found.viscous, friction["viscous"], rtol=0.03)
     assert np.allclose(found.coulomb, friction["coulomb"], rtol=0.04)
+    assert np.allclose(found.rotor, bare.robot.limits.armature, atol=3e-3)
     assert found.unclear == []
     assert (found.residual < 0.1 * found.torque).all()
     assert (found.p_error[0] < 0.01 * MASS) and (found.p_error[1:4] < 1e-3).all()
+
+
+def test_rotors_that_a_model_lacks_are_found():
+    """Of a UR5 whose drives are as heavy as geared ones are; its model has none."""
+    true = 0.005 * plant_of("ur5").robot.limits.effort
+    rotors = dict(zip(Robot.named("ur5").joint_names, true.tolist(), strict=True))
+    samples, bare, friction = moved_arm("ur5", noise=1e-3, rotors=rotors)
+    assert not bare.robot.limits.armature.any()
+    found = identify(samples, bare.robot, "tool0")
+    assert np.allclose(found.rotor, true, rtol=0.01, atol=2e-3)
+    assert (found.rotor_error < 0.01 * true + 2e-3).all()
+    assert np.abs(found.rotor - true).max() < 5.0 * found.rotor_error.max()
+    assert np.array_equal(found.rotor_known, found.rotor)
+    assert np.allclose(found.viscous, friction["viscous"], rtol=0.03)
+    assert as_load(found.p)[0] == pytest.approx(MASS, rel=5e-3)
+    table = tomllib.loads(toml(found))["robot"]
+    robot = RobotConfig.model_validate({"model": "ur5", **table}).load()
+    assert np.allclose(robot.limits.armature, found.rotor, rtol=1e-5)
+
+
+def test_rotor_of_a_joint_that_did_not_accelerate_is_left_as_the_model_has_it():
+    robot = Robot.named("panda")
+    time = np.arange(0.0, 4.0, STEP)
+    motion = Sines(
+        swing(plant_of("panda"), "panda")(0.0)[0], np.full(7, 0.3), 0.4 + 0.1 * np.arange(7)
+    )
+    q, v, a = (np.array(x) for x in zip(*map(motion, time), strict=True))
+    q[:, 0], v[:, 0], a[:, 0] = 0.2 * time, 0.2, 0.0  # evenly
+    q[:, 1], v[:, 1], a[:, 1] = q[0, 1], 0.0, 0.0
+    tau = np.array([robot.inverse_dynamics(*row) for row in zip(q, v, a, strict=True)])
+    lighter = Robot.named("panda", armature={f"panda_joint{k}": 0.01 for k in range(1, 8)})
+    found = identify(Samples(time, q, v, a, tau), lighter, "panda_hand")
+    assert "rotor of panda_joint1, which did not accelerate" in found.unclear
+    assert "friction and rotor of panda_joint2, which did not move" in found.unclear
+    assert found.rotor_known[:2].tolist() == [0.01, 0.01]
+    assert np.allclose(found.rotor_known[2:], robot.limits.armature[2:], rtol=0.01)
 
 
 def parameters_of(robot, frame):
@@ -84,8 +129,6 @@ def parameters_of(robot, frame):
 
 
 def test_tables_are_what_a_configuration_takes():
-    import tomllib
-
     samples, bare, friction = moved_arm("ur5")
     found = identify(samples, bare.robot, "tool0")
     table = tomllib.loads(toml(found))["robot"]
@@ -114,7 +157,7 @@ def test_motion_of_one_joint_says_what_it_cannot_tell():
     assert "m by itself" in found.unclear  # a wrist that turns feels no weight on its own axis
     assert "m cz by itself" in found.unclear
     others = ", ".join(f"panda_joint{k}" for k in range(1, 7))
-    assert f"friction of {others}, which did not move" in found.unclear
+    assert f"friction and rotor of {others}, which did not move" in found.unclear
     assert found.viscous[6] == pytest.approx(friction["viscous"][6], rel=1e-3)
     assert found.coulomb[6] == pytest.approx(friction["coulomb"][6], rel=1e-3)
     # What is not seen is filled in so that some body can have it.
@@ -190,8 +233,8 @@ def noisy_recordings(count):
     v = np.array([motion(t)[1] for t in time])
     q, speed, a = (np.array(x) for x in zip(*map(motion, middle), strict=True))
     tau = np.array([heavy.inverse_dynamics(*row) for row in zip(q, speed, a, strict=True)])
-    tau += friction["viscous"] * speed + friction["coulomb"] * np.sign(speed)
-    truth = parameters_of(bare.robot, "tool0"), friction["viscous"], friction["coulomb"]
+    tau += friction["viscous"] * speed + friction["coulomb"] * np.sign(speed) + ROTORS * a
+    truth = parameters_of(bare.robot, "tool0"), friction["viscous"], friction["coulomb"], ROTORS
     keep = np.exp(-step / 0.05)
     samples = []
     for seed in range(count):
@@ -207,19 +250,21 @@ def noisy_recordings(count):
 
 
 def test_two_standard_errors_hold_the_truth_about_19_times_in_20():
-    """22 numbers of each of 25 recordings. With 16 stretches, |t| < 2 has a probability of 0.936;
+    """28 numbers of each of 25 recordings. With 16 stretches, |t| < 2 has a probability of 0.936;
     numbers of one recording are related, so that the mean is good to ± 0.015."""
     recordings, robot, truth = noisy_recordings(25)
     held, ratios = [], []
     for samples in recordings:
         found = identify(samples, robot, "tool0")
-        x = np.concatenate([found.p, found.viscous, found.coulomb])
-        error = np.concatenate([found.p_error, found.viscous_error, found.coulomb_error])
+        x = np.concatenate([found.p, found.viscous, found.coulomb, found.rotor])
+        error = np.concatenate(
+            [found.p_error, found.viscous_error, found.coulomb_error, found.rotor_error]
+        )
         held.append(np.abs(x - truth) < 2.0 * error)
         ratios.append((x - truth) / error)
     assert 0.89 < np.mean(held) < 0.985
     # Neither is the estimate shifted, as it would be by noise in the regressor.
     assert np.abs(np.mean(ratios, axis=0)).max() < 1.0
-    # None of the 22 is far too sure, nor of no use.
+    # None of the 28 is far too sure, nor of no use.
     spread = np.sqrt(np.mean(np.square(ratios), axis=0))
     assert (spread > 0.4).all() and (spread < 1.8).all()
