@@ -114,6 +114,7 @@ def good_fields(robot):
         ],
         "low_pass": [0.0, 100],
         "delay": [0.0, 0.002],
+        "check": ["refuse", "warn"],
         "transport": ["socket", "memory"],
         "clock": ["loop", "state"],
         "spin": [0.0, 0.001],
