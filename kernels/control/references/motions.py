@@ -41,7 +41,7 @@ MOTION = np.dtype(
         ("snap", "i8"),  # (nv,), and of that
         ("memory", "i8"),  # where its numbers begin in the memory of motions
         ("limits", "f8", (6,)),  # of a frame or COM; limits.py
-        ("locked", "i8"),  # 1: what was commanded is followed as it is
+        ("locked", "i8"),  # of a frame, 1: what was commanded is followed as it is
         ("planned", "i8"),  # 1: a planned movement has a target for it
         ("resting", "i8"),  # 1: it stands where it is held, until something else is wanted of it
     ],
@@ -95,7 +95,12 @@ class JointMotion(NamedTuple):
     w: int  # (nv,) velocity
     a: int  # (nv,) acceleration
     j: int  # (nv,) jerk
-    locked: int  # (nv,) 1: what was commanded is followed as it is
+    left: int  # (nv,) s until it is what is commanded: 0: it is, inf: it is on its way there
+    late: int  # (nv,) 1: it has been further from that than SLACK, and is not there yet
+    gap: int  # (nv,) from it to what is commanded
+    gap_w: int  # (nv,) rate of that
+    gap_a: int  # (nv,) and its acceleration
+    mean: int  # (nv,) speed from the last commanded position to the newest
     start: int  # (nq,) of a planned movement: position at its start
     way: int  # (nv,) to its target
     start_w: int  # (nv,)
@@ -106,7 +111,7 @@ class JointMotion(NamedTuple):
 
 def joint_words(nq: int, nv: int) -> int:
     """Numbers that a joint motion keeps."""
-    return 3 * nq + 7 * nv
+    return 3 * nq + 12 * nv
 
 
 def motion_words(motions: Sequence[Motion], nq: int, nv: int) -> int:
