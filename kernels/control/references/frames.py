@@ -333,14 +333,15 @@ def follow_frame(motion, sizes, data, given, t, T, dt):
     change = add6(x_c, scale6(x, -1.0))
     ticks = dt if not motion.locked else SLACK * dt
     near = CLOSE * dt if not motion.locked else SLACK * dt
-    is_near = planned or (
-        size_of(e, limits) <= near and size_of(change, limits) <= limits[4] * ticks
-    )
-    if is_near and size_of(x_c, limits) <= 1.0:
+    typical, off = (limits[2], limits[3]), add6(e, scale6(add6(x, x_c), -0.5 * dt))
+    is_near = planned or size_of(off, typical) <= near
+    is_slow = size_of(x_c, limits) <= 1.0 and size_of(change, limits) <= limits[4] * ticks
+    if is_near and is_slow:
         p, turn, x, rate = to_p, to_turn, x_c, rate_c
         motion.locked = 1
     else:
-        typical = limits[2], limits[3]
+        if planned:  # too fast: it is followed as if it stood still
+            x_c = rate_c = join(ZERO3, ZERO3)
         scale = max(1.0, size_of(x, typical), size_of(x_c, typical))
         scale = m[k + SCALE] = max(scale, 0.0 if motion.locked else m[k + SCALE])
         rate_c = join(angular(rate_c), sub(linear(rate_c), cross(angular(x_c), linear(x_c))))

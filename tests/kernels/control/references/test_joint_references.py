@@ -1,4 +1,4 @@
-"""Whatever is ordered and whenever: references of joints stay within their limits by differences."""
+"""Whatever is ordered and whenever: references of joints keep their limits by differences."""
 
 import numpy as np
 import pytest
