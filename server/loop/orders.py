@@ -314,15 +314,20 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
             if not np.isfinite(target[motion.position]):
                 continue
             q = target[motion.position : motion.position + robot.nq]
+            now = data.state[controller.first_reference + motion.position :]
             for k, i in enumerate(data.coordinate):
-                if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
-                    low, high = data.lower[k], data.upper[k]
+                low, high = data.lower[k], data.upper[k]
+                # A joint outside of its limits may stay and go back, but no further.
+                if i >= 0 and not min(low, now[i]) <= q[i] <= max(high, now[i]):
                     name = next(j.name for j in own_joints(robot.model) if j.v == k)
+                    outside = "" if low <= now[i] <= high else f"; its reference is at {now[i]:.6g}"
+                    allowed = f"{min(low, now[i]):.6g} … {max(high, now[i]):.6g}"
                     raise InputError(
                         f"references: joint {name!r} (position {i}) is {q[i]:.6g}, beyond its "
-                        f"limits {low:.6g} … {high:.6g}",
+                        f"limits {low:.6g} … {high:.6g}{outside}, allowed: {allowed}",
                         "references",
                         float(q[i]),
+                        allowed,
                     )
         elif motion.position >= 0 and np.isfinite(target[motion.position]):
             frame = None if motion.kind == COM else (int(motion.frame.body), motion.frame.p)

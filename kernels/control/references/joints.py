@@ -25,7 +25,7 @@ from torqued.kernels.control.references.limiter import (
     stopping_distance,
 )
 from torqued.kernels.control.references.motions import JointMotion
-from torqued.kernels.control.references.pace import pace_of
+from torqued.kernels.control.references.pace import STOP_SHARE, pace_of
 from torqued.kernels.control.session_arrays import first_reference
 
 #: Share of the largest speed below which a joint does not count as moving.
@@ -161,9 +161,11 @@ def aim(motion, sizes, data, given, t, T, dt):
             if motion.snap >= 0:
                 s_c = data.state[start + motion.snap + k]
         inside = target
+        p = m[at.p + i]
         if given or planned:  # what is held was there without being asked for
-            inside = min(max(target, data.lower[k]), data.upper[k])
-        e = inside - m[at.p + i]
+            # Outside of its limits a joint may stay and go back, but no further.
+            inside = min(max(target, min(data.lower[k], p)), max(data.upper[k], p))
+        e = inside - p
         e = wrapped(e) if data.wraps[k] else e
         if given:
             mean, before = clip((e - m[at.gap + k]) / dt, data.speed[k]), m[at.mean + k]
@@ -260,11 +262,12 @@ def follow_joints(work, motion, sizes, data, given, t, T, dt):
             left = max(m[at.left + k] - dt, 0.0)
         else:
             left = ENDING * a_most / j_most
-            if not goes_on:
-                e, v_c, a_c = stopping_distance(w, share * a_most, share * j_most), 0.0, 0.0
-                left = math.inf
             most = pace * max(CATCHING_UP * v_most, min(abs(v_c), v_most))
-            to_w = w + dt * shape(e, w, a, v_c, a_c, most, a_most, j_most, dt, share, v_most)
+            used = max(share, STOP_SHARE) if abs(w) > most else share
+            if not goes_on:
+                e, v_c, a_c = stopping_distance(w, used * a_most, used * j_most), 0.0, 0.0
+                left = math.inf
+            to_w = w + dt * shape(e, w, a, v_c, a_c, most, a_most, j_most, dt, used, v_most)
             to_w = clip(to_w, max(v_most, abs(w)))
             step = 0.5 * (w + to_w) * dt
             gap, gap_w, gap_a = e - step, v_c - to_w, a_c - (to_w - w) / dt

@@ -197,3 +197,22 @@ def test_rounding_at_the_end_of_a_joint_is_not_reported(robots, name):
         assert not course.limited[-1], off
     course.run(5, q_ref=robot.limits.upper + 1e-3)
     assert course.limited[-1]
+
+
+def test_joint_outside_of_its_limits_stays_or_goes_back_but_no_further(robots):
+    course = Course(robots["panda"])
+    out = course.robot.limits.upper[3] + 0.07  # about zero
+    course.q[3] = out
+    course.run(3)
+    others = course.q + 0.1 * np.arange(7.0) * (np.arange(7) != 3)
+    course.order(1.0, others)
+    course.run(1200)
+    assert not any(course.limited), "others move while it stays"
+    assert np.array_equal(course.seen[-1][0], others)
+    course.run(300, q_ref=others + 0.1)
+    assert course.limited[-1] and course.seen[-1][0][3] == out
+    course.order(1.0, others - 0.2)
+    course.limited.clear()
+    course.run(1200)
+    assert not any(course.limited) and np.isclose(course.seen[-1][0][3], out - 0.2)
+    course.check()
