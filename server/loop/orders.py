@@ -19,6 +19,7 @@ from torqued.kernels.control.references.motions import COM, JOINTS
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.kernels.model.reach import check_reach
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
+from torqued.server.loop.move_posture import with_posture
 from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
@@ -107,7 +108,7 @@ class Orders:
         """Move to references, by name, in `seconds`, or at a share `speed` of the limits; then hold
         there."""
         session = self._ready(fields, caller)
-        target = self._references(session, fields, positions=True)
+        target = with_posture(session.controller, self._references(session, fields, positions=True))
         minimum = min_seconds(session.controller, target)
         share, seconds = fields.get("speed"), fields.get("seconds")
         if share is not None and seconds is not None:

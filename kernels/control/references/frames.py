@@ -13,6 +13,7 @@ import math
 
 from torqued.common.status import LIMITED_REFERENCE
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.law import expand_q
 from torqued.kernels.control.references.limiter import (
     BRAKING,
     CLOSE,
@@ -23,6 +24,7 @@ from torqued.kernels.control.references.limiter import (
 )
 from torqued.kernels.control.references.motions import (
     COM,
+    JOINTS,
     POSE,
     RATE,
     SCALE,
@@ -35,6 +37,7 @@ from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.centroidal import relative_com
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.manifold import (
     exponential_quaternion,
     load_quaternion,
@@ -309,8 +312,11 @@ def planned_pose(m, k, t, T):
 
 
 @kernel
-def follow_frame(motion, sizes, data, given, t, T, dt):
-    """One tick of the way to what is commanded, planned or held. Returns status bits."""
+def follow_frame(work, motion, sizes, data, given, t, T, dt):
+    """One tick of the way to what is commanded, planned or held. Returns status bits.
+
+    In a planned movement of joints too, frames go along with these.
+    """
     m, k, limits = data.motion, motion.memory, motion.limits
     references = data.state[first_reference(sizes) :]
     p, turn = load3(m[k : k + 3]), load_quaternion(m, k + 3)
@@ -321,6 +327,12 @@ def follow_frame(motion, sizes, data, given, t, T, dt):
     planned = motion.planned != 0 and not given
     if planned:
         to_p, to_turn = planned_pose(m, k, t, T)
+        for j in range(len(data.motions)):
+            joints = data.motions[j]
+            if joints.kind == JOINTS and joints.planned != 0 and sizes.unactuated == 0:
+                expand_q(data, m[joints.memory : joints.memory + sizes.nq], data.q_other)
+                body_poses(work, data.q_other)
+                to_turn, to_p = present_pose(work, motion)
     elif given:
         x_c = in_axes(to_turn, commanded6(motion, motion.velocity, data.command))
         rate_c = in_axes(to_turn, commanded6(motion, motion.acceleration, data.command))
