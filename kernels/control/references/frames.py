@@ -302,13 +302,9 @@ def shape6(e, x, rate, x_c, rate_c, limits, scale, dt):
 def planned_pose(m, k, t, T):
     """The pose of a planned movement at time t."""
     p, turn = load3(m[k + START : k + START + 3]), load_quaternion(m, k + START + 3)
-    x0, _, _ = quintic(t, T, m[k + WAY], m[k + START_TWIST], 0.0)
-    x1, _, _ = quintic(t, T, m[k + WAY + 1], m[k + START_TWIST + 1], 0.0)
-    x2, _, _ = quintic(t, T, m[k + WAY + 2], m[k + START_TWIST + 2], 0.0)
-    x3, _, _ = quintic(t, T, m[k + WAY + 3], m[k + START_TWIST + 3], 0.0)
-    x4, _, _ = quintic(t, T, m[k + WAY + 4], m[k + START_TWIST + 4], 0.0)
-    x5, _, _ = quintic(t, T, m[k + WAY + 5], m[k + START_TWIST + 5], 0.0)
-    return moved(p, turn, (x0, x1, x2, x3, x4, x5))
+    way, begun = load6(m[k + WAY : k + WAY + 6]), load6(m[k + START_TWIST : k + START_TWIST + 6])
+    x = scale6(way, quintic(t, T, 1.0, 0.0, 0.0)[0])
+    return moved(p, turn, add6(x, scale6(begun, quintic(t, T, 0.0, 1.0, 0.0)[0])))
 
 
 @kernel

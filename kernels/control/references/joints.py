@@ -13,7 +13,6 @@ from torqued.kernels.control.references.limiter import (
     ENDING_SHARE,
     ROUNDING,
     SLACK,
-    advance_gap,
     clip,
     closes,
     continues,
@@ -194,7 +193,8 @@ def as_commanded(motion, sizes, data, k, given, dt):
     gap, gap_w, gap_a = m[at.gap + k], m[at.gap_w + k], m[at.gap_a + k]
     if left == math.inf:
         return False, gap, gap_w, gap_a
-    gap, gap_w, gap_a = advance_gap(gap, gap_w, gap_a, left, dt)
+    x, gap_w, gap_a = quintic(dt, left, -gap, gap_w, gap_a)
+    gap += x
     step, to_w = data.rows[0, k] - gap, data.rows[1, k] - gap_w
     a_most, j_most = data.acceleration[k], data.jerk[k]
     strict = left > 0.0 or not given or not has(data.command, motion.velocity, k)
@@ -217,8 +217,10 @@ def find_pace(work, motion, sizes, data, given, dt):
         going[k] = 0.0
         if data.coordinate[k] < 0 or (given and as_commanded(motion, sizes, data, k, given, dt)[0]):
             continue
-        v_most = data.speed[k]
-        going[k] = clip(wanted_speed(data, k, data.rows[0, k], data.rows[1, k]), v_most) / v_most
+        v_most, a_most = data.speed[k], data.acceleration[k]
+        gain = CLOSING * data.jerk[k] / a_most
+        closing = signed_approach(data.rows[0, k], gain, BRAKING * a_most)
+        going[k] = clip(data.rows[1, k] + closing, v_most) / v_most
         if abs(going[k]) < STANDING:
             going[k] = 0.0
         moving = moving or going[k] != 0.0
@@ -226,13 +228,6 @@ def find_pace(work, motion, sizes, data, given, dt):
         return 1.0, 1.0, True
     p, ahead = m[at.p : at.p + sizes.nq], m[at.ahead : at.ahead + sizes.nq]
     return pace_of(work, sizes, data, p, data.rows[0], going, ahead)
-
-
-@kernel
-def wanted_speed(data, k, e, v_c):
-    """With which an error is closed."""
-    gain = CLOSING * data.jerk[k] / data.acceleration[k]
-    return v_c + signed_approach(e, gain, BRAKING * data.acceleration[k])
 
 
 @kernel

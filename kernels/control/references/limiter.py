@@ -75,13 +75,6 @@ def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt, share, v_end):
 
 
 @kernel
-def advance_gap(gap, w, a, left, dt):
-    """A gap to what is commanded, its rate and acceleration, a tick later: zero after `left` s."""
-    x, w, a = quintic(dt, left, -gap, w, a)
-    return gap + x, w, a
-
-
-@kernel
 def closes(gap, w, a, seconds, j_most):
     """Whether a gap can be closed within a time by a jerk; that of a quintic is a parabola."""
     c3, c4, c5 = quintic_coefficients(seconds, -gap, w, a)

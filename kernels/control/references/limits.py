@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 FLOATING = np.array([2.5, 1.0])
 #: rad/s or m/s: files have more for joints whose speed they do not know.
 MAX_JOINT_SPEED = 10.0
-#: Directions that are slower than the fastest by this do not count: the arm is singular.
-SINGULAR = 1e-3
-PASSES = 4
 NAMES = ("velocity", "acceleration", "jerk", "load", "angular", "linear")
-ROTATION, TRANSLATION = slice(0, 3), slice(3, 6)
 
 
 def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
@@ -84,22 +80,16 @@ def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
 
 def frame_limits(robot: Robot, frame: Any, given: Array) -> Array:
     """(6,) largest speeds, angular (rad/s) and linear (m/s), those with which jumps are closed, and
-    the rates 1/s and 1/s² at which they change, in units of the speeds.
-
-    `frame` is a record of `FRAME`, None for the center of mass; `given` (2,) replaces speeds, NaN:
-    not given.
-    """
+    the rates 1/s and 1/s² at which they change, in units of the speeds. `frame` is a record of
+    `FRAME`, None for the center of mass; `given` (2,) replaces speeds, NaN: not given."""
     most, typical, rate = FLOATING, FLOATING, 1.0 / SPEED_TIME
     if robot.model.base != "floating":
         own = joint_limits(robot)
         speed = np.minimum(own.speed, MAX_JOINT_SPEED)
         J = np.array([jacobian(robot, q, frame) for q in poses_of(robot).q])
-        most = np.array([fastest(J[:, rows] * speed) for rows in (ROTATION, TRANSLATION)])
-        acceleration = own.acceleration * speed / own.speed
-        bend = [fastest(J[:, rows] * acceleration) for rows in (ROTATION, TRANSLATION)]
-        moves = most > 1e-6
-        rate = min([rate, *(np.array(bend)[moves] / most[moves])])
-        taken = np.abs(np.linalg.pinv(J, SINGULAR)) / speed[:, None]  # of joints, by each axis
+        most = np.array([fastest(part * speed) for part in (J[:, :3], J[:, 3:])])
+        moves, rate = most > 1e-6, float(np.median(own.acceleration / own.speed))
+        taken = np.abs(np.linalg.pinv(J, 1e-3)) / speed[:, None]  # of joints, by each axis
         straight = 1.0 / np.maximum(taken.max(axis=1), 1e-12)
         typical = np.median(straight.reshape(-1, 2, 3), axis=(0, 2))
         most, typical = (np.where(moves, x, FLOATING) for x in (most, np.minimum(typical, most)))
@@ -119,13 +109,10 @@ def jacobian(robot: Robot, q: Array, frame: Any) -> Array:
 
 
 def fastest(A: Array) -> float:
-    """The largest ‖A x‖ with |x| ≤ 1 element by element, over matrices (N, 3, nv).
-
-    For a direction u it is x = sign(Aᵀ u), for that x the direction of A x: each is the best for
-    the other after some passes.
-    """
+    """The largest ‖A x‖ with |x| ≤ 1 element by element, over matrices (N, 3, nv): for a direction
+    u that is x = sign(Aᵀ u), for x the direction of A x, in turn."""
     u = np.linalg.svd(A)[0][:, :, 0]
-    for _ in range(PASSES):
+    for _ in range(4):
         reached = np.einsum("nij,nj->ni", A, np.sign(np.einsum("nij,ni->nj", A, u)))
         size = np.linalg.norm(reached, axis=1)
         u = reached / np.maximum(size, 1e-300)[:, None]
