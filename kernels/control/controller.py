@@ -22,13 +22,14 @@ from torqued.kernels.control import evaluation, oscillation  # noqa: F401  (regi
 from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.friction import Friction
 from torqued.kernels.control.integral import Integral
-from torqued.kernels.control.joint_limits import fill_reference_limits, joint_limits
+from torqued.kernels.control.joint_limits import joint_limits
 from torqued.kernels.control.law import Array, Gains, Shape
 from torqued.kernels.control.laws import LAWS, frame_force
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.given import checked_reference
+from torqued.kernels.control.references.limits import fill_reference_limits
 from torqued.kernels.control.references.motions import (
     JOINTS,
     fill_motions,

@@ -6,18 +6,14 @@ have where they are heaviest, so that a reference within its limits is one that 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torqued.common.errors import InputError
 from torqued.kernels.control.references.motions import Array
-from torqued.kernels.control.references.pace import LOAD_SHARE
-from torqued.kernels.input_checks import known_keys, numbers
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -30,9 +26,6 @@ SPEED = 3.0
 SPEED_TIME, ACCELERATION_TIME = 0.2, 0.05
 #: Share of the effort that a reference's acceleration may take.
 EFFORT_SHARE = 0.5
-#: Angular and linear speed of frames, rad/s and m/s.
-FRAME_SPEEDS = (2.5, 1.0)
-NAMES = ("velocity", "acceleration", "jerk", "load", "angular", "linear")
 
 
 @dataclass(frozen=True)
@@ -98,42 +91,3 @@ def inertias(robot: Robot) -> tuple[Array, Array]:
         heaviest = np.maximum(heaviest, np.diag(M))
         lightest = np.minimum(lightest, 1.0 / np.diag(np.linalg.inv(M)))
     return heaviest, lightest
-
-
-def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
-    """Limits of references: the robot's, or `reference_limits`, a map of some of them; false for
-    none on what is given, as of a program with its own limits.
-
-    velocity, acceleration, jerk: number or (nv,); load: share of the efforts that weight may take
-    in poses that are moved to; angular (rad/s) and linear (m/s): speeds of frames.
-    """
-    own = joint_limits(robot)
-    data.lower[:], data.upper[:] = own.lower, own.upper
-    data.coordinate[:], data.wraps[:] = own.coordinate, own.wraps
-    data.speed[:], data.acceleration[:], data.jerk[:] = own.speed, own.acceleration, own.jerk
-    limits = given if given is not None and not isinstance(given, bool) else {}
-    if not isinstance(limits, Mapping):
-        wanted = "a map, true or false"
-        raise InputError(f"reference_limits: expected {wanted}", "reference_limits", None, wanted)
-    known_keys("reference_limits", limits, NAMES)
-
-    def of(name: str, default: Any, *shapes: tuple[int, ...]) -> Array:
-        value = numbers(f"reference_limits.{name}", limits.get(name, default), *shapes)
-        if not (value > 0.0).all():
-            worst = float(value.min())
-            field = f"reference_limits.{name}"
-            raise InputError(f"{field} is {worst}, expected positive numbers", field, worst)
-        return value
-
-    n = robot.nv
-    if "velocity" in limits:
-        data.speed[:] = np.minimum(own.speed, of("velocity", 0.0, (), (n,)))
-    if "acceleration" in limits:
-        data.acceleration[:] = of("acceleration", 0.0, (), (n,))
-        data.jerk[:] = data.acceleration / ACCELERATION_TIME
-    if "jerk" in limits:
-        data.jerk[:] = of("jerk", 0.0, (), (n,))
-    data.load_share[:] = of("load", LOAD_SHARE, ())
-    angular, linear = of("angular", FRAME_SPEEDS[0], ()), of("linear", FRAME_SPEEDS[1], ())
-    rate = 1.0 / SPEED_TIME
-    data.frame_limits[:] = angular, linear, rate, rate / ACCELERATION_TIME

@@ -89,7 +89,6 @@ class SessionArrays(NamedTuple):
     path: Floats = array(float, "knots", "knot")  # s, then p, v, a of each joint
     motions: Records = array(MOTION, "motions")
     motion: Floats = array(float, "motion")  # what motions keep
-    frame_limits: Floats = array(float, 4)  # rad/s, m/s, then times of these 1/s and 1/s²
     # joints with one coordinate; joint_limits.py
     coordinate: Indices = array(int, "nv")  # place in q, -1: none
     wraps: Indices = array(int, "nv")  # 1: turns without end

@@ -173,7 +173,7 @@ def near_planes(work, control, sizes, data, count):
             data.s_free[c] = n[0] * J[3, c] + n[1] * J[4, c] + n[2] * J[5, c]
         row = data.wall_row[count]
         project(data, data.s_free, row)
-        most = data.frame_limits[1]
+        most = plane.speed
         may_return = control.wall_energy > FRAME_RETURN
         rate = SPRING_RATE if sizes.springs > 0 else RATE
         high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return, rate)
@@ -327,7 +327,7 @@ def parse_walls(robot: Robot, given: Any) -> tuple[bool, Any]:
 
 
 def _planes(robot: Robot, k: int, item: Any) -> list[tuple[Any, ...]]:
-    """The planes of one entry: six of a box, or one."""
+    """The planes of one entry: six of a box, or one; their speeds are filled in later."""
     name = f"walls.frames[{k}]"
     if not isinstance(item, Mapping) or "frame" not in item:
         raise InputError(f"{name}: expected a map with a 'frame'", "walls", None)
@@ -346,11 +346,11 @@ def _planes(robot: Robot, k: int, item: Any) -> list[tuple[Any, ...]]:
         if not (low < high).all():
             raise InputError(f"{name}.box: lower corner is not below upper corner", "walls", None)
         axes = np.eye(3)
-        sides = [(frame, axis, low[i]) for i, axis in enumerate(axes)]
-        return sides + [(frame, -axis, -high[i]) for i, axis in enumerate(axes)]
+        sides = [(frame, axis, low[i], 0.0) for i, axis in enumerate(axes)]
+        return sides + [(frame, -axis, -high[i], 0.0) for i, axis in enumerate(axes)]
     normal = numbers(f"{name}.normal", item["normal"], (3,))
     size = float(np.linalg.norm(normal))
     if not size > 1e-9:
         raise InputError(f"{name}.normal is zero, expected a direction", "walls", None)
     offset = float(numbers(f"{name}.offset", item.get("offset", 0.0), ()))
-    return [(frame, normal / size, offset)]
+    return [(frame, normal / size, offset, 0.0)]

@@ -38,7 +38,7 @@ def min_seconds(controller: Controller, target: Array) -> float:
                     by_joint = seconds(x, data.speed[k], data.acceleration[k], data.jerk[k])
                     minimum = max(minimum, by_joint)
         else:
-            angular, linear, rate, bend = data.frame_limits
+            _, _, angular, linear, rate, bend = motion.limits
             turn = shift = 0.0
             if motion.orientation >= 0 and math.isfinite(target[motion.orientation]):
                 part = slice(motion.orientation, motion.orientation + 4)
@@ -50,7 +50,7 @@ def min_seconds(controller: Controller, target: Array) -> float:
                 shift = float(np.linalg.norm(target[part] - now[part]))
             if turn > 0.0:  # along a screw: the arc, not its chord
                 shift *= 0.5 * turn / math.sin(0.5 * turn)
-            arc = math.hypot(turn / angular, shift / linear)
+            arc = max(turn / angular, shift / linear)
             minimum = max(minimum, seconds(arc, 1.0, rate, bend))
     return minimum
 

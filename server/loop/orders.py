@@ -21,6 +21,7 @@ from torqued.kernels.control.references.via_points import ORDERED, plan
 from torqued.kernels.input_checks import Fields, mapping, number, numbers, seconds_within
 from torqued.kernels.model.reach import check_reach
 from torqued.server.access.rights import ADMINISTRATE, Caller, denied, holds
+from torqued.server.loop.move_posture import with_posture
 from torqued.server.loop.move_time import min_seconds
 from torqued.server.loop.seqlock import seqlock_read
 from torqued.server.loop.session import Session
@@ -111,7 +112,7 @@ class Orders:
         session = self._ready(fields, caller)
         if fields.get("times") is not None or has_path(session.controller, fields):
             return self._follow(session, fields)
-        target = self._references(session, fields, positions=True)
+        target = with_posture(session.controller, self._references(session, fields, positions=True))
         minimum = min_seconds(session.controller, target)
         share, seconds = fields.get("speed"), fields.get("seconds")
         if share is not None and seconds is not None:
@@ -354,13 +355,15 @@ def check_inside(controller: Any, target: np.ndarray) -> None:
             if not np.isfinite(target[motion.position]):
                 continue
             q = target[motion.position : motion.position + robot.nq]
+            now = data.state[controller.first_reference + motion.position :]
             for k, i in enumerate(data.coordinate):
-                if i >= 0 and not data.lower[k] <= q[i] <= data.upper[k]:
-                    low, high = data.lower[k], data.upper[k]
+                low, high = data.lower[k], data.upper[k]
+                # A joint outside of its limits may stay and go back, but no further.
+                if i >= 0 and not min(low, now[i]) <= q[i] <= max(high, now[i]):
                     name = next(j.name for j in own_joints(robot.model) if j.v == k)
                     raise InputError(
                         f"references: joint {name!r} (position {i}) is {q[i]:.6g}, beyond its "
-                        f"limits {low:.6g} … {high:.6g}",
+                        f"limits {low:.6g} … {high:.6g}; its reference is at {now[i]:.6g}",
                         "references",
                         float(q[i]),
                     )

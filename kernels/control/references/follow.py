@@ -125,7 +125,7 @@ def follow_references(handle, address, dt):
             if motion.kind == JOINTS:
                 status |= follow_joints(work, motion, sizes, data, given, t, T, dt)
             else:
-                status |= follow_frame(motion, sizes, data, given, t, T, dt)
+                status |= follow_frame(work, motion, sizes, data, given, t, T, dt)
         elif motion.kind == JOINTS:
             copy_joints(motion, sizes, data, given)
             jump_joints(motion, sizes, data)

@@ -1,15 +1,19 @@
 """The references of frames and of the center of mass, tick by tick, along screws.
 
 A pose moves by a twist in its own axes: T ← T exp(x dt). The way to a target is the twist
-x = log(T⁻¹ T_target), whose direction stays what it is while the frame moves along it. Twists are
-counted in units of the largest angular and linear speeds, so that one limit holds for both and
-they arrive together.
+x = log(T⁻¹ T_target), whose direction stays what it is while the frame moves along it. The size of
+a twist is the larger of its angular and linear parts, each in units of a speed: both are within
+their own limits, and they arrive together.
+
+What passes as it is has the largest speeds for units. A jump has those with which the frame goes
+straight ahead, times a scale: that with which the reference, or what is commanded, goes already.
 """
 
 import math
 
 from torqued.common.status import LIMITED_REFERENCE
 from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.law import expand_q
 from torqued.kernels.control.references.limiter import (
     BRAKING,
     CLOSE,
@@ -20,8 +24,10 @@ from torqued.kernels.control.references.limiter import (
 )
 from torqued.kernels.control.references.motions import (
     COM,
+    JOINTS,
     POSE,
     RATE,
+    SCALE,
     START,
     START_TWIST,
     TWIST,
@@ -31,6 +37,7 @@ from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.dynamics.centroidal import relative_com
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.frames import frame_placement
+from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.manifold import (
     exponential_quaternion,
     load_quaternion,
@@ -105,6 +112,7 @@ def latch_frame(work, motion, data):
         store_quaternion(data.latched, motion.orientation, turn)
     for i in range(12):
         m[k + TWIST + i] = 0.0
+    m[k + SCALE] = 1.0
     motion.locked = 0
 
 
@@ -136,11 +144,16 @@ def way_between(p, turn, to_p, to_turn):
 
 
 @kernel
-def size_of(x, limits):
-    """Of a twist, in units of the largest speeds (angular, linear)."""
+def size_of(x, units):
+    """Of a twist, in units of speeds (angular, linear)."""
     w, u = angular(x), linear(x)
-    turning, sliding = dot(w, w) / limits[0] ** 2, dot(u, u) / limits[1] ** 2
-    return math.sqrt(turning + sliding)
+    return math.sqrt(max(dot(w, w) / units[0] ** 2, dot(u, u) / units[1] ** 2))
+
+
+@kernel
+def units_of(limits, scale):
+    """Of a jump: the speeds of limits.py, up to the largest ones."""
+    return min(scale * limits[2], limits[0]), min(scale * limits[3], limits[1])
 
 
 @kernel
@@ -150,18 +163,20 @@ def shortened(x, size, most):
 
 
 @kernel
-def approach6(x, limits, gain, most):
+def approach6(x, units, gain, most):
     """The rate at which a twist is closed; limiter.py."""
-    size = size_of(x, limits)
+    size = size_of(x, units)
     return scale6(x, approach(size, gain, most) / size) if size > 0.0 else x
 
 
 @kernel
 def brake_frame(motion, data):
     """Hold where the reference can come to rest."""
-    m, k, limits = data.motion, motion.memory, data.frame_limits
+    m, k, limits = data.motion, motion.memory, motion.limits
     x = load6(m[k + TWIST : k + TWIST + 6])
-    way = scale6(x, size_of(x, limits) / (2.0 * BRAKING * limits[2]) + 0.5 * limits[2] / limits[3])
+    scale = m[k + SCALE] = max(1.0, size_of(x, (limits[2], limits[3])))
+    size = size_of(x, units_of(limits, scale))
+    way = scale6(x, size / (2.0 * BRAKING * limits[4]) + 0.5 * limits[4] / limits[5])
     p, turn = moved(load3(m[k : k + 3]), load_quaternion(m, k + 3), way)
     store_latched(motion, data, p, turn)
     motion.locked = 0
@@ -271,37 +286,39 @@ def jump_frame(motion, sizes, data):
 
 
 @kernel
-def shape6(e, x, rate, x_c, limits, dt):
+def shape6(e, x, rate, x_c, rate_c, limits, scale, dt):
     """Twist and its rate after a tick, of a pose that is a twist e short of what is commanded."""
-    v_most, a_most, j_most = 1.0, limits[2], limits[3]
-    wanted = add6(x_c, approach6(e, limits, CLOSING * j_most / a_most, BRAKING * a_most))
-    wanted = shortened(wanted, size_of(wanted, limits), v_most)
+    units, a_most, j_most = units_of(limits, scale), limits[4], limits[5]
+    closing = approach6(e, units, CLOSING * j_most / a_most, BRAKING * a_most)
+    wanted = add6(x_c, shortened(closing, size_of(closing, units), 1.0))
+    wanted = shortened(wanted, size_of(wanted, limits), 1.0)
     change = add6(wanted, scale6(x, -1.0))
-    push = approach6(change, limits, j_most / a_most, BRAKING * j_most)
+    push = approach6(change, units, j_most / a_most, BRAKING * j_most)
+    push = add6(rate_c, shortened(push, size_of(push, units), a_most))
     push = shortened(push, size_of(push, limits), a_most)
     jerk = add6(push, scale6(rate, -1.0))
-    rate = add6(rate, shortened(jerk, size_of(jerk, limits), j_most * dt))
+    most = j_most + size_of(rate_c, units) * j_most / a_most
+    rate = add6(rate, shortened(jerk, size_of(jerk, units), most * dt))
     x = add6(x, scale6(rate, dt))
-    return shortened(x, size_of(x, limits), v_most), rate
+    return shortened(x, size_of(x, limits), 1.0), rate
 
 
 @kernel
 def planned_pose(m, k, t, T):
     """The pose of a planned movement at time t."""
     p, turn = load3(m[k + START : k + START + 3]), load_quaternion(m, k + START + 3)
-    x0, _, _ = quintic(t, T, m[k + WAY], m[k + START_TWIST], 0.0)
-    x1, _, _ = quintic(t, T, m[k + WAY + 1], m[k + START_TWIST + 1], 0.0)
-    x2, _, _ = quintic(t, T, m[k + WAY + 2], m[k + START_TWIST + 2], 0.0)
-    x3, _, _ = quintic(t, T, m[k + WAY + 3], m[k + START_TWIST + 3], 0.0)
-    x4, _, _ = quintic(t, T, m[k + WAY + 4], m[k + START_TWIST + 4], 0.0)
-    x5, _, _ = quintic(t, T, m[k + WAY + 5], m[k + START_TWIST + 5], 0.0)
-    return moved(p, turn, (x0, x1, x2, x3, x4, x5))
+    way, begun = load6(m[k + WAY : k + WAY + 6]), load6(m[k + START_TWIST : k + START_TWIST + 6])
+    x = scale6(way, quintic(t, T, 1.0, 0.0, 0.0)[0])
+    return moved(p, turn, add6(x, scale6(begun, quintic(t, T, 0.0, 1.0, 0.0)[0])))
 
 
 @kernel
-def follow_frame(motion, sizes, data, given, t, T, dt):
-    """One tick of the way to what is commanded, planned or held. Returns status bits."""
-    m, k, limits = data.motion, motion.memory, data.frame_limits
+def follow_frame(work, motion, sizes, data, given, t, T, dt):
+    """One tick of the way to what is commanded, planned or held. Returns status bits.
+
+    In a planned movement of joints too, frames go along with these.
+    """
+    m, k, limits = data.motion, motion.memory, motion.limits
     references = data.state[first_reference(sizes) :]
     p, turn = load3(m[k : k + 3]), load_quaternion(m, k + 3)
     x, rate = load6(m[k + TWIST : k + TWIST + 6]), load6(m[k + RATE : k + RATE + 6])
@@ -311,6 +328,12 @@ def follow_frame(motion, sizes, data, given, t, T, dt):
     planned = motion.planned != 0 and not given
     if planned:
         to_p, to_turn = planned_pose(m, k, t, T)
+        for j in range(len(data.motions)):
+            joints = data.motions[j]
+            if joints.kind == JOINTS and joints.planned != 0 and sizes.unactuated == 0:
+                expand_q(data, m[joints.memory : joints.memory + sizes.nq], data.q_other)
+                body_poses(work, data.q_other)
+                to_turn, to_p = present_pose(work, motion)
     elif given:
         x_c = in_axes(to_turn, commanded6(motion, motion.velocity, data.command))
         rate_c = in_axes(to_turn, commanded6(motion, motion.acceleration, data.command))
@@ -323,14 +346,19 @@ def follow_frame(motion, sizes, data, given, t, T, dt):
     change = add6(x_c, scale6(x, -1.0))
     ticks = dt if not motion.locked else SLACK * dt
     near = CLOSE * dt if not motion.locked else SLACK * dt
-    is_near = planned or (
-        size_of(e, limits) <= near and size_of(change, limits) <= limits[2] * ticks
-    )
-    if is_near and size_of(x_c, limits) <= 1.0:
+    typical, off = (limits[2], limits[3]), add6(e, scale6(add6(x, x_c), -0.5 * dt))
+    is_near = planned or size_of(off, typical) <= near
+    is_slow = size_of(x_c, limits) <= 1.0 and size_of(change, limits) <= limits[4] * ticks
+    if is_near and is_slow:
         p, turn, x, rate = to_p, to_turn, x_c, rate_c
         motion.locked = 1
     else:
-        x, rate = shape6(e, x, rate, x_c, limits, dt)
+        if planned:  # too fast: it is followed as if it stood still
+            x_c = rate_c = join(ZERO3, ZERO3)
+        scale = max(1.0, size_of(x, typical), size_of(x_c, typical))
+        scale = m[k + SCALE] = max(scale, 0.0 if motion.locked else m[k + SCALE])
+        rate_c = join(angular(rate_c), sub(linear(rate_c), cross(angular(x_c), linear(x_c))))
+        x, rate = shape6(e, x, rate, x_c, rate_c, limits, scale, dt)
         p, turn = moved(p, turn, scale6(x, dt))
         motion.locked = 0
         if given or planned:

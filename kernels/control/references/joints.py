@@ -7,9 +7,15 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.references.limiter import (
     BRAKING,
     CATCHING_UP,
+    CLOSE,
     CLOSING,
+    ENDING,
+    ENDING_SHARE,
+    ROUNDING,
+    SLACK,
     clip,
-    follows,
+    closes,
+    continues,
     quintic,
     quintic_rates,
     shape,
@@ -18,7 +24,7 @@ from torqued.kernels.control.references.limiter import (
     stopping_distance,
 )
 from torqued.kernels.control.references.motions import JointMotion
-from torqued.kernels.control.references.pace import pace_of
+from torqued.kernels.control.references.pace import STOP_SHARE, pace_of
 from torqued.kernels.control.references.via_points import IN_EFFECT, on_path, part_of_path
 from torqued.kernels.control.session_arrays import first_reference
 
@@ -31,16 +37,26 @@ def parts_of(motion, sizes):
     """Where the numbers of a joint motion begin."""
     nq, nv, k = sizes.nq, sizes.nv, motion.memory
     w = k + nq
-    start = w + 4 * nv
+    gap = w + 5 * nv
+    start = gap + 4 * nv
     way = start + nq
-    moving, end = (w, w + nv, w + 2 * nv, w + 3 * nv), way + 3 * nv
-    return JointMotion(k, *moving, start, way, way + nv, way + 2 * nv, end, end + nq)
+    moving, end = (w, w + nv, w + 2 * nv, w + 3 * nv, w + 4 * nv), way + 3 * nv
+    apart = gap, gap + nv, gap + 2 * nv, gap + 3 * nv
+    return JointMotion(k, *moving, *apart, start, way, way + nv, way + 2 * nv, end, end + nq)
 
 
 @kernel
 def wrapped(x):
     """The same angle in (−π, π]."""
     return x - 2.0 * math.pi * math.ceil(x / (2.0 * math.pi) - 0.5)
+
+
+@kernel
+def begin(m, at, k, left):
+    """The way of a joint to something else, which takes `left` s."""
+    m[at.left + k] = left
+    for first in (at.late, at.gap, at.gap_w, at.gap_a, at.mean):
+        m[first + k] = 0.0
 
 
 @kernel
@@ -52,7 +68,7 @@ def latch_joints(motion, sizes, data):
         m[at.p + i] = data.latched[motion.position + i] = data.state[i]
     for k in range(sizes.nv):
         m[at.w + k] = m[at.a + k] = m[at.j + k] = 0.0
-        m[at.locked + k] = 0.0
+        begin(m, at, k, 0.0)
 
 
 @kernel
@@ -64,7 +80,7 @@ def brake_joints(motion, sizes, data):
         data.latched[motion.position + i] = m[at.p + i]
     for k in range(sizes.nv):
         i = data.coordinate[k]
-        m[at.locked + k] = 0.0
+        begin(m, at, k, math.inf)
         if i >= 0:
             way = stopping_distance(m[at.w + k], data.acceleration[k], data.jerk[k])
             data.latched[motion.position + i] += way
@@ -83,6 +99,7 @@ def plan_joints(motion, sizes, data):
         way = data.ordered[motion.position + i] - m[at.p + i] if i >= 0 else 0.0
         m[at.way + k] = wrapped(way) if data.wraps[k] else way
         m[at.start_w + k], m[at.start_a + k] = m[at.w + k], m[at.a + k]
+        begin(m, at, k, 0.0)
 
 
 @kernel
@@ -109,13 +126,20 @@ def jump_joints(motion, sizes, data):
     for k in range(sizes.nv):
         m[at.w + k] = data.state[start + motion.velocity + k] if motion.velocity >= 0 else 0.0
         m[at.a + k] = m[at.j + k] = 0.0
-        m[at.locked + k] = 1.0
+        begin(m, at, k, 0.0)
 
 
 @kernel
-def aim(motion, sizes, data, given, t, T):
+def has(source, first, k):
+    """Whether the k-th number of a reference that begins at `first` is given."""
+    return first >= 0 and math.isfinite(source[first + k])
+
+
+@kernel
+def aim(motion, sizes, data, given, t, T, dt):
     """Where each joint is to go: e (nv,) from where its reference is, with v_c, a_c, and its jerk
-    and snap; rows 0 to 2, 8 and 9 of the scratch. Returns status bits."""
+    and snap; rows 0 to 2, 8 and 9 of the scratch. Speeds and accelerations that are not given are
+    differences, within limits. Returns status bits."""
     at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
     planned = motion.planned != 0 and not given
     part = part_of_path(data, t) if planned else 0
@@ -135,35 +159,52 @@ def aim(motion, sizes, data, given, t, T):
             target = m[at.start + i] + x
             j_c, s_c = quintic_rates(t, T, m[at.way + k], m[at.start_w + k], m[at.start_a + k])
         elif given:
-            if motion.velocity >= 0:
-                v_c = data.state[start + motion.velocity + k]
-            if motion.acceleration >= 0:
-                a_c = data.state[start + motion.acceleration + k]
             if motion.jerk >= 0:
                 j_c = data.state[start + motion.jerk + k]
             if motion.snap >= 0:
                 s_c = data.state[start + motion.snap + k]
         inside = target
+        p = m[at.p + i]
         if given or planned:  # what is held was there without being asked for
-            inside = min(max(target, data.lower[k]), data.upper[k])
-        if inside != target:  # where it has to stop, nothing else of the command makes sense
+            # Outside of its limits a joint may stay and go back, but no further.
+            inside = min(max(target, min(data.lower[k], p)), max(data.upper[k], p))
+        e = inside - p
+        e = wrapped(e) if data.wraps[k] else e
+        if given:
+            mean, before = clip((e - m[at.gap + k]) / dt, data.speed[k]), m[at.mean + k]
+            has_speed = has(data.command, motion.velocity, k)
+            v_c = data.command[motion.velocity + k] if has_speed else 1.5 * mean - 0.5 * before
+            bend = v_c - m[at.w + k] - m[at.gap_w + k] if has_speed else mean - before
+            a_c = clip(bend / dt, data.acceleration[k])
+            if has(data.command, motion.acceleration, k):
+                a_c = data.command[motion.acceleration + k]
+            m[at.mean + k] = mean
+        if abs(inside - target) > CLOSE * data.speed[k] * dt:
+            # Where it has to stop, nothing else of the command makes sense.
             v_c = a_c = j_c = s_c = 0.0
             status = LIMITED_REFERENCE
-        e = inside - m[at.p + i]
-        data.rows[0, k] = wrapped(e) if data.wraps[k] else e
+        data.rows[0, k] = e
         data.rows[1, k], data.rows[2, k] = v_c, a_c
         data.rows[8, k], data.rows[9, k] = j_c, s_c
     return status
 
 
 @kernel
-def as_commanded(motion, sizes, data, k, dt):
-    """Whether a joint's reference may be what is commanded, after aim."""
+def as_commanded(motion, sizes, data, k, given, dt):
+    """Whether a joint's reference may be what is commanded but for a gap, and that; after aim."""
     at, m = parts_of(motion, sizes), data.motion
-    e, v_c = data.rows[0, k], data.rows[1, k]
-    locked, change = m[at.locked + k] != 0.0, v_c - m[at.w + k]
-    near = follows(locked, e, change, data.speed[k], data.acceleration[k], dt)
-    return near and abs(v_c) <= data.speed[k]
+    left, w, a = m[at.left + k], m[at.w + k], m[at.a + k]
+    gap, gap_w, gap_a = m[at.gap + k], m[at.gap_w + k], m[at.gap_a + k]
+    if left == math.inf:
+        return False, gap, gap_w, gap_a
+    x, gap_w, gap_a = quintic(dt, left, -gap, gap_w, gap_a)
+    gap += x
+    step, to_w = data.rows[0, k] - gap, data.rows[1, k] - gap_w
+    a_most, j_most = data.acceleration[k], data.jerk[k]
+    strict = left > 0.0 or not given or not has(data.command, motion.velocity, k)
+    fits = continues(step, w, a, to_w, data.speed[k], a_most, j_most, dt, strict)
+    fits = fits and abs(data.rows[2, k] - gap_a) <= a_most * (1.0 + ROUNDING)
+    return fits, gap, gap_w, gap_a
 
 
 @kernel
@@ -178,10 +219,12 @@ def find_pace(work, motion, sizes, data, given, dt):
     moving = False
     for k in range(sizes.nv):
         going[k] = 0.0
-        if data.coordinate[k] < 0 or (given and as_commanded(motion, sizes, data, k, dt)):
+        if data.coordinate[k] < 0 or (given and as_commanded(motion, sizes, data, k, given, dt)[0]):
             continue
-        v_most = data.speed[k]
-        going[k] = clip(wanted_speed(data, k, data.rows[0, k], data.rows[1, k]), v_most) / v_most
+        v_most, a_most = data.speed[k], data.acceleration[k]
+        gain = CLOSING * data.jerk[k] / a_most
+        closing = signed_approach(data.rows[0, k], gain, BRAKING * a_most)
+        going[k] = clip(data.rows[1, k] + closing, v_most) / v_most
         if abs(going[k]) < STANDING:
             going[k] = 0.0
         moving = moving or going[k] != 0.0
@@ -192,20 +235,13 @@ def find_pace(work, motion, sizes, data, given, dt):
 
 
 @kernel
-def wanted_speed(data, k, e, v_c):
-    """With which an error is closed."""
-    gain = CLOSING * data.jerk[k] / data.acceleration[k]
-    return v_c + signed_approach(e, gain, BRAKING * data.acceleration[k])
-
-
-@kernel
 def follow_joints(work, motion, sizes, data, given, t, T, dt):
     """One tick of the way to what is commanded, planned or held. Returns status bits."""
     if motion.resting != 0 and not given:
         return 0
     copy_joints(motion, sizes, data, given)
     at, m, start = parts_of(motion, sizes), data.motion, first_reference(sizes)
-    status = aim(motion, sizes, data, given, t, T)
+    status = aim(motion, sizes, data, given, t, T, dt)
     pace, share, goes_on = find_pace(work, motion, sizes, data, given, dt)
     asked = given or motion.planned != 0
     rests = not asked
@@ -219,27 +255,41 @@ def follow_joints(work, motion, sizes, data, given, t, T, dt):
         j, s = data.rows[8, k], data.rows[9, k]
         v_most, a_most, j_most = data.speed[k], data.acceleration[k], data.jerk[k]
         bearable = given or (goes_on and abs(v_c) <= pace * v_most)
-        if bearable and as_commanded(motion, sizes, data, k, dt):
-            p, w, a = p + e, v_c, a_c
-            m[at.locked + k] = 1.0
+        fits, gap, gap_w, gap_a = as_commanded(motion, sizes, data, k, given, dt)
+        if bearable and fits:
+            to_w, step = v_c - gap_w, e - gap
+            left = max(m[at.left + k] - dt, 0.0)
         else:
-            if not goes_on:
-                e, v_c, a_c = stopping_distance(w, share * a_most, share * j_most), 0.0, 0.0
+            left = ENDING * a_most / j_most
             most = pace * max(CATCHING_UP * v_most, min(abs(v_c), v_most))
-            before = a
-            w, a = shape(e, w, a, v_c, a_c, most, a_most, j_most, dt, share)
-            p += w * dt
+            used = max(share, STOP_SHARE) if abs(w) > most else share
+            if not goes_on:
+                e, v_c, a_c = stopping_distance(w, used * a_most, used * j_most), 0.0, 0.0
+                left = math.inf
+            to_w = w + dt * shape(e, w, a, v_c, a_c, most, a_most, j_most, dt, used, v_most)
+            to_w = clip(to_w, max(v_most, abs(w)))
+            step = 0.5 * (w + to_w) * dt
+            gap, gap_w, gap_a = e - step, v_c - to_w, a_c - (to_w - w) / dt
+            if not closes(gap, gap_w, gap_a, left, ENDING_SHARE * share * j_most):
+                left = math.inf
+            if not goes_on or abs(gap) > SLACK * v_most * dt:
+                m[at.late + k] = 1.0
+        before, a = a, (to_w - w) / dt
+        if left == 0.0:
+            m[at.late + k] = 0.0
+        else:
             j, s = smooth_jerk(m[at.j + k], (a - before) / dt, dt)
-            m[at.locked + k] = 0.0
-            if asked:
-                status = LIMITED_REFERENCE
+        if asked and m[at.late + k] != 0.0:
+            status = LIMITED_REFERENCE
+        p, w = p + step, to_w
         m[at.p + i], m[at.w + k], m[at.a + k], m[at.j + k] = p, w, a, j
+        m[at.gap + k], m[at.gap_w + k], m[at.gap_a + k] = gap, gap_w, gap_a
+        m[at.left + k] = left
         data.state[start + motion.position + i] = p
-        # A command of positions alone has no speed to feed forward until it is limited.
         if motion.velocity >= 0:
             data.state[start + motion.velocity + k] = w
         if motion.acceleration >= 0:
-            data.state[start + motion.acceleration + k] = a
+            data.state[start + motion.acceleration + k] = a_c if left == 0.0 and given else a
         if motion.jerk >= 0:
             data.state[start + motion.jerk + k] = j
         if motion.snap >= 0:

@@ -8,14 +8,17 @@ stage is linear, so that the reference comes to rest without overshoot:
 
     f(e; k, a) = k e            where |e| < a/k²
                  √(2 a (|e| − a/2k²))      beyond, with e's sign
+
+Once half of the jerk does it, what is left of the error ends on a quintic, in a given time: from
+then on the reference is what is commanded, to the bit.
 """
 
 import math
 
 from torqued.kernels.compilation.jit import kernel
 
-#: Ticks' worth of speed and acceleration by which a command may step and is still followed as it
-#: is: states come in pairs at times, and not at all at others.
+#: Ticks' worth of speed by which a command may step without LIMITED_REFERENCE: times of states and
+#: of references differ. A frame follows such a step as it is.
 SLACK = 5.0
 #: Share of the acceleration that braking counts on: the rest is for what the jerk takes to build.
 BRAKING = 0.7
@@ -24,8 +27,13 @@ BRAKING = 0.7
 CATCHING_UP = 0.9
 #: 1/s at which the jerk of a limited reference becomes one that can be followed through springs.
 JERK_RATE = 60.0
-#: What is left of an error, in ticks at full speed, when a command is followed as it is again.
+#: What is left of an error, in ticks at full speed, when a frame follows a command as it is again,
+#: and by which a position may be beyond a joint's end.
 CLOSE = 0.01
+#: Time in which the last of an error ends, in units of a/j, and the share of the jerk for it.
+ENDING, ENDING_SHARE = 4.0, 0.5
+#: rad or m, and per second.
+ROUNDING = 1e-11
 #: Rate at which the last of an error is closed, in units of j/a: the fastest without overshoot.
 CLOSING = 0.3
 
@@ -50,25 +58,45 @@ def signed_approach(error, gain, most):
 
 
 @kernel
-def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt, share=1.0):
-    """Speed and acceleration after a tick of a scalar that is e short of what is commanded.
+def shape(e, w, a, v_c, a_c, v_most, a_most, j_most, dt, share, v_end):
+    """Acceleration after a tick of a scalar that is e short of what is commanded then.
 
     Of a_most no more than a share is to be used. The jerk is not reduced by it: an acceleration
-    that has become too large ends as soon as it can. The same with speeds above v_most.
+    that has become too large ends as soon as it can. The same with speeds above v_most, as long as
+    they stay below v_end.
     """
     rate, a_used = j_most / a_most, share * a_most
-    wanted = clip(v_c + signed_approach(e, CLOSING * rate, BRAKING * a_used), v_most)
-    push = a_c + signed_approach(wanted - w, rate, BRAKING * rate * a_used)
-    a += clip(clip(push, a_used) - a, j_most * dt)
-    return clip(w + a * dt, max(v_most, abs(w))), a
+    ahead, w_ahead = e - (w + 0.5 * a_c * dt) * dt, w + a_c * dt  # without a correction
+    wanted = clip(v_c + signed_approach(ahead, CLOSING * rate, BRAKING * a_used), v_most)
+    push = a_c + signed_approach(wanted - w_ahead, rate, BRAKING * rate * a_used)
+    up = signed_approach(v_end - w, rate, BRAKING * rate * a_used)
+    down = signed_approach(v_end + w, rate, BRAKING * rate * a_used)
+    return a + clip(clip(min(max(push, -down), up), a_used) - a, j_most * dt)
 
 
 @kernel
-def follows(locked, e, change, v_most, a_most, dt):
-    """Whether a command may be followed as it is: near enough, and not much faster or slower."""
-    if locked:
-        return abs(e) <= SLACK * v_most * dt and abs(change) <= SLACK * a_most * dt
-    return abs(e) <= CLOSE * v_most * dt and abs(change) <= a_most * dt
+def closes(gap, w, a, seconds, j_most):
+    """Whether a gap can be closed within a time by a jerk; that of a quintic is a parabola."""
+    c3, c4, c5 = quintic_coefficients(seconds, -gap, w, a)
+    first, more, most = 6.0 * c3, 24.0 * c4 * seconds, 60.0 * c5 * seconds * seconds
+    middle, last = first + 0.5 * more + 0.25 * most, first + more + most
+    return max(abs(first), abs(middle), abs(last)) <= j_most
+
+
+@kernel
+def continues(step, w, a, to_w, v_most, a_most, j_most, dt, strict):
+    """Whether a reference of speed w and acceleration a may be a step further, with to_w, after dt:
+    within limits by differences.
+
+    What is commanded may, unless `strict`, have steps in its acceleration, and speeds that are
+    differences: its mean speed lies between w and to_w.
+    """
+    bend, off = abs(to_w - w), abs(step - 0.5 * (w + to_w) * dt)
+    jerk, still = abs(to_w - w - a * dt), (to_w - w) * bend / (2.0 * j_most * dt * dt)
+    even = off <= 0.5 * j_most * dt**3 + ROUNDING + (0.0 if strict else 0.5 * bend * dt)
+    smooth = jerk <= j_most * dt * dt + ROUNDING and abs(to_w + still) <= v_most + ROUNDING
+    inside = abs(to_w) <= v_most + ROUNDING and bend <= a_most * dt + ROUNDING
+    return inside and even and (smooth or not strict)
 
 
 @kernel

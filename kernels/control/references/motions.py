@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 #: What moves: joints, a frame, or the center of mass.
 JOINTS, FRAME_MOTION, COM = 0, 1, 2
 
-#: All but `frame`, `reach` and the last four are indices among the references, -1 for none.
+#: All but `frame`, `reach` and the last five are indices among the references, -1 for none.
 MOTION = np.dtype(
     [
         ("kind", "i8"),  # JOINTS, FRAME_MOTION, COM
@@ -42,7 +42,8 @@ MOTION = np.dtype(
         ("jerk", "i8"),  # (nv,), of joints only: the rate of their acceleration
         ("snap", "i8"),  # (nv,), and of that
         ("memory", "i8"),  # where its numbers begin in the memory of motions
-        ("locked", "i8"),  # 1: what was commanded is followed as it is
+        ("limits", "f8", (6,)),  # of a frame or COM; limits.py
+        ("locked", "i8"),  # of a frame, 1: what was commanded is followed as it is
         ("planned", "i8"),  # 1: a planned movement has a target for it
         ("resting", "i8"),  # 1: it stands where it is held, until something else is wanted of it
     ],
@@ -50,10 +51,11 @@ MOTION = np.dtype(
 )
 
 #: Numbers that a frame's motion keeps: pose (7), twist (6) and its rate (6) in its own axes; of a
-#: planned movement the pose at its start (7), the twist to its target (6), that at its start (6).
+#: planned movement the pose at its start (7), the twist to its target (6), that at its start (6);
+#: the scale of a limited motion.
 POSE, TWIST, RATE = 0, 7, 13
-START, WAY, START_TWIST = 19, 26, 32
-FRAME_WORDS = 38
+START, WAY, START_TWIST, SCALE = 19, 26, 32, 38
+FRAME_WORDS = 39
 
 
 #: What a motion may have a reference for.
@@ -96,7 +98,12 @@ class JointMotion(NamedTuple):
     w: int  # (nv,) velocity
     a: int  # (nv,) acceleration
     j: int  # (nv,) jerk
-    locked: int  # (nv,) 1: what was commanded is followed as it is
+    left: int  # (nv,) s until it is what is commanded: 0: it is, inf: it is on its way there
+    late: int  # (nv,) 1: it has been further from that than SLACK, and is not there yet
+    gap: int  # (nv,) from it to what is commanded
+    gap_w: int  # (nv,) rate of that
+    gap_a: int  # (nv,) and its acceleration
+    mean: int  # (nv,) speed from the last commanded position to the newest
     start: int  # (nq,) of a planned movement: position at its start
     way: int  # (nv,) to its target
     start_w: int  # (nv,)
@@ -107,7 +114,7 @@ class JointMotion(NamedTuple):
 
 def joint_words(nq: int, nv: int) -> int:
     """Numbers that a joint motion keeps."""
-    return 3 * nq + 7 * nv
+    return 3 * nq + 12 * nv
 
 
 def motion_words(motions: Sequence[Motion], nq: int, nv: int) -> int:

@@ -17,7 +17,7 @@ import math
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import expand_q, expand_v, project
-from torqued.kernels.control.references.limiter import BRAKING
+from torqued.kernels.control.references.limiter import stopping_distance
 from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import (
     add_armature,
@@ -33,6 +33,8 @@ MOTION_SHARE = 0.9
 LOAD_SHARE = 0.8
 #: α at the least: of a reference on its way out of where nothing is left.
 MIN_SHARE = 0.01
+#: The same of one that is too fast: what is left there would take it on into heavier poses.
+STOP_SHARE = 0.5
 #: Ways ahead that are looked at, relative to that which standing takes from full speed.
 WAYS = (1.0, 0.25, 0.0625, 0.015625)
 
@@ -88,7 +90,8 @@ def look_ahead(sizes, data, p, e, going, part, ahead):
         ahead[i] = p[i]
     for k in range(sizes.nv):
         if data.coordinate[k] >= 0 and going[k] != 0.0:
-            way = part * data.speed[k] ** 2 / (2.0 * BRAKING * data.acceleration[k])
+            speed = math.sqrt(part) * data.speed[k]
+            way = stopping_distance(speed, data.acceleration[k], data.jerk[k])
             if going[k] * e[k] >= 0.0:
                 way = min(way, abs(e[k]))
             ahead[data.coordinate[k]] += math.copysign(way, going[k])

@@ -1,0 +1,29 @@
+"""The joints of a movement to a pose, so that it ends within their limits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from torqued.kernels import Target
+from torqued.kernels.control.law import Array
+from torqued.kernels.primitives.spatial import quaternion_rotation
+
+
+def with_posture(controller: Any, target: Array) -> Array:
+    """A target (NaN: not given) with the posture that brings the frame of `impedance` to its pose,
+    by inverse kinematics from the present state; unchanged where none is found."""
+    axes, robot, data = controller.prepared.axes, controller.robot, controller.data
+    if not axes or np.isfinite(target[-robot.nq :]).any():  # the posture is the last of references
+        return target
+    goal = np.where(np.isnan(target), data.state[controller.first_reference :], target)
+    pose = np.eye(4)
+    pose[:3, 3], turn = goal[:3], quaternion_rotation.py_func(*goal[3:7])
+    pose[:3, :3] = np.reshape(turn, (3, 3))
+    value = {"position": pose[:3, 3], "orientation": pose[:3, :3]}.get(axes, pose)
+    point, kind = controller.fields.get("point"), "pose" if axes == "all" else axes
+    at = np.zeros(3) if point is None else point
+    wanted = Target(value, controller.fields["frame"], kind, at)
+    found = robot.inverse_kinematics([wanted], data.state[: robot.nq])
+    return np.concatenate([target[: -robot.nq], found.q]) if found.success else target
