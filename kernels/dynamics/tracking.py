@@ -30,7 +30,7 @@ from torqued.kernels.primitives.spatial import (
     rotate_back,
     subtract6,
 )
-from torqued.kernels.primitives.tuples import accumulate6, load3, load6, load9, store6
+from torqued.kernels.primitives.tuples import load3, load6, load9, store6
 from torqued.kernels.primitives.workspace import open_work
 
 #: Inertial parameters of a body: m, h = m c (3), Ī about the frame's origin (xx xy xz yy yz zz).
@@ -141,8 +141,8 @@ def load_parameters(p):
 
 
 @kernel
-def add_parameter_force(work, i, R, p, parameters):
-    """Add to the force of body i what more inertia takes; needs tracking_forces.
+def parameter_force(work, i, R, p, parameters):
+    """The force on body i that more inertia takes, at the common origin; needs carry_reference.
 
     The parameters are in a frame of the body that is at R, p.
     """
@@ -150,7 +150,7 @@ def add_parameter_force(work, i, R, p, parameters):
     v, W = in_frame(R, p, load6(state.v)), in_frame(R, p, load6(work.auxiliary[i].w))
     A = in_frame(R, p, load6(state.a))
     f = tracking_force(load_parameters(parameters), v, W, A)
-    accumulate6(state.f, from_frame(R, p, f))
+    return from_frame(R, p, f)
 
 
 @kernel

@@ -3,14 +3,19 @@
 τ = M a_r + C v_r + g + Y π̂ − D(q) s,     dπ̂/dt = −Γ Yᵀ s  among loads that are possible
 
 π̂ are ten inertial parameters (m, m c, Ī) of a load that is fixed to a frame, on top of the model;
-Y is their part of the regressor. With the storage ½ sᵀ M s + ½ π̂ᵀ Γ⁻¹ π̂ the load is an external
-torque like any other: the law stays passive while it learns. Yᵀ s is found without forming Y.
+Y is their part of the regressor, for the reference's velocity and acceleration. With the storage
+½ sᵀ M s + ½ π̂ᵀ Γ⁻¹ π̂ the load is an external torque like any other: the law stays passive while it
+learns. Yᵀ s is found without forming Y.
+
+The load moves as the reference does (Sadegh and Horowitz 1990): what is only believed in adds
+no feedback, which on a light wrist would be too fast for the loop after the load has gone. Instead
+D(q) has room for a load from the start. With s as bounded as errors are, learning goes on however
+far the load has pulled the arm away.
 
 A load is possible where its pseudo-inertia has no negative eigenvalue, and none beyond the heaviest
-load (pseudo_inertia.py). Γ is chosen so that ½ π̂ᵀ Γ⁻¹ π̂ is the size of that matrix: what is not
-possible is then replaced by the nearest load that is, which takes energy away and never adds any.
-While torques are cut or errors so large that they are bounded nothing is learned: an error that
-motors are too weak for says nothing of the load. What was learned is then forgotten slowly.
+load (pseudo_inertia.py): what is not possible is replaced by the nearest load that is, which takes
+energy away and never adds any. While torques are cut to efforts a load only becomes smaller: an
+error that motors are too weak for says nothing of the load.
 """
 
 from __future__ import annotations
@@ -24,8 +29,9 @@ import numpy as np
 from numba import carray
 
 from torqued.common.errors import InputError
+from torqued.common.status import CLAMPED
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control import law
+from torqued.kernels.control import joint_gains, law
 from torqued.kernels.control.laws import passivity
 from torqued.kernels.control.laws.feed_forward import fit
 from torqued.kernels.control.laws.passivity import sliding_references
@@ -38,22 +44,20 @@ from torqued.kernels.control.laws.pseudo_inertia import (
     scale_within,
 )
 from torqued.kernels.control.poses import poses_of
-from torqued.kernels.dynamics.composite import world_inertia
 from torqued.kernels.dynamics.frames import frame_placement
 from torqued.kernels.dynamics.kinematics import body_poses, body_velocities
 from torqued.kernels.dynamics.rnea import add_armature, collect_forces
 from torqued.kernels.dynamics.tracking import (
     PARAMETERS,
-    add_parameter_force,
     carry_error,
     carry_reference,
+    parameter_force,
     parameter_gradient,
     tracking_forces,
 )
 from torqued.kernels.input_checks import numbers
 from torqued.kernels.primitives.layout import FRAME
-from torqued.kernels.primitives.spatial import inertia_times, scale6
-from torqued.kernels.primitives.tuples import accumulate6, load6
+from torqued.kernels.primitives.tuples import accumulate6
 from torqued.kernels.primitives.workspace import pointer
 
 if TYPE_CHECKING:
@@ -62,20 +66,26 @@ if TYPE_CHECKING:
 #: A load's size, relative to how far the frame is from the robot's base at most.
 RELATIVE_REACH = 0.1
 #: Heaviest load, relative to what moves the frame.
-RELATIVE_MASS = 0.5
+RELATIVE_MASS = 1.0
 #: 1/s at which a mass that the model lacks is learned, at rest and at a typical pose.
-DEFAULT_ADAPTATION = 1.0
-#: 1/s at which a load is forgotten while torques are cut.
-FORGETTING = 5.0
+DEFAULT_ADAPTATION = 5.0
+#: Of that rate, at which m c is learned: wrists, which it loads, are what a model knows worst.
+MOMENT_SHARE = 0.3
+#: 1/s: damping for a load makes no joint faster than that at any pose, without the load.
+FASTEST = 200.0
+#: Second moments, as parameters have them.
+PAIRS = ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))
 #: m/s².
 WEIGHT = 9.81
 #: m and kg, the least for reach and for masses, so that nothing is divided by zero.
 TINY = 1e-3
 
-# In memory: load, then lower and upper bounds, gradient, P and its eigenvectors, reach, heaviest.
+# In memory: load, then lower and upper bounds, gradient, P and its eigenvectors, whether the last
+# torque had to be scaled down, reach, heaviest.
 LOWER, UPPER, GRADIENT = PARAMETERS, 2 * PARAMETERS, 3 * PARAMETERS
 MATRICES = 4 * PARAMETERS
-REACH, HEAVIEST = MATRICES + SCRATCH, MATRICES + SCRATCH + 1
+SCALED = MATRICES + SCRATCH
+REACH, HEAVIEST = SCALED + 1, SCALED + 2
 WORDS = HEAVIEST + 1
 
 
@@ -85,7 +95,8 @@ class Carrier:
 
     reach: float  # m, of a load from the frame
     heaviest: float  # kg, of a load
-    inertia: float  # kg that the frame weighs when it is lifted, typically
+    felt: law.Array  # (nv,) kg m² that half of the heaviest load adds to joints, typically
+    holding: law.Array  # (N, nv, 4) joint torques that hold m, N m/kg, and m c, N m/(kg m)
 
 
 _KNOWN: WeakKeyDictionary[Robot, dict[str, Carrier]] = WeakKeyDictionary()
@@ -95,19 +106,25 @@ def carrier(robot: Robot, name: str) -> Carrier:
     """Of a frame, computed once."""
     known = _KNOWN.setdefault(robot, {})
     if name not in known:
-        distances, weights = [], []
-        for q, M in zip(*few(robot), strict=True):
-            J = robot.frame_jacobian(q, name)[5]
-            distances.append(np.linalg.norm(robot.frame_pose(q, name)[:3, 3]))
-            weights.append(1.0 / max(J @ np.linalg.solve(M, J), 1e-9))
+        poses = few(robot)[0]
+        J = np.array([robot.frame_jacobian(q, name) for q in poses])
+        place = np.array([robot.frame_pose(q, name)[:3] for q in poses])
+        reach = max(RELATIVE_REACH * float(np.linalg.norm(place[:, :, 3], axis=1).max()), TINY)
         path, body = 0.0, int(robot.frame_table.records([name])[0].body)
         while body >= 0:
             path += float(robot.model.bodies[body].mass)
             body = int(robot.model.bodies[body].parent)
+        heaviest = max(RELATIVE_MASS * path, TINY)
+        square = (J[:, 3:] ** 2).sum(axis=1) + reach**2 * (J[:, :3] ** 2).sum(axis=1)
+        up = np.array([0.0, 0.0, WEIGHT])
+        moments = np.cross(place[:, :, :3].transpose(0, 2, 1), up)  # of each of the frame's axes
+        lifting = np.einsum("nik,i->nk", J[:, 3:], up)[:, :, None]
+        turning = np.einsum("nik,nji->nkj", J[:, :3], moments)
         known[name] = Carrier(
-            max(RELATIVE_REACH * float(np.max(distances)), TINY),
-            max(RELATIVE_MASS * path, TINY),
-            max(float(np.median(weights)), TINY),
+            reach,
+            heaviest,
+            0.5 * heaviest * np.median(square, axis=0),
+            np.concatenate([lifting, turning], axis=2),
         )
     return known[name]
 
@@ -121,10 +138,14 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
     """Those of `passivity`, and `adaptation` Γ: number or (10,), zero or positive.
 
     A number is a rate, 1/s, at which a missing mass is learned. Ten are Γ itself, of m, m c and the
-    second moments Σ = ½ tr(Ī) 1 − Ī (xx xy xz yy yz zz).
+    second moments Σ = ½ tr(Ī) 1 − Ī (xx xy xz yy yz zz). Without `damping` joints have what suits
+    half of the heaviest load.
     """
     own = {name: value for name, value in given.items() if name != "adaptation"}
     taken = passivity.gains(robot, own, fields)
+    carries = carrier(robot, checked_frame(robot, fields))
+    if "damping" not in given:
+        taken["damping"] = np.diag(load_damping(robot, carries, float(taken["damping_rate"])))
     rates = numbers(
         "gains.adaptation", given.get("adaptation", DEFAULT_ADAPTATION), (), (PARAMETERS,)
     )
@@ -135,15 +156,30 @@ def gains(robot: Robot, given: law.Fields, fields: law.Fields) -> law.Gains:
             float(rates.min()),
         )
     if rates.ndim == 0:
-        # A mass m̃ that is missing makes M ṡ + r M s = Y m̃, so that dm̂/dt = Γ Y² / (r M) m̃; with
-        # Y = WEIGHT J and M/J² the inertia of the frame.
-        carries = carrier(robot, checked_frame(robot, fields))
-        rate = float(taken["damping_rate"]) or passivity.DEFAULT_RATE
-        mass = float(rates) * rate * carries.inertia / WEIGHT**2
-        r = carries.reach
-        twice = np.array([1.0, 0.5, 0.5, 1.0, 0.5, 1.0])  # mixed moments are in P two times
-        rates = mass * np.concatenate([[1.0], np.full(3, 0.5 * r**2), r**4 * twice])
+        rates = float(rates) * default_rates(
+            carries, taken["damping"] + taken["damping_rate"] * few(robot)[1]
+        )
     return {**taken, "adaptation": rates}
+
+
+def load_damping(robot: Robot, carries: Carrier, rate: float) -> law.Array:
+    """(nv,) N m s/rad that bring what a load adds to joints to the rate of D(q); less where that
+    would be too fast without the load."""
+    fastest = np.full(robot.nv, joint_gains.FASTEST)
+    lightest = joint_gains.stiffness_for(robot, fastest) / fastest**2  # diag(lightest) ≤ M(q)
+    return np.minimum(rate * carries.felt, FASTEST * lightest)
+
+
+def default_rates(carries: Carrier, D: law.Array) -> law.Array:
+    """(10,) Γ with which a mass is learned with 1/s, where D (N, nv, nv) damps."""
+    # A load π̃ that is missing makes D s = Y π̃ at rest, so that dπ̂/dt = Γ Yᵀ D⁻¹ Y π̃.
+    answer = (carries.holding * np.linalg.solve(D, carries.holding)).sum(axis=1)
+    m, *h = 1.0 / np.maximum(np.median(answer, axis=0), TINY)
+    h = [MOMENT_SHARE * x for x in h]
+    # With lengths l_i of which h_i = Γ_m l_i² / 2, all of P are learned with equal rates; mixed
+    # moments are in it two times.
+    second = [4.0 * h[i] * h[j] / m * (1.0 if i == j else 0.5) for i, j in PAIRS]
+    return np.array([m, *h, *second])
 
 
 def bounds(fields: law.Fields, carries: Carrier) -> tuple[law.Array, law.Array]:
@@ -178,9 +214,9 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     lower, upper = bounds(fields, carries)
     memory = np.zeros(WORDS)
     memory[LOWER:UPPER], memory[UPPER:GRADIENT] = lower, upper
-    memory[REACH], memory[HEAVIEST] = carries.reach, max(carries.heaviest, float(upper[0]))
     outputs = {**law.power_outputs(robot), "load": (PARAMETERS,)}
     packed = gains(robot, fields.get("gains", {}), fields)
+    memory[REACH], memory[HEAVIEST] = carries.reach, max(carries.heaviest, float(upper[0]))
     frames = robot.frame_table.records([name])
     return law.Prepared(packed, law.joint_references(robot), outputs, memory, PARAMETERS, frames)
 
@@ -206,27 +242,28 @@ def adaptive_torque(handle, address):
     load, gradient = data.memory[:PARAMETERS], data.memory[GRADIENT:MATRICES]
     frame = carray(pointer(control[0].frames), 1, FRAME)[0]
     law.expand_state(sizes, data)
-    large = sliding_references(work, sizes, data, s, v_r, a_r)
-    law.expand_v(data, v_r, data.w_free)
-    law.expand_v(data, a_r, data.a_free)
+    sliding_references(work, sizes, data, s, v_r, a_r)
     law.expand_v(data, s, data.s_free)
     body_poses(work, data.q_free)
     body_velocities(work, data.v_free)
-    carry_reference(work, data.w_free, data.a_free)
     motion = carry_error(work, data.s_free)
     R, p = frame_placement(work, frame)
+    law.expand_v(data, law.v_ref(sizes, data), data.w_free)
+    law.expand_v(data, law.a_ref(sizes, data), data.a_free)
+    carry_reference(work, data.w_free, data.a_free)
     parameter_gradient(work, frame.body, R, p, gradient)
-    elapsed = 0.0 if large or control[0].cut else control[0].elapsed
-    if control[0].cut:
-        forget(load, control[0].elapsed)
-    energy = learn(data.memory, data.gains[2 * n * n + 1 + n :], elapsed)
+    rates = data.gains[2 * n * n + 1 + n :]
+    cut = control[0].cut & CLAMPED != 0 or data.memory[SCALED] != 0.0
+    energy = learn(data.memory, rates, control[0].elapsed, cut)
+    f = parameter_force(work, frame.body, R, p, load)
+    for k in range(n):
+        a_r[k] -= r * s[k]
+    law.expand_v(data, v_r, data.w_free)
+    law.expand_v(data, a_r, data.a_free)
+    carry_reference(work, data.w_free, data.a_free)
     tracking_forces(work)
-    add_parameter_force(work, frame.body, R, p, load)
-    # Damping by what the model knows: a load that is only believed in must not make the loop fast.
-    add_damping(work, r)
+    accumulate6(work.states[frame.body].f, f)
     collect_forces(work, data.tau_free)
-    for k in range(sizes.nv_free):
-        data.a_free[k] -= r * data.s_free[k]
     add_armature(work, data.a_free, data.tau_free)
     law.project(data, data.tau_free, tau)
     law.times(data.gains, n * n, s, braking)
@@ -235,28 +272,13 @@ def adaptive_torque(handle, address):
     dissipation = law.inner(s, braking) + r * motion
     law.put_power(sizes, data, 0.5 * motion + energy, dissipation, 0.0)
     law.copy(load, data.out[2 * n + 3 :])
-    return fit(work, data, v_r, tau, a_r, braking)
+    scaled = fit(work, data, v_r, tau, a_r, braking)
+    data.memory[SCALED] = float(scaled)
+    return scaled
 
 
 @kernel
-def add_damping(work, r):
-    """Add −r M s to the forces of all bodies, rotors left out; needs carry_error."""
-    for i in range(len(work.bodies)):
-        state = work.states[i]
-        momentum = inertia_times(world_inertia(work.bodies[i], state), load6(work.auxiliary[i].s))
-        accumulate6(state.f, scale6(momentum, -r))
-
-
-@kernel
-def forget(load, elapsed):
-    """Believe less in a load while torques are cut: it may be why they are."""
-    share = max(0.0, 1.0 - FORGETTING * elapsed)
-    for k in range(PARAMETERS):
-        load[k] *= share
-
-
-@kernel
-def learn(memory, rates, elapsed):
+def learn(memory, rates, elapsed, cut):
     """One step of dπ̂/dt = −Γ Yᵀ s among possible loads. Returns ½ π̂ᵀ Γ⁻¹ π̂."""
     load, reach = memory[:PARAMETERS], memory[REACH]
     P = memory[MATRICES : MATRICES + 16].reshape(4, 4)
@@ -264,11 +286,14 @@ def learn(memory, rates, elapsed):
     fill_pseudo_inertia(load, reach, P)
     if elapsed <= 0.0:
         return believed_energy(P, rates, reach)
+    held = believed_energy(P, rates, reach)
     gradient_of(memory[GRADIENT:MATRICES], reach, G)
     for i in range(4):
         for j in range(4):
             P[i, j] -= elapsed * entry_rate(rates, reach, i, j) * G[i, j]
     before = believed_energy(P, rates, reach)
+    if cut and before > held:
+        return held
     project_on_possible(P, G, memory[HEAVIEST])
     fill_parameters(P, reach, load)
     scale_within(load, memory[LOWER:UPPER], memory[UPPER:GRADIENT])

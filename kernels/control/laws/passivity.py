@@ -84,17 +84,12 @@ LAW = law.joint_law(
 
 @kernel
 def sliding_references(work, sizes, data, s, v_r, a_r):
-    """s = v − v_r, v_r = v_ref − Λ σ(e) and a_r = dv_r/dt; needs expand_state.
-
-    Returns whether some error is so large that it is bounded.
-    """
+    """s = v − v_r, v_r = v_ref − Λ σ(e) and a_r = dv_r/dt; needs expand_state."""
     n = sizes.nv
     v, wanted, given = law.velocity(sizes, data), law.v_ref(sizes, data), law.a_ref(sizes, data)
     limits = data.gains[2 * n * n + 1 :]
     law.joint_error(work, sizes, data, law.q_ref(sizes, data), a_r)
-    large = False
     for k in range(n):
-        large = large or abs(a_r[k]) > 0.5 * limits[k]
         s[k] = slope(a_r[k], limits[k]) * (v[k] - wanted[k])  # dσ/dt
         a_r[k] = saturated(a_r[k], limits[k])
     law.times(data.gains, 0, a_r, v_r)
@@ -103,7 +98,6 @@ def sliding_references(work, sizes, data, s, v_r, a_r):
         v_r[k] = wanted[k] - v_r[k]
         s[k] = v[k] - v_r[k]
         a_r[k] = given[k] - a_r[k]
-    return large
 
 
 @law.law

@@ -35,6 +35,13 @@ DEFAULT_GAINS = {
 #: that is wrong by a tenth moves a joint by 0.02 m / (distance of its links' mass) rad. Against
 #: other tasks it counts as much as that of a robot with legs: by weight times stiffness.
 HELD_POSTURE = (0.0125, 400.0, 40.0)
+#: The weight of a posture beside tasks that place points or frames and hold limbs themselves: a
+#: joint that they have to move by 1 rad pulls a limb of 0.1 m away by less than 1 mm. Without such
+#: tasks a posture alone keeps limbs from being thrown about for the center of mass.
+YIELDING_WEIGHT = 0.001
+
+#: Kinds of tasks that hold a limb where it is to be.
+PLACING = ("point", "frame")
 
 CONTACT_DAMPING = 20.0  # 1/s
 FRICTION = 0.6
@@ -118,6 +125,7 @@ def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]
     records = np.zeros(len(given), TASK)
     chosen, gains = np.zeros((len(given), robot.nv)), np.zeros((len(given), 3))
     row = 0
+    places = any(isinstance(task, Mapping) and task.get("kind") in PLACING for task in given)
     for k, task in enumerate(given):
         name = f"tasks[{k}]"
         if not isinstance(task, Mapping) or "kind" not in task:
@@ -144,12 +152,19 @@ def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]
         else:
             chosen[k] = posture_joints(robot, name, task.get("joints"))
         words = ("weight", "stiffness", "damping")
-        held = kind == "posture" and robot.model.base == "fixed"
-        defaults = HELD_POSTURE if held else DEFAULT_GAINS[kind]
+        defaults = posture_gains(robot, places) if kind == "posture" else DEFAULT_GAINS[kind]
         for j, (word, default) in enumerate(zip(words, defaults, strict=True)):
             gains[k, j] = nonnegative(f"{name}.{word}", task.get(word, default))
         row += rows
     return unique_names("tasks", given, "kind"), records, chosen, gains
+
+
+def posture_gains(robot: Robot, places: bool) -> tuple[float, float, float]:
+    """Defaults of a posture; `places`: other tasks place points or frames."""
+    if robot.model.base == "fixed":
+        return HELD_POSTURE
+    weight, stiffness, damping = DEFAULT_GAINS["posture"]
+    return (YIELDING_WEIGHT if places else weight), stiffness, damping
 
 
 def posture_joints(robot: Robot, name: str, joints: Any) -> Array:

@@ -99,7 +99,7 @@ def test_whatever_is_learned_is_possible(panda):
     assert max(masses) > 0.1 * heaviest
 
 
-def test_nothing_is_learned_while_torques_are_cut_and_what_was_learned_is_forgotten(panda):
+def test_load_only_becomes_smaller_while_torques_are_cut(panda):
     controller = Controller(
         panda, "adaptive", frame="panda_hand", gains={"adaptation": 5.0}, effort_limit=[1.0] * 8
     )
@@ -107,14 +107,20 @@ def test_nothing_is_learned_while_torques_are_cut_and_what_was_learned_is_forgot
     controller.data.memory[:10] = learned
     q, v = 0.5 * (panda.limits.lower + panda.limits.upper), np.zeros(8)
     assert "CLAMPED" in controller.torque(q, v, 0.0, q_ref=q).status
-    load = controller.torque(q, v, 0.01, q_ref=q + 0.01).load
-    assert np.allclose(load, 0.95 * learned)
+    masses = []
+    for e in (0.01, -0.01):  # one sags under a load, the other one is lifted by it
+        controller.data.memory[:10] = learned
+        masses.append(controller.torque(q, v, 0.01, q_ref=q + e).load[0])
+    assert max(masses) == learned[0] and min(masses) < learned[0]
 
 
-def test_nothing_is_learned_from_errors_that_are_bounded(panda):
+def test_load_is_learned_however_far_it_has_pulled_the_arm(panda):
     controller = Controller(panda, "adaptive", frame="panda_hand")
     q, v = 0.5 * (panda.limits.lower + panda.limits.upper), np.zeros(8)
-    far = q + np.array([0.5, 0, 0, 0, 0, 0, 0, 0])
-    assert not controller.torque(q, v, 0.01, q_ref=far).load.any()
-    near = [controller.torque(q, v, 0.01, q_ref=q + e).load.any() for e in (0.003, -0.003)]
-    assert any(near)
+    far = np.zeros(8)
+    far[[1, 3]] = -0.8, 0.8
+    learned = []
+    for sign in (1.0, -1.0):
+        controller.data.memory[:10] = 0.0
+        learned.append(controller.torque(q, v, 0.001, q_ref=q + sign * far).load[0])
+    assert max(learned) > 0.0
