@@ -10,8 +10,9 @@ torques act on directly: what brakes a motor takes energy away however its link 
 
 On a fixed base the torque for that v̇ is the inverse dynamics, and what joints carry beyond the
 model (unknown_load.py): it suits any pose, any arm and any load that motors can hold. A floating
-base stands on contacts that this knows nothing of: there the newest torque of the law is kept, and
-joints are held about where they were with what their inertia allows.
+base stands on contacts that this knows nothing of: there the newest torque of the law is kept,
+which carries the robot, and joints are held at once about where they were, as stiffly as a leg in
+the air allows with late torques.
 """
 
 import math
@@ -41,8 +42,9 @@ KINDS = {"brake": BRAKE, "hold": HOLD, "gravity": GRAVITY, "zero": ZERO}
 
 #: rad/s, ω. A loop that is slow or late allows less: ω times its period and a delay of 3 ms. With
 #: springs between motors and links the loop must be slower than those.
-HOLD_RATE, LOOP_SHARE, DELAY, ELASTIC_RATE = 30.0, 0.12, 3e-3, 10.0
-FLOATING_RATE = 30.0  # rad/s, of joints by their least inertia
+HOLD_RATE, LOOP_SHARE, DELAY, ELASTIC_RATE = 30.0, 0.15, 3e-3, 10.0
+#: Joints of a floating base, by their least inertia: frequency relative to ω, and damping ratio.
+STIFFER, FLOATING_DAMPING = 5.0, 2.0 / 3.0
 GRAVITY_DAMPING = 2.0  # 1/s
 #: Speeds fall if they are less than this share of what they were, this time ago, s.
 FALLING, FALL_TIME = 0.95, 0.05
@@ -65,9 +67,9 @@ def brake_or_hold(session, sizes, data, dt):
         return
     session.braking_time += dt
     v = motor_velocity(sizes, data)
-    if session.fallback == BRAKE:
+    if session.fallback == BRAKE and sizes.unactuated == 0:
         speed = 0.0
-        for k in range(sizes.unactuated, sizes.nv):
+        for k in range(sizes.nv):
             speed = max(speed, abs(v[k]) / data.speed[k])
         if speed < FALLING * session.braking_speed:
             session.braking_speed, session.braking_time = speed, 0.0
@@ -92,10 +94,10 @@ def fallback_torque(work, session, sizes, data, dt, tau):
         drive_error(work, sizes, data, e)
     else:
         e[:] = 0.0
-    if sizes.unactuated > 0:
-        hold_floating(session, sizes, data, e, v, tau)
-        return
     omega = min(HOLD_RATE, LOOP_SHARE / (dt + DELAY))
+    if sizes.unactuated > 0:
+        hold_floating(sizes, data, STIFFER * omega, e, v, tau)
+        return
     if sizes.springs > 0:
         omega = min(omega, ELASTIC_RATE)
     rate = GRAVITY_DAMPING if session.fallback == GRAVITY else 2.0 * omega
@@ -138,11 +140,11 @@ def drive_error(work, sizes, data, e):
 
 
 @kernel
-def hold_floating(session, sizes, data, e, v, tau):
-    """The newest torque of the law, and springs that its joints' inertia allows."""
+def hold_floating(sizes, data, omega, e, v, tau):
+    """The newest torque of the law, and springs beside it."""
     for k in range(sizes.unactuated, sizes.nv):
-        m = data.least_inertia[k]
-        tau[k] = data.held[k] - m * (FLOATING_RATE**2 * e[k] + 2.0 * FLOATING_RATE * v[k])
+        pull = omega**2 * e[k] + 2.0 * FLOATING_DAMPING * omega * v[k]
+        tau[k] = data.held[k] - data.least_inertia[k] * pull
 
 
 @kernel

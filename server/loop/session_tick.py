@@ -132,8 +132,8 @@ def repeat_output(session, control):
 
 @kernel
 def new_output(handle, loop, session, control, has_state, age, status):
-    """Fill `data.out` from the law, or from the fallback. Returns whether the law has the robot,
-    and status bits."""
+    """Fill `data.out` from the law, or from the fallback. Returns whether it is the law's, and
+    status bits."""
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = session.step * 1e-9
     usable = has_state and (not in_fallback(session) or session.law_holds != 0)
@@ -165,7 +165,7 @@ def new_output(handle, loop, session, control, has_state, age, status):
             session.clamped += 1
         if status & WALL:
             session.walls += 1
-    return usable and not in_fallback(session), status
+    return usable, status
 
 
 # Events and modes; session_modes.py.
