@@ -1,6 +1,6 @@
 """What holds a robot when its law cannot: brake to rest with gravity compensated, then hold.
 
-    brake     v̇ = −BRAKE_RATE v, until all joints are slow; then hold
+    brake     v̇ = −2 ω v, until all joints are slow or speeds stop falling; then hold
     hold      v̇ = −ω² e − 2 ω v about the position where it began
     gravity   gravity is compensated, motion is damped
     zero      nothing
@@ -8,14 +8,25 @@
 Where there are springs between motors and links, position and speed are those of motors, which
 torques act on directly: what brakes a motor takes energy away however its link swings.
 
-On a fixed base the torque for that v̇ is the inverse dynamics: it suits any pose and any arm. A
-floating base stands on contacts that this knows nothing of: there the newest torque of the law is
-kept, and joints are held about where they were with what their inertia allows.
+On a fixed base the torque for that v̇ is the inverse dynamics, and what joints carry beyond the
+model (unknown_load.py): it suits any pose, any arm and any load that motors can hold. A floating
+base stands on contacts that this knows nothing of: there the newest torque of the law is kept,
+which carries the robot, and joints are held at once about where they were, as stiffly as a leg in
+the air allows with late torques.
 """
+
+import math
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy, expand_state, expand_v, joint_error, project
 from torqued.kernels.control.springs import motor_position, motor_velocity
+from torqued.kernels.control.unknown_load import (
+    AT_REST,
+    INERTIA,
+    LOAD,
+    accelerations,
+    learn_load,
+)
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.kinematics import body_poses
 from torqued.kernels.dynamics.rnea import (
@@ -29,32 +40,42 @@ from torqued.kernels.dynamics.rnea import (
 BRAKE, HOLD, GRAVITY, ZERO = 0, 1, 2, 3
 KINDS = {"brake": BRAKE, "hold": HOLD, "gravity": GRAVITY, "zero": ZERO}
 
-BRAKE_RATE = 20.0  # 1/s
-HOLD_RATE = 10.0  # rad/s, critically damped
-FLOATING_RATE = 30.0  # rad/s, of joints by their least inertia
+#: rad/s, ω. A loop that is slow or late allows less: ω times its period and a delay of 3 ms. With
+#: springs between motors and links the loop must be slower than those.
+HOLD_RATE, LOOP_SHARE, DELAY, ELASTIC_RATE = 30.0, 0.15, 3e-3, 10.0
+#: Joints of a floating base, by their least inertia: frequency relative to ω, and damping ratio.
+STIFFER, FLOATING_DAMPING = 5.0, 2.0 / 3.0
 GRAVITY_DAMPING = 2.0  # 1/s
-#: Share of the speed limit below which a joint counts as at rest; s after which holding begins.
-AT_REST, MAX_BRAKING = 0.02, 2.0
+#: Speeds fall if they are less than this share of what they were, this time ago, s.
+FALLING, FALL_TIME = 0.95, 0.05
 
 
 @kernel
 def reset_fallback(session):
-    """Forget where an earlier fallback held the robot."""
+    """Forget where an earlier fallback held the robot, and what it carried."""
     session.fallback_holds = 0
-    session.braking_time = 0.0
+    session.fallback_time = session.braking_time = 0.0
+    session.braking_speed = math.inf
 
 
 @kernel
 def brake_or_hold(session, sizes, data, dt):
-    """Go from braking to holding once all joints are slow; or at once, where that was chosen."""
+    """Go from braking to holding once all joints are slow, or speeds do not fall though the law's
+    torque has faded; or at once, where that was chosen."""
+    session.fallback_time += dt
     if session.fallback_holds != 0 or session.fallback == GRAVITY:
         return
     session.braking_time += dt
     v = motor_velocity(sizes, data)
-    if session.fallback == BRAKE and session.braking_time < MAX_BRAKING:
-        for k in range(sizes.unactuated, sizes.nv):
-            if abs(v[k]) > AT_REST * data.speed[k]:
-                return
+    if session.fallback == BRAKE and sizes.unactuated == 0:
+        speed = 0.0
+        for k in range(sizes.nv):
+            speed = max(speed, abs(v[k]) / data.speed[k])
+        if speed < FALLING * session.braking_speed:
+            session.braking_speed, session.braking_time = speed, 0.0
+        has_time = session.braking_time < FALL_TIME + session.fade * 1e-9
+        if speed > AT_REST and has_time:
+            return
     session.fallback_holds = 1
     copy(motor_position(sizes, data), data.hold_at)
 
@@ -66,28 +87,45 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     if session.fallback == ZERO:
         return
     brake_or_hold(session, sizes, data, dt)
-    e, a, v = data.rows[0], data.rows[1], motor_velocity(sizes, data)
+    e, a, wanted = data.rows[0], data.rows[1], data.rows[3]
+    v = motor_velocity(sizes, data)
     expand_state(sizes, data)
     if session.fallback_holds != 0:
         drive_error(work, sizes, data, e)
     else:
         e[:] = 0.0
+    omega = min(HOLD_RATE, LOOP_SHARE / (dt + DELAY))
     if sizes.unactuated > 0:
-        hold_floating(session, sizes, data, e, v, tau)
+        hold_floating(sizes, data, STIFFER * omega, e, v, tau)
         return
-    rate = 2.0 * HOLD_RATE if session.fallback_holds != 0 else BRAKE_RATE
-    if session.fallback == GRAVITY:
-        rate = GRAVITY_DAMPING
+    if sizes.springs > 0:
+        omega = min(omega, ELASTIC_RATE)
+    rate = GRAVITY_DAMPING if session.fallback == GRAVITY else 2.0 * omega
     for k in range(sizes.nv):
-        a[k] = -(HOLD_RATE**2) * e[k] - rate * v[k]
+        wanted[k] = -(omega**2) * e[k] - rate * v[k]
+    learns = session.fallback != GRAVITY and sizes.springs == 0
+    if learns and accelerations(sizes, data, v, session.fallback_time, dt, a):
+        motion_torque(work, data, a, tau)
+        learn_load(sizes, data, e, v, a, tau, wanted, session.fallback_time, dt)
+    else:
+        session.fallback_time = 0.0
+    motion_torque(work, data, wanted, tau)
+    for k in range(sizes.springs):
+        tau[k] += data.motor_inertia[k] * wanted[k]
+    if learns:
+        for k in range(sizes.nv):
+            tau[k] += data.unknown[INERTIA, k] * wanted[k] + data.unknown[LOAD, k]
+
+
+@kernel
+def motion_torque(work, data, a, tau):
+    """The inverse dynamics of accelerations a (nv,) in the present state; needs expand_state."""
     expand_v(data, a, data.a_free)
     body_poses(work, data.q_free)
     newton_euler_sweep(work, data.v_free, data.a_free, rest_acceleration(work))
     collect_forces(work, data.tau_free)
     add_armature(work, data.a_free, data.tau_free)
     project(data, data.tau_free, tau)
-    for k in range(sizes.springs):
-        tau[k] += data.motor_inertia[k] * a[k]
 
 
 @kernel
@@ -102,11 +140,11 @@ def drive_error(work, sizes, data, e):
 
 
 @kernel
-def hold_floating(session, sizes, data, e, v, tau):
-    """The newest torque of the law, and springs that its joints' inertia allows."""
+def hold_floating(sizes, data, omega, e, v, tau):
+    """The newest torque of the law, and springs beside it."""
     for k in range(sizes.unactuated, sizes.nv):
-        m = data.least_inertia[k]
-        tau[k] = data.held[k] - m * (FLOATING_RATE**2 * e[k] + 2.0 * FLOATING_RATE * v[k])
+        pull = omega**2 * e[k] + 2.0 * FLOATING_DAMPING * omega * v[k]
+        tau[k] = data.held[k] - data.least_inertia[k] * pull
 
 
 @kernel

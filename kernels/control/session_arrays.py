@@ -10,6 +10,7 @@ from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.motions import MOTION
+from torqued.kernels.control.unknown_load import ROWS
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
 from torqued.kernels.primitives.workspace import pointer
 
@@ -114,6 +115,7 @@ class SessionArrays(NamedTuple):
     smooth: Floats = array(float, "torques")  # low-passed
     swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
+    unknown: Floats = array(float, ROWS, "torques")  # what it learns; unknown_load.py
     bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py
     load: Floats = array(float, "bodies", 10)  # m, m c, Ī of what they carry
     load_target: Floats = array(float, "bodies", 10)  # where it is going

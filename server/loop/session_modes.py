@@ -20,8 +20,8 @@ and moves the mode by NEXT, in this order:
    of a fresh state, a finite result, a solver's success or time. Until then the mode stays, the
    last torque of the law is held, and the status has FALLBACK.
 
-The safety argument is three sentences, which test_session_modes.py checks. The law computes
-torques in FOLLOWING, HOLDING and MOVING alone. NO_RESULT, HALT and STOP lead from each of these to
+The safety argument is three sentences, which test_session_modes.py checks. The law follows
+references in FOLLOWING, HOLDING and MOVING alone. NO_RESULT, HALT and STOP lead from each of these to
 FALLBACK or STOPPED, and cancel a request to resume. The one event that leads back is RESUME, from
 FALLBACK alone: a stop ends by RECOVER and then RESUME.
 
@@ -47,7 +47,7 @@ class Mode(IntEnum):
     FOLLOWING = 1  # the law follows references from states or orders
     HOLDING = 2  # the law holds: no references are given
     MOVING = 3  # the law follows a planned movement
-    FALLBACK = 4  # kernels/control/fallback.py gives the torque, until RESUME
+    FALLBACK = 4  # kernels/control/fallback.py holds the robot, or the law that it stands by
     STOPPED = 5  # the same, until RECOVER
     CLOSING = 6  # the last frame: zero torque
 

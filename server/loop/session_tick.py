@@ -26,7 +26,9 @@ from torqued.common.status import (
 )
 from torqued.kernels.compilation.jit import entry, kernel
 from torqued.kernels.control.fallback import (
+    BRAKE,
     GRAVITY,
+    HOLD,
     fallback_torque,
     gravity_torque,
     reset_fallback,
@@ -40,7 +42,12 @@ from torqued.kernels.control.references.follow import (
     hold,
     move,
 )
-from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
+from torqued.kernels.control.session_arrays import (
+    arrays_of,
+    control_at,
+    first_reference,
+    sizes_of,
+)
 from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
@@ -86,13 +93,14 @@ def serve_session(handle, loop_address, session_address):
         session.stale += 1
     has_state = not is_stale and session.refusal == 0
     if session.had_state != 0 and not has_state and in_fallback(session):
+        lose_law(session)
         fade_again(session, data)
     step_in_time(loop, session, control, has_state, is_new, session.seen != before[1])
     repeats = has_state and not is_new
     take_gains(loop, session, data, repeats)
     take_load(loop, session, data, repeats)
     put_on(handle, control)  # until `take_off`
-    status |= take_stops(loop, session, sizes)
+    status |= take_stops(loop, session, control, sizes, data)
     if session.resume_requested != 0 and is_new and has_state and loop.stop_requested == 0:
         resume(session, control, data)
     elif loop.time > session.resume_until:
@@ -128,7 +136,7 @@ def new_output(handle, loop, session, control, has_state, age, status):
     status bits."""
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = session.step * 1e-9
-    usable = has_state and not in_fallback(session)
+    usable = has_state and (not in_fallback(session) or session.law_holds != 0)
     if usable:
         status |= follow_robot_time(handle, loop, control)
         status |= compute(handle, loop, session, control)
@@ -138,7 +146,10 @@ def new_output(handle, loop, session, control, has_state, age, status):
         data.out[:] = 0.0
     if sizes.torques > 0:
         if usable:
-            session.reason = 0
+            if in_fallback(session):
+                status |= FALLBACK
+            else:
+                session.reason = 0
             session.has_torque, session.overdue = 1, age
             copy(data.out[: sizes.torques], data.held)
         else:
@@ -227,7 +238,7 @@ def carry_out(session, control, sizes, data, order):
 
 
 @kernel
-def take_stops(loop, session, sizes):
+def take_stops(loop, session, control, sizes, data):
     """Carry out an operator's stops. Returns status bits."""
     status = 0
     if loop.stop_requested == 0:
@@ -235,11 +246,35 @@ def take_stops(loop, session, sizes):
     elif sizes.torques > 0:
         status = STOPPED
         session.resume_requested = 0
+        hold_by_law(session, control, sizes, data)
         enter_fallback(session, Event.STOP)
     if session.halt_requested != 0:
         session.halt_requested = session.resume_requested = 0
+        hold_by_law(session, control, sizes, data)
         enter_fallback(session, Event.HALT)
     return status
+
+
+@kernel
+def hold_by_law(session, control, sizes, data):
+    """Before a stop: where a robot stands by a law with a solver, that goes on and its references
+    come to rest, with the contacts as they are. Nothing else knows how to keep the robot up."""
+    stands = sizes.unactuated > 0 and control.most_iterations > 0 and session.has_torque != 0
+    if in_fallback(session) or not stands or session.fallback not in (BRAKE, HOLD):
+        return
+    session.law_holds = 1
+    hold(control, sizes, data)
+    for i in range(len(data.command)):
+        if data.is_value[i]:
+            data.command[i] = data.state[first_reference(sizes) + i]
+
+
+@kernel
+def lose_law(session):
+    """From here on the law that held the robot counts as failed, until RESUME."""
+    if session.law_holds != 0:
+        session.law_holds = 0
+        reset_fallback(session)
 
 
 @kernel
@@ -258,7 +293,9 @@ def enter_fallback(session, event):
 @kernel
 def resume(session, control, data):
     """Hand the robot back to the law, which holds the present state until references come."""
-    control.references_latched = 0
+    if session.law_holds == 0:
+        control.references_latched = 0
+    session.law_holds = 0
     if session.resume_requested == RESUME_AND_HOLD:
         control.source = FROM_ORDERS
         forget_command(data)
@@ -365,6 +402,7 @@ def fall_back(work, session, sizes, data, has_state, dt):
     if session.has_torque != 0:
         share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
         if over > 0:
+            lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
     other = data.rows[2]
     other[:] = 0.0

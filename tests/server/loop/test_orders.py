@@ -429,8 +429,16 @@ def test_fallbacks_hold_the_robot_while_states_come(daemon, robot, kind):
         eventually(lambda: np.allclose(driver.newest.tau, expected))
         driver.q = driver.q + 0.01  # moved by something: brake and hold pull it back
         if kind in ("brake", "hold"):
-            pull = robot.inverse_dynamics(driver.q, driver.v, np.full(NV, -100.0 * 0.01))
-            eventually(lambda: np.allclose(driver.newest.tau, pull))
+            gravity = robot.gravity(driver.q)
+            pull = robot.inverse_dynamics(driver.q, driver.v, np.full(NV, -0.01)) - gravity
+
+            def pulls():
+                """By a spring of the robot's inertia; slow states make it softer."""
+                tau = driver.newest.tau - gravity
+                stiffness = tau @ pull / (pull @ pull)
+                return 50.0 < stiffness <= 900.1 and np.allclose(tau, stiffness * pull)
+
+            eventually(pulls)
     finally:
         driver.close()
 
