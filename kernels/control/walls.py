@@ -60,8 +60,8 @@ AHEAD = 4.0
 #: Maximum passes over all walls, as each changes what the others have to hold,
 #: and rad/s² or m/s² that a last round may still change.
 SWEEPS, SETTLED = 40, 1e-3
-#: m/s², by which frames count on being braked before a plane; J, that their way back may take.
-FRAME_BRAKING, FRAME_RETURN = 2.0, 0.01
+#: m/s², by which frames count on being braked before a plane; kg, that they go back with.
+FRAME_BRAKING, FRAME_MASS = 2.0, 2.0
 
 MAX_PLANES = 48
 
@@ -81,26 +81,55 @@ def bound(d, speed, most, braking, may_return, rate):
 
 
 @kernel
-def learned_bound(data, side, k, usual, dt):
-    """The same of a joint, less what it was too fast by for some time."""
-    b = data.wall_excess[side, k] - 0.25 * RATE * usual * dt
-    b = data.wall_excess[side, k] = min(max(b, 0.0), AHEAD * data.acceleration[k])
-    return usual - b
+def may_return(store, inertia, load, speed):
+    """Whether a store covers the way back: a speed, and a load that is held while it ends."""
+    return store > speed * (0.5 * inertia * speed + 2.0 * load / RATE)
 
 
 @kernel
-def joint_bounds(data, k, q, v, store, has_springs, dt):
-    """Smallest and largest acceleration of a joint."""
-    rate = SPRING_RATE if has_springs else RATE
-    most, braking = data.speed[k], data.acceleration[k]
-    may_return = store > 0.5 * data.least_inertia[k] * (RETURN_SPEED * most) ** 2
-    up = bound(data.upper[k] - q, v, most, braking, may_return, rate)
-    down = bound(q - data.lower[k], -v, most, braking, may_return, rate)
-    if not has_springs:  # behind one, what a motor lacks would be learned too late
-        up, down = learned_bound(data, 0, k, up, dt), learned_bound(data, 1, k, down, dt)
-    if down < -up:  # between walls that contradict each other: brake
-        return -rate * v, -rate * v
-    return -down, up
+def joint_bounds(data, k, q, v, store, rate):
+    """Largest accelerations of a joint, upwards and downwards, where the model is right."""
+    most, braking, load = data.speed[k], data.acceleration[k], data.wall_load
+    inertia, back = data.least_inertia[k], RETURN_SPEED * most
+    up = may_return(store, inertia, load[0, k], back)
+    down = may_return(store, inertia, load[1, k], back)
+    return (
+        bound(data.upper[k] - q, v, most, braking, up, rate),
+        bound(q - data.lower[k], -v, most, braking, down, rate),
+    )
+
+
+@kernel
+def learn(load, most, mobility, usual, dt):
+    """The load after a tick with the bound `usual`, within what motors have against it."""
+    if not mobility > 0.0:
+        return 0.0
+    return min(max(load - 0.25 * RATE * usual * dt / mobility, 0.0), most)
+
+
+@kernel
+def learn_loads(sizes, data, v, count, dt):
+    """Update the loads of all rows, and take them off their bounds; needs A."""
+    for i in range(count):
+        wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
+        most = math.inf
+        for k in range(sizes.unactuated, sizes.nv):
+            if row[k] != 0.0:
+                most = min(most, data.effort[k] / abs(row[k]))
+        if not most < math.inf:  # efforts are not known
+            braking = data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
+            most = AHEAD * braking / mobility if mobility > 0.0 else 0.0
+        if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
+            up, down = data.wall_high[i], -data.wall_low[i]
+            load = data.wall_load
+            load[0, wall] = learn(load[0, wall], most, mobility, up, dt) if up < math.inf else 0.0
+            load[1, wall] = learn(load[1, wall], most, mobility, down, dt)
+            shift = (load[1, wall] - load[0, wall]) * mobility
+            data.wall_low[i] += shift
+            data.wall_high[i] += shift
+        if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
+            rate = SPRING_RATE if sizes.springs > 0 else RATE
+            data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
 
 
 @kernel
@@ -141,28 +170,28 @@ def fill_net(sizes, data, near, net):
 
 
 @kernel
-def near_joints(control, sizes, data, v, dt):
+def near_joints(control, sizes, data, v):
     """Rows of joints that may have to be held, and their bounds. Returns how many."""
-    count = 0
+    count, rate = 0, SPRING_RATE if sizes.springs > 0 else RATE
     for k in range(sizes.unactuated, sizes.nv):
         i = data.coordinate[k]
         if i < 0 or control.has_walls == 0:
             continue
-        store, has_springs = control.wall_energy, sizes.springs > 0
-        low, high = joint_bounds(data, k, data.state[i], v[k], store, has_springs, dt)
-        ahead = AHEAD * data.acceleration[k]
-        if low > -ahead or high < ahead:
+        up, down = joint_bounds(data, k, data.state[i], v[k], control.wall_energy, rate)
+        loaded = data.wall_load[0, k] > 0.0 or data.wall_load[1, k] > 0.0
+        if loaded or min(up, down) < AHEAD * data.acceleration[k]:
             data.wall_row[count] = 0.0
             data.wall_row[count, k] = 1.0
-            data.wall_low[count], data.wall_high[count] = low, high
+            data.wall_low[count], data.wall_high[count] = -down, up
+            data.wall_of[count] = k
             count += 1
     return count
 
 
 @kernel
-def near_planes(work, control, sizes, data, count):
+def near_planes(work, control, sizes, data, v, count):
     """The same of frames before planes, behind the first `count` rows; needs body_poses."""
-    v = motor_velocity(sizes, data)
+    rate = SPRING_RATE if sizes.springs > 0 else RATE
     for j in range(len(data.planes)):
         plane, J = data.planes[j], data.wall_jacobian
         n = (plane.normal[0], plane.normal[1], plane.normal[2])
@@ -173,12 +202,12 @@ def near_planes(work, control, sizes, data, count):
             data.s_free[c] = n[0] * J[3, c] + n[1] * J[4, c] + n[2] * J[5, c]
         row = data.wall_row[count]
         project(data, data.s_free, row)
-        most = data.frame_limits[1]
-        may_return = control.wall_energy > FRAME_RETURN
-        rate = SPRING_RATE if sizes.springs > 0 else RATE
-        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return, rate)
-        if high < AHEAD * FRAME_BRAKING:
+        most, load = data.frame_limits[1], data.wall_load[1, sizes.nv + j]
+        back = may_return(control.wall_energy, FRAME_MASS, load, RETURN_SPEED * most)
+        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, back, rate)
+        if load > 0.0 or high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
+            data.wall_of[count] = sizes.nv + j
             count += 1
     return count
 
@@ -242,10 +271,19 @@ def solve_with_motors(work, sizes, data, tau, a):
 
 
 @kernel
+def account(control, data, v, dt):
+    """Put into the store what the last torques of walls took until now."""
+    for k in range(len(data.wall_tau)):
+        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + v[k]) * dt
+        data.wall_tau[k], data.wall_v[k] = 0.0, v[k]
+
+
+@kernel
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
     v = motor_velocity(sizes, data)
-    count = near = near_joints(control, sizes, data, v, dt)
+    account(control, data, v, dt)
+    count = near = near_joints(control, sizes, data, v)
     if count == 0 and len(data.planes) == 0:
         return 0
     # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
@@ -253,7 +291,7 @@ def hold_walls(work, control, sizes, data, dt):
     if exact or len(data.planes) > 0:
         expand_state(sizes, data)
         body_poses(work, data.q_free)
-    count = near_planes(work, control, sizes, data, count)
+    count = near_planes(work, control, sizes, data, v, count)
     if count == 0:
         return 0
     a = data.rows[7]
@@ -270,16 +308,21 @@ def hold_walls(work, control, sizes, data, dt):
     answer_rows(work, sizes, data, count, exact)
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
+    learn_loads(sizes, data, v, count, dt)
     find_pushes(data, count)
     status = walls = 0
     for i in range(count):
         push, speed = data.wall_push[i], inner(data.wall_row[i], v)
         if push == 0.0 or (push * speed > 0.0 and control.wall_energy <= 0.0):
             continue
-        control.wall_energy -= push * speed * dt
         for k in range(sizes.unactuated, sizes.nv):
-            data.out[k] += data.wall_row[i, k] * push
+            data.wall_tau[k] += data.wall_row[i, k] * push
         status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
+    for k in range(sizes.unactuated, sizes.nv):
+        tau, most = data.out[k], data.effort[k]
+        data.out[k] += data.wall_tau[k]
+        # What the motor does more or less for it: that is the work that walls do.
+        data.wall_tau[k] = min(max(data.out[k], -most), most) - min(max(tau, -most), most)
     if status == WALL:
         control.walls = walls
     return status
