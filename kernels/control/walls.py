@@ -36,6 +36,14 @@ from torqued.kernels.control.law import expand_state, inner, project, project_sq
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.limiter import approach
 from torqued.kernels.control.springs import motor_velocity
+from torqued.kernels.control.wall_learning import (
+    AHEAD,
+    FRAME_BRAKING,
+    RATE,
+    SPRING_RATE,
+    learn_inertia,
+    learn_loads,
+)
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
@@ -50,18 +58,15 @@ from torqued.kernels.primitives.tuples import load3
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
-#: which a faster one would swing on; and how fast a wall is come up to.
-RATE, SPRING_RATE, NEAR_RATE = 150.0, 60.0, 20.0
+#: 1/s: how fast a wall is come up to.
+NEAR_RATE = 20.0
 #: Share of the speed limit at which a joint outside of its limits is let back.
 RETURN_SPEED = 0.1
-#: A wall is looked at where its bound of acceleration is below so many times the usual one.
-AHEAD = 4.0
 #: Maximum passes over all walls, as each changes what the others have to hold,
 #: and rad/s² or m/s² that a last round may still change.
 SWEEPS, SETTLED = 40, 1e-3
-#: m/s², by which frames count on being braked before a plane; kg, that they go back with.
-FRAME_BRAKING, FRAME_MASS = 2.0, 2.0
+#: kg, that frames go back with at least.
+FRAME_MASS = 2.0
 
 MAX_PLANES = 48
 
@@ -90,46 +95,13 @@ def may_return(store, inertia, load, speed):
 def joint_bounds(data, k, q, v, store, rate):
     """Largest accelerations of a joint, upwards and downwards, where the model is right."""
     most, braking, load = data.speed[k], data.acceleration[k], data.wall_load
-    inertia, back = data.least_inertia[k], RETURN_SPEED * most
+    inertia, back = data.least_inertia[k] + data.wall_inertia[k], RETURN_SPEED * most
     up = may_return(store, inertia, load[0, k], back)
     down = may_return(store, inertia, load[1, k], back)
     return (
         bound(data.upper[k] - q, v, most, braking, up, rate),
         bound(q - data.lower[k], -v, most, braking, down, rate),
     )
-
-
-@kernel
-def learn(load, most, mobility, usual, dt):
-    """The load after a tick with the bound `usual`, within what motors have against it."""
-    if not mobility > 0.0:
-        return 0.0
-    return min(max(load - 0.25 * RATE * usual * dt / mobility, 0.0), most)
-
-
-@kernel
-def learn_loads(sizes, data, v, count, dt):
-    """Update the loads of all rows, and take them off their bounds; needs A."""
-    for i in range(count):
-        wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
-        most = math.inf
-        for k in range(sizes.unactuated, sizes.nv):
-            if row[k] != 0.0:
-                most = min(most, data.effort[k] / abs(row[k]))
-        if not most < math.inf:  # efforts are not known
-            braking = data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
-            most = AHEAD * braking / mobility if mobility > 0.0 else 0.0
-        if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
-            up, down = data.wall_high[i], -data.wall_low[i]
-            load = data.wall_load
-            load[0, wall] = learn(load[0, wall], most, mobility, up, dt) if up < math.inf else 0.0
-            load[1, wall] = learn(load[1, wall], most, mobility, down, dt)
-            shift = (load[1, wall] - load[0, wall]) * mobility
-            data.wall_low[i] += shift
-            data.wall_high[i] += shift
-        if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
-            rate = SPRING_RATE if sizes.springs > 0 else RATE
-            data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
 
 
 @kernel
@@ -203,7 +175,8 @@ def near_planes(work, control, sizes, data, v, count):
         row = data.wall_row[count]
         project(data, data.s_free, row)
         most, load = data.frame_limits[1], data.wall_load[1, sizes.nv + j]
-        back = may_return(control.wall_energy, FRAME_MASS, load, RETURN_SPEED * most)
+        mass = FRAME_MASS + data.wall_inertia[sizes.nv + j]
+        back = may_return(control.wall_energy, mass, load, RETURN_SPEED * most)
         high = bound(distance, -inner(row, v), most, FRAME_BRAKING, back, rate)
         if load > 0.0 or high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
@@ -271,18 +244,44 @@ def solve_with_motors(work, sizes, data, tau, a):
 
 
 @kernel
-def account(control, data, v, dt):
-    """Put into the store what the last torques of walls took until now."""
-    for k in range(len(data.wall_tau)):
+def account(control, sizes, data, v, dt):
+    """Put into the store what the torques of walls took since the last tick, and learn from it."""
+    for k in range(sizes.unactuated, sizes.torques):
         control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + v[k]) * dt
-        data.wall_tau[k], data.wall_v[k] = 0.0, v[k]
+    learn_inertia(control, sizes, data, v, dt)
+    for k in range(sizes.torques):
+        data.wall_v[k] = v[k]
+    control.wall_rows = 0
+
+
+@kernel
+def forget_walls(control, data):
+    """Nothing is known of what torques did: there was no state."""
+    control.wall_rows = 0
+    data.wall_tau[:] = 0.0
 
 
 @kernel
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
-    v = motor_velocity(sizes, data)
-    account(control, data, v, dt)
+    v, push = motor_velocity(sizes, data), data.rows[5]
+    account(control, sizes, data, v, dt)
+    push[:] = 0.0
+    status = push_walls(work, control, sizes, data, v, push, dt)
+    share = 1.0 if control.low_pass <= 0.0 else 1.0 - math.exp(-math.tau * control.low_pass * dt)
+    for k in range(sizes.unactuated, sizes.torques):
+        law, most = data.out[k], data.effort[k]
+        data.out[k] = data.wall_wanted[k] = law + push[k]
+        # What a motor does for it, behind low-pass and limits: that is the work of walls.
+        change = min(max(data.out[k], -most), most) - min(max(law, -most), most)
+        step, fastest = share * (change - data.wall_tau[k]), data.rate[k] * dt
+        data.wall_tau[k] += min(max(step, -fastest), fastest)
+    return status
+
+
+@kernel
+def push_walls(work, control, sizes, data, v, push, dt):
+    """Torques (nv,) that hold all walls. Returns status bits."""
     count = near = near_joints(control, sizes, data, v)
     if count == 0 and len(data.planes) == 0:
         return 0
@@ -312,19 +311,16 @@ def hold_walls(work, control, sizes, data, dt):
     find_pushes(data, count)
     status = walls = 0
     for i in range(count):
-        push, speed = data.wall_push[i], inner(data.wall_row[i], v)
-        if push == 0.0 or (push * speed > 0.0 and control.wall_energy <= 0.0):
+        lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
+        if lam == 0.0 or (lam * speed > 0.0 and control.wall_energy <= 0.0):
             continue
         for k in range(sizes.unactuated, sizes.nv):
-            data.wall_tau[k] += data.wall_row[i, k] * push
+            push[k] += data.wall_row[i, k] * lam
         status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
-    for k in range(sizes.unactuated, sizes.nv):
-        tau, most = data.out[k], data.effort[k]
-        data.out[k] += data.wall_tau[k]
-        # What the motor does more or less for it: that is the work that walls do.
-        data.wall_tau[k] = min(max(data.out[k], -most), most) - min(max(tau, -most), most)
     if status == WALL:
         control.walls = walls
+    if exact and sizes.springs == 0:
+        control.wall_rows = count
     return status
 
 

@@ -1,0 +1,127 @@
+"""What walls learn: loads that the model does not know, and inertia.
+
+A load L, N m of a joint or N before a plane, is what someone pushes with, or what a wrong model
+lacks. It grows while a joint is too fast towards a wall, up to what motors have, and falls again:
+
+    dL/dt = RATE²/4 (speed − v(d)) / A,   0 ≤ L ≤ effort
+
+A joint whose rotor is not in the model is heavier than 1/A, up to a thousand times in a wrist, and
+what brakes 1/A is nothing to it. The slope of measured over predicted accelerations says by how
+much, whatever constant load there is beside:
+
+    m = var(x) / cov(x, y),   x as the model has it for the torques sent, y = Δv/Δt
+
+over the last 1/RATE s. Bounds are multiplied by m. It grows within so short a time only while a
+wall brakes in vain, so that neither friction at rest nor an oscillation raise it.
+"""
+
+import math
+
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.law import inner
+
+#: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
+#: which a faster one would swing on.
+RATE, SPRING_RATE = 150.0, 60.0
+#: A wall is looked at where its bound of acceleration is below so many times the usual one.
+AHEAD = 4.0
+#: m/s², by which frames count on being braked before a plane.
+FRAME_BRAKING = 2.0
+#: s from a torque to the acceleration that it makes, about.
+LAG = 2e-3
+#: Times RATE, how fast m grows and falls at most; and the largest m.
+GROWTH, FALL, MAX_RATIO = 2.0, 3.0, 1000.0
+#: Share of the speed limit above which a wall brakes in vain, rather than friction holds.
+MOVING = 0.02
+#: Share of the usual acceleration that has to be expected before a response says something.
+EXCITED = 0.1
+#: Rows of `wall_fit`: x behind LAG, means of x and y, covariance, variance of x, recently seen.
+X, MEAN_X, MEAN_Y, COV, VAR, SEEN = 0, 1, 2, 3, 4, 5
+
+
+@kernel
+def usual_braking(sizes, data, wall):
+    """The acceleration by which a joint, or a frame before a plane, counts on being braked."""
+    return data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
+
+
+@kernel
+def learn(load, most, mobility, usual, dt):
+    """The load after a tick with the bound `usual`."""
+    change = 0.25 * RATE * usual * dt / mobility if mobility > 0.0 else math.inf
+    if not math.isfinite(change):
+        return 0.0
+    return min(max(load - change, 0.0), most)
+
+
+@kernel
+def most_load(sizes, data, row, wall, mobility):
+    """What motors have against a load; where efforts are not known, by the acceleration."""
+    most = math.inf
+    for k in range(sizes.unactuated, sizes.nv):
+        if row[k] != 0.0:
+            most = min(most, data.effort[k] / abs(row[k]))
+    if most < math.inf or not mobility > 0.0:
+        return most
+    return AHEAD * usual_braking(sizes, data, wall) / mobility
+
+
+@kernel
+def learn_loads(sizes, data, v, count, dt):
+    """Update the loads of all rows, and make their bounds what torques have to hold; needs A."""
+    rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
+    for i in range(count):
+        wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
+        ratio = 1.0 + data.wall_inertia[wall] * mobility
+        up, down = ratio * data.wall_high[i], -ratio * data.wall_low[i]
+        if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
+            most = most_load(sizes, data, row, wall, mobility)
+            load[0, wall] = learn(load[0, wall], most, mobility, up, dt)
+            load[1, wall] = learn(load[1, wall], most, mobility, down, dt)
+        shift = (load[1, wall] - load[0, wall]) * mobility
+        data.wall_low[i], data.wall_high[i] = shift - down, shift + up
+        if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
+            data.wall_low[i] = data.wall_high[i] = -rate * ratio * inner(row, v)
+
+
+@kernel
+def learn_inertia(control, sizes, data, v, dt):
+    """From what the torques of the last tick did; needs the rows and answers of that tick."""
+    for i in range(control.wall_rows if dt > 0.0 else 0):
+        x, y = data.wall_now[i], 0.0
+        for k in range(sizes.nv):
+            x += data.wall_answer[i, k] * (data.last[k] - data.wall_wanted[k])
+            y += data.wall_row[i, k] * (v[k] - data.wall_v[k]) / dt
+        fit_response(sizes, data, i, x, y, inner(data.wall_row[i], v), dt)
+    for wall in range(len(data.wall_inertia)):
+        data.wall_fit[SEEN, wall] = max(data.wall_fit[SEEN, wall] - 1.0, 0.0)
+
+
+@kernel
+def fit_response(sizes, data, i, x, y, speed, dt):
+    """Take the accelerations x and y of row i into its fit, and follow that."""
+    wall, mobility = data.wall_of[i], data.wall_A[i, i]
+    fit = data.wall_fit[:, wall]
+    if not abs(x) + abs(y) < 1e9 or not mobility > 0.0:
+        fit[SEEN] = 0.0
+        return
+    if fit[SEEN] == 0.0:
+        fit[X], fit[MEAN_X], fit[MEAN_Y], fit[COV], fit[VAR] = x, x, y, 0.0, 0.0
+    fit[SEEN] = 2.0
+    fit[X] += dt / (LAG + dt) * (x - fit[X])
+    share = RATE * dt / (1.0 + RATE * dt)
+    dx, dy = fit[X] - fit[MEAN_X], y - fit[MEAN_Y]
+    fit[MEAN_X] += share * dx
+    fit[MEAN_Y] += share * dy
+    fit[COV] = (1.0 - share) * (fit[COV] + share * dx * dy)
+    fit[VAR] = (1.0 - share) * (fit[VAR] + share * dx * dx)
+    ratio = 1.0 + data.wall_inertia[wall] * mobility
+    expected = usual_braking(sizes, data, wall) * max(1.0, EXCITED * ratio)
+    if fit[VAR] < expected * expected:
+        return
+    found = fit[VAR] / max(fit[COV], fit[VAR] / MAX_RATIO)
+    fastest = data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
+    in_vain = data.wall_push[i] * speed < 0.0 and abs(speed) > MOVING * fastest
+    most = ratio * (1.0 + GROWTH * RATE * dt) if in_vain else ratio
+    found = min(max(found, ratio / (1.0 + FALL * RATE * dt)), most)
+    data.wall_inertia[wall] = max(found - 1.0, 0.0) / mobility
