@@ -105,8 +105,8 @@ class SessionArrays(NamedTuple):
     wall_push: Floats = array(float, "walls")
     wall_of: Indices = array(int, "walls")  # which joint, or nv + which plane, a row is about
     wall_load: Floats = array(float, 2, "walls")  # N m or N that they learned: up, down or out
-    wall_inertia: Floats = array(float, "walls")  # kg m² or kg, beyond the model's
-    wall_fit: Floats = array(float, 6, "walls")  # how accelerations respond; wall_learning.py
+    wall_inertia: Floats = array(float, "nv")  # kg m² or kg, beyond the model's
+    wall_fit: Floats = array(float, 6, "nv")  # how accelerations respond; wall_learning.py
     wall_tau: Floats = array(float, "torques")  # what motors did for them in the last tick
     wall_wanted: Floats = array(float, "torques")  # torques then, before low-pass and limits
     wall_v: Floats = array(float, "torques")  # speeds then

@@ -5,20 +5,22 @@ lacks. It grows while a joint is too fast towards a wall, up to what motors have
 
     dL/dt = RATE²/4 (speed − v(d)) / A,   0 ≤ L ≤ effort
 
-A joint whose rotor is not in the model is heavier than 1/A, up to a thousand times in a wrist, and
-what brakes 1/A is nothing to it. The slope of measured over predicted accelerations says by how
-much, whatever constant load there is beside:
+A joint whose rotor is not in the model is heavier than the model says, a wrist up to a thousand
+times, and what brakes the model's is nothing to it. The slope of torques over accelerations says
+what there is, whatever constant load is beside:
 
-    m = var(x) / cov(x, y),   x as the model has it for the torques sent, y = Δv/Δt
+    I = var(x) / cov(x, y),   x = a_R / A of the torques sent, as the model has it,   y = Δv/Δt
 
-over the last 1/RATE s. Bounds are multiplied by m. It grows within so short a time only while a
-wall brakes in vain, so that neither friction at rest nor an oscillation raise it.
+over the last 1/RATE s. What is beyond the model is added to it as a rotor's inertia, wherever walls
+use it. It grows only while a wall brakes in vain: neither friction at rest nor an oscillation
+raises it.
 """
 
 import math
 
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import inner
+from torqued.kernels.dynamics.tree import column_at
 
 #: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
 #: which a faster one would swing on.
@@ -29,7 +31,7 @@ AHEAD = 4.0
 FRAME_BRAKING = 2.0
 #: s from a torque to the acceleration that it makes, about.
 LAG = 2e-3
-#: Times RATE, how fast m grows and falls at most; and the largest m.
+#: Times RATE: how fast inertia grows and falls; and its largest ratio to the model's.
 GROWTH, FALL, MAX_RATIO = 2.0, 3.0, 1000.0
 #: Share of the speed limit above which a wall brakes in vain, rather than friction holds.
 MOVING = 0.02
@@ -72,8 +74,7 @@ def learn_loads(sizes, data, v, count, dt):
     rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
     for i in range(count):
         wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
-        ratio = 1.0 + data.wall_inertia[wall] * mobility
-        up, down = ratio * data.wall_high[i], -ratio * data.wall_low[i]
+        up, down = data.wall_high[i], -data.wall_low[i]
         if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
             most = most_load(sizes, data, row, wall, mobility)
             load[0, wall] = learn(load[0, wall], most, mobility, up, dt)
@@ -81,30 +82,28 @@ def learn_loads(sizes, data, v, count, dt):
         shift = (load[1, wall] - load[0, wall]) * mobility
         data.wall_low[i], data.wall_high[i] = shift - down, shift + up
         if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
-            data.wall_low[i] = data.wall_high[i] = -rate * ratio * inner(row, v)
+            data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
 
 
 @kernel
 def learn_inertia(control, sizes, data, v, dt):
     """From what the torques of the last tick did; needs the rows and answers of that tick."""
-    for i in range(control.wall_rows if dt > 0.0 else 0):
+    for i in range(control.wall_joints if dt > 0.0 else 0):
         x, y = data.wall_now[i], 0.0
         for k in range(sizes.nv):
             x += data.wall_answer[i, k] * (data.last[k] - data.wall_wanted[k])
             y += data.wall_row[i, k] * (v[k] - data.wall_v[k]) / dt
-        fit_response(sizes, data, i, x, y, inner(data.wall_row[i], v), dt)
-    for wall in range(len(data.wall_inertia)):
-        data.wall_fit[SEEN, wall] = max(data.wall_fit[SEEN, wall] - 1.0, 0.0)
+        if abs(x) + abs(y) < 1e9 and data.wall_A[i, i] > 0.0:
+            fit_response(data, i, x / data.wall_A[i, i], y, v[data.wall_of[i]], dt)
+    for k in range(sizes.nv):
+        data.wall_fit[SEEN, k] = max(data.wall_fit[SEEN, k] - 1.0, 0.0)
 
 
 @kernel
-def fit_response(sizes, data, i, x, y, speed, dt):
-    """Take the accelerations x and y of row i into its fit, and follow that."""
-    wall, mobility = data.wall_of[i], data.wall_A[i, i]
-    fit = data.wall_fit[:, wall]
-    if not abs(x) + abs(y) < 1e9 or not mobility > 0.0:
-        fit[SEEN] = 0.0
-        return
+def fit_response(data, i, x, y, speed, dt):
+    """Take the net torque x and acceleration y of the joint of row i into its fit, and follow."""
+    k, now = data.wall_of[i], 1.0 / data.wall_A[i, i]
+    fit = data.wall_fit[:, k]
     if fit[SEEN] == 0.0:
         fit[X], fit[MEAN_X], fit[MEAN_Y], fit[COV], fit[VAR] = x, x, y, 0.0, 0.0
     fit[SEEN] = 2.0
@@ -115,13 +114,32 @@ def fit_response(sizes, data, i, x, y, speed, dt):
     fit[MEAN_Y] += share * dy
     fit[COV] = (1.0 - share) * (fit[COV] + share * dx * dy)
     fit[VAR] = (1.0 - share) * (fit[VAR] + share * dx * dx)
-    ratio = 1.0 + data.wall_inertia[wall] * mobility
-    expected = usual_braking(sizes, data, wall) * max(1.0, EXCITED * ratio)
+    own = max(now - data.wall_inertia[k], now / MAX_RATIO)  # as the model has it
+    expected = data.acceleration[k] * max(own, EXCITED * now)
     if fit[VAR] < expected * expected:
         return
-    found = fit[VAR] / max(fit[COV], fit[VAR] / MAX_RATIO)
-    fastest = data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
-    in_vain = data.wall_push[i] * speed < 0.0 and abs(speed) > MOVING * fastest
-    most = ratio * (1.0 + GROWTH * RATE * dt) if in_vain else ratio
-    found = min(max(found, ratio / (1.0 + FALL * RATE * dt)), most)
-    data.wall_inertia[wall] = max(found - 1.0, 0.0) / mobility
+    found = fit[VAR] / max(fit[COV], fit[VAR] / (MAX_RATIO * own))
+    in_vain = data.wall_push[i] * speed < 0.0 and abs(speed) > MOVING * data.speed[k]
+    most = now * (1.0 + GROWTH * RATE * dt) if in_vain else now
+    found = min(max(found, now / (1.0 + FALL * RATE * dt)), most)
+    data.wall_inertia[k] = min(max(found - own, 0.0), MAX_RATIO * own)
+
+
+@kernel
+def put_inertia_on(work, data, kept):
+    """Add what was learned to the rotors of a tree without mimic joints; `kept` (nv,): without."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        for k in range(body.columns):
+            c = column_at(body, k)
+            kept[c] = body.armature[k]
+            body.armature[k] += data.wall_inertia[c]
+
+
+@kernel
+def take_inertia_off(work, kept):
+    """Put rotors back as they were, to the bit."""
+    for i in range(len(work.bodies)):
+        body = work.bodies[i]
+        for k in range(body.columns):
+            body.armature[k] = kept[column_at(body, k)]

@@ -43,6 +43,8 @@ from torqued.kernels.control.wall_learning import (
     SPRING_RATE,
     learn_inertia,
     learn_loads,
+    put_inertia_on,
+    take_inertia_off,
 )
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
 from torqued.kernels.dynamics.composite import composite_inertias
@@ -175,8 +177,7 @@ def near_planes(work, control, sizes, data, v, count):
         row = data.wall_row[count]
         project(data, data.s_free, row)
         most, load = data.frame_limits[1], data.wall_load[1, sizes.nv + j]
-        mass = FRAME_MASS + data.wall_inertia[sizes.nv + j]
-        back = may_return(control.wall_energy, mass, load, RETURN_SPEED * most)
+        back = may_return(control.wall_energy, FRAME_MASS, load, RETURN_SPEED * most)
         high = bound(distance, -inner(row, v), most, FRAME_BRAKING, back, rate)
         if load > 0.0 or high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
@@ -251,13 +252,13 @@ def account(control, sizes, data, v, dt):
     learn_inertia(control, sizes, data, v, dt)
     for k in range(sizes.torques):
         data.wall_v[k] = v[k]
-    control.wall_rows = 0
+    control.wall_joints = 0
 
 
 @kernel
 def forget_walls(control, data):
     """Nothing is known of what torques did: there was no state."""
-    control.wall_rows = 0
+    control.wall_joints = 0
     data.wall_tau[:] = 0.0
 
 
@@ -295,6 +296,9 @@ def push_walls(work, control, sizes, data, v, push, dt):
         return 0
     a = data.rows[7]
     a[:] = 0.0
+    rigid, kept = exact and sizes.springs == 0, data.rows[4]
+    if rigid:
+        put_inertia_on(work, data, kept)
     if exact:
         bias_accelerations(work, data.v_free, rest_acceleration(work))
         body_forces(work)
@@ -305,6 +309,8 @@ def push_walls(work, control, sizes, data, v, push, dt):
         else:
             exact = solve_motion(work, net, a) == OK
     answer_rows(work, sizes, data, count, exact)
+    if rigid:
+        take_inertia_off(work, kept)
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
     learn_loads(sizes, data, v, count, dt)
@@ -319,8 +325,8 @@ def push_walls(work, control, sizes, data, v, push, dt):
         status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
     if status == WALL:
         control.walls = walls
-    if exact and sizes.springs == 0:
-        control.wall_rows = count
+    if exact and rigid:
+        control.wall_joints = near
     return status
 
 
