@@ -70,19 +70,26 @@ def most_load(sizes, data, row, wall, mobility):
 
 @kernel
 def learn_loads(sizes, data, v, count, dt):
-    """Update the loads of all rows, and make their bounds what torques have to hold; needs A."""
+    """Update the loads of all rows by their bounds, and make these ones that agree; needs A."""
     rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
     for i in range(count):
         wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
-        up, down = data.wall_high[i], -data.wall_low[i]
         if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
             most = most_load(sizes, data, row, wall, mobility)
-            load[0, wall] = learn(load[0, wall], most, mobility, up, dt)
-            load[1, wall] = learn(load[1, wall], most, mobility, down, dt)
-        shift = (load[1, wall] - load[0, wall]) * mobility
-        data.wall_low[i], data.wall_high[i] = shift - down, shift + up
+            load[0, wall] = learn(load[0, wall], most, mobility, data.wall_high[i], dt)
+            load[1, wall] = learn(load[1, wall], most, mobility, -data.wall_low[i], dt)
         if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
             data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
+
+
+@kernel
+def add_loads(data, count, sign):
+    """Add to the accelerations of all rows what loads make of them, or take it off again."""
+    for i in range(count):
+        wall = data.wall_of[i]
+        load = sign * (data.wall_load[0, wall] - data.wall_load[1, wall])
+        for j in range(count if load != 0.0 else 0):
+            data.wall_now[j] += data.wall_A[j, i] * load
 
 
 @kernel
@@ -119,7 +126,8 @@ def fit_response(data, i, x, y, speed, dt):
     if fit[VAR] < expected * expected:
         return
     found = fit[VAR] / max(fit[COV], fit[VAR] / (MAX_RATIO * own))
-    in_vain = data.wall_push[i] * speed < 0.0 and abs(speed) > MOVING * data.speed[k]
+    load = data.wall_load[0 if speed > 0.0 else 1, k]
+    in_vain = x * speed < 0.0 and load > 0.0 and abs(speed) > MOVING * data.speed[k]
     most = now * (1.0 + GROWTH * RATE * dt) if in_vain else now
     found = min(max(found, now / (1.0 + FALL * RATE * dt)), most)
     data.wall_inertia[k] = min(max(found - own, 0.0), MAX_RATIO * own)

@@ -41,6 +41,7 @@ from torqued.kernels.control.wall_learning import (
     FRAME_BRAKING,
     RATE,
     SPRING_RATE,
+    add_loads,
     learn_inertia,
     learn_loads,
     put_inertia_on,
@@ -314,7 +315,9 @@ def push_walls(work, control, sizes, data, v, push, dt):
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
     learn_loads(sizes, data, v, count, dt)
+    add_loads(data, count, 1.0)
     find_pushes(data, count)
+    add_loads(data, count, -1.0)
     status = walls = 0
     for i in range(count):
         lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
