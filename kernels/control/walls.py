@@ -75,35 +75,37 @@ MAX_PLANES = 48
 
 
 @kernel
-def allowed_speed(d, most, braking, may_return):
-    """Towards a wall at the distance d; outside, back to it, where there is the energy for it."""
+def return_speed(store, inertia, load, most):
+    """The speed back to a wall that a store covers twice: a load is held while it ends."""
+    speed = RETURN_SPEED * most
+    cost = speed * (0.5 * inertia * speed + 2.0 * load / RATE)
+    return speed * min(max(store / cost - 1.0, 0.0), 1.0) if cost > 0.0 else 0.0
+
+
+@kernel
+def allowed_speed(d, most, braking, back):
+    """Towards a wall at the distance d; outside, back to it."""
     if d < 0.0:
-        return max(NEAR_RATE * d, -RETURN_SPEED * most) if may_return else 0.0
+        return max(NEAR_RATE * d, -back)
     return min(most, approach(d, NEAR_RATE, braking))
 
 
 @kernel
-def bound(d, speed, most, braking, may_return, rate):
+def bound(d, speed, most, braking, back, rate):
     """The largest acceleration towards a wall."""
-    return rate * (allowed_speed(d, most, braking, may_return) - speed)
-
-
-@kernel
-def may_return(store, inertia, load, speed):
-    """Whether a store covers the way back: a speed, and a load that is held while it ends."""
-    return store > speed * (0.5 * inertia * speed + 2.0 * load / RATE)
+    return rate * (allowed_speed(d, most, braking, back) - speed)
 
 
 @kernel
 def joint_bounds(data, k, q, v, store, rate):
     """Largest accelerations of a joint, upwards and downwards, where the model is right."""
-    most, braking, load = data.speed[k], data.acceleration[k], data.wall_load
-    inertia, back = data.least_inertia[k] + data.wall_inertia[k], RETURN_SPEED * most
-    up = may_return(store, inertia, load[0, k], back)
-    down = may_return(store, inertia, load[1, k], back)
+    most, braking = data.speed[k], data.acceleration[k]
+    inertia, load = data.least_inertia[k] + data.wall_inertia[k], data.wall_load
+    back_down = return_speed(store, inertia, load[0, k], most)
+    back_up = return_speed(store, inertia, load[1, k], most)
     return (
-        bound(data.upper[k] - q, v, most, braking, up, rate),
-        bound(q - data.lower[k], -v, most, braking, down, rate),
+        bound(data.upper[k] - q, v, most, braking, back_down, rate),
+        bound(q - data.lower[k], -v, most, braking, back_up, rate),
     )
 
 
@@ -114,8 +116,8 @@ def friction_ahead(data, k, q):
     At the end of a joint it takes none, whatever a law adds to overcome it: nothing may push there.
     """
     most, braking = data.speed[k], data.acceleration[k]
-    down = allowed_speed(q - data.lower[k], most, braking, False)
-    up = allowed_speed(data.upper[k] - q, most, braking, False)
+    down = allowed_speed(q - data.lower[k], most, braking, 0.0)
+    up = allowed_speed(data.upper[k] - q, most, braking, 0.0)
     return friction_at(data, k, -down), friction_at(data, k, up)
 
 
@@ -178,7 +180,7 @@ def near_planes(work, control, sizes, data, v, count):
         row = data.wall_row[count]
         project(data, data.s_free, row)
         most, load = data.frame_limits[1], data.wall_load[1, sizes.nv + j]
-        back = may_return(control.wall_energy, FRAME_MASS, load, RETURN_SPEED * most)
+        back = return_speed(control.wall_energy, FRAME_MASS, load, most)
         high = bound(distance, -inner(row, v), most, FRAME_BRAKING, back, rate)
         if load > 0.0 or high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
@@ -321,7 +323,10 @@ def push_walls(work, control, sizes, data, v, push, dt):
     status = walls = 0
     for i in range(count):
         lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
-        if lam == 0.0 or (lam * speed > 0.0 and control.wall_energy <= 0.0):
+        given, store = lam * speed, RATE * max(control.wall_energy, 0.0)
+        if given > store:  # W: the store lasts, and at rest holds whatever the push
+            lam *= store / given
+        if lam == 0.0:
             continue
         for k in range(sizes.unactuated, sizes.nv):
             push[k] += data.wall_row[i, k] * lam
