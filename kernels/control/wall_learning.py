@@ -48,8 +48,15 @@ def usual_braking(sizes, data, wall):
 
 
 @kernel
-def learn(load, most, mobility, usual, dt):
-    """The load after a tick with the bound `usual`."""
+def usual_speed(sizes, data, wall):
+    """Its speed limit."""
+    return data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
+
+
+@kernel
+def learn(load, most, mobility, usual, fastest, dt):
+    """The load after a tick with the bound `usual`; one freak speed teaches little."""
+    usual = min(max(usual, -2.0 * RATE * fastest), 2.0 * RATE * fastest)
     change = 0.25 * RATE * usual * dt / mobility if mobility > 0.0 else math.inf
     if not math.isfinite(change):
         return 0.0
@@ -75,9 +82,13 @@ def learn_loads(sizes, data, v, count, dt):
     for i in range(count):
         wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
         if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
-            most = most_load(sizes, data, row, wall, mobility)
-            load[0, wall] = learn(load[0, wall], most, mobility, data.wall_high[i], dt)
-            load[1, wall] = learn(load[1, wall], most, mobility, -data.wall_low[i], dt)
+            up, down = data.wall_high[i], -data.wall_low[i]
+            most, fastest = (
+                most_load(sizes, data, row, wall, mobility),
+                usual_speed(sizes, data, wall),
+            )
+            load[0, wall] = learn(load[0, wall], most, mobility, up, fastest, dt)
+            load[1, wall] = learn(load[1, wall], most, mobility, down, fastest, dt)
         if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
             data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
 

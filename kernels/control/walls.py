@@ -3,17 +3,17 @@
 Towards a wall at the distance d a joint may move with the speed v(d) from which it can still be
 braked. Near it, torques are changed by as little as holds
 
-    acceleration ≤ RATE (v(d) − speed) − b,     db/dt = RATE²/4 (speed − v(d)),   b ≥ 0
+    acceleration ≤ RATE (v(d) − speed)
 
-for the torques of the law and the robot as it is; b is what a model that is wrong, or someone who
-pushes, makes a joint too fast by: without it a joint would creep through its end. With the rows R
-of all walls that are near,
+for the torques of the law and the robot as it is. With the rows R of all walls that are near,
 
-    a_R = R a + A λ,   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
+    a_R = R a + A (λ + L),   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
 
-and λ the pushes that bring a_R within its bounds, found row by row. What walls take from the robot
-they keep in a store, and they never give back more than is in there: together with any passive law
-they are passive.
+L the loads that walls have learned (wall_learning.py), and λ the pushes that bring a_R within its
+bounds, found row by row. What walls take from the robot they keep in a store: what motors did for
+them, behind low-pass and limits, times the way of joints. Pushes that give energy are bounded to
+RATE times the store, so that it never runs out: together with any passive law walls are passive.
+At rest they hold whatever the store has.
 
 Between motors and links with springs, M q̈ + B θ̈ = τ − C v − g: walls go by the mean acceleration
 of links and motors, with M + B in place of M, and by the speed of motors, which torques act on.
@@ -71,6 +71,8 @@ SWEEPS, SETTLED = 40, 1e-3
 #: kg, that frames go back with at least.
 FRAME_MASS = 2.0
 
+#: Times the speed limit: faster joints are faults of states, which put nothing into the store.
+MAX_SPEED = 10.0
 MAX_PLANES = 48
 
 
@@ -250,11 +252,12 @@ def solve_with_motors(work, sizes, data, tau, a):
 @kernel
 def account(control, sizes, data, v, dt):
     """Put into the store what the torques of walls took since the last tick, and learn from it."""
-    for k in range(sizes.unactuated, sizes.torques):
-        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + v[k]) * dt
     learn_inertia(control, sizes, data, v, dt)
-    for k in range(sizes.torques):
-        data.wall_v[k] = v[k]
+    for k in range(sizes.unactuated, sizes.torques):
+        most = MAX_SPEED * data.speed[k]
+        speed = min(max(v[k], -most), most)
+        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + speed) * dt
+        data.wall_v[k] = speed
     control.wall_joints = 0
 
 

@@ -127,7 +127,9 @@ def test_a_plane_holds_what_pushes_through_it(normal):
     distance -= planes[0]["offset"]
     assert distance.min() > -0.005
     assert abs(distance[-1]) < 1e-3  # it was pushed there
-    speed = np.array([n @ (robot.frame_jacobian(x, link)[3:] @ w) for x, w in zip(q, v, strict=True)])
+    speed = np.array(
+        [n @ (robot.frame_jacobian(x, link)[3:] @ w) for x, w in zip(q, v, strict=True)]
+    )
     assert np.abs(speed[-200:]).max() < 0.01
 
 
@@ -185,3 +187,17 @@ def test_learned_inertia_is_of_walls_alone():
     references = {"q_ref": state[0], "v_ref": 0.0 * q, "a_ref": np.ones(robot.nv)}
     fresh = Controller(robot, "passivity").torque(*state, **references)
     np.testing.assert_array_equal(controller.torque(*state, **references).tau, fresh.tau)
+
+
+@pytest.mark.parametrize("speed", [1e2, 1e200])
+def test_one_freak_speed_teaches_little(speed):
+    robot = Robot.from_description(described("ur5"))
+    controller, q, v = Controller(robot, "gravity"), middle(robot), np.zeros(robot.nv)
+    fresh = controller.step(q, v, DT).tau
+    v[2] = speed
+    controller.tick(q, v, DT)
+    for _ in range(30):
+        tau = controller.step(q, 0.0 * v, DT).tau
+    np.testing.assert_allclose(tau, fresh, atol=1e-6)
+    assert abs(controller.record[0].wall_energy) < 0.1  # J
+    assert not controller.data.wall_load.any()
