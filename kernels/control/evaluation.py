@@ -19,7 +19,7 @@ from torqued.kernels.control.integral import compensate_bias
 from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
 from torqued.kernels.control.steps import call_law, evaluate, follow, guard, put_on, watch
-from torqued.kernels.control.walls import forget_walls, hold_walls
+from torqued.kernels.control.walls import hold_walls
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work
 
@@ -86,7 +86,7 @@ def guard_torques(handle, address, dt):
     if control.has_state != 0 and (control.has_walls != 0 or len(data.planes) > 0):
         status |= hold_walls(work, control, sizes, data, dt)
     else:
-        forget_walls(control, data)
+        control.wall_joints, data.wall_tau[:] = 0, 0.0  # nothing is known of what torques did
     for k in range(sizes.torques):
         if not math.isfinite(data.out[k]):  # a state so large that walls or fallback overflow
             data.out[k] = 0.0

@@ -1,19 +1,16 @@
 """What walls learn: loads that the model does not know, and inertia.
 
-A load L, N m of a joint or N before a plane, is what someone pushes with, or what a wrong model
-lacks. It grows while a joint is too fast towards a wall, up to what motors have, and falls again:
+A load L, N m of a joint or N before a plane, grows while that is too fast towards its wall:
 
     dL/dt = RATE²/4 (speed − v(d)) / A,   0 ≤ L ≤ effort
 
-A joint whose rotor is not in the model is heavier than the model says, a wrist up to a thousand
-times, and what brakes the model's is nothing to it. The slope of torques over accelerations says
-what there is, whatever constant load is beside:
+A rotor that is not in the model makes a wrist up to a thousand times heavier, and what brakes the
+model's is nothing to it. The slope of torques over accelerations says what there is, whatever
+constant load is beside, over the last 1/RATE s:
 
     I = var(x) / cov(x, y),   x = a_R / A of the torques sent, as the model has it,   y = Δv/Δt
 
-over the last 1/RATE s. What is beyond the model is added to it as a rotor's inertia, wherever walls
-use it. It grows only while a wall brakes in vain: neither friction at rest nor an oscillation
-raises it.
+It grows only while a wall brakes in vain: neither friction at rest nor an oscillation raises it.
 """
 
 import math
@@ -33,46 +30,11 @@ FRAME_BRAKING = 2.0
 LAG = 2e-3
 #: Times RATE: how fast inertia grows and falls; and its largest ratio to the model's.
 GROWTH, FALL, MAX_RATIO = 2.0, 3.0, 1000.0
-#: Share of the speed limit above which a wall brakes in vain, rather than friction holds.
-MOVING = 0.02
-#: Share of the usual acceleration that has to be expected before a response says something.
-EXCITED = 0.1
+#: Of the speed limit, above which a wall brakes in vain rather than friction holds; and of the
+#: usual acceleration, that has to be expected before a response says something.
+MOVING, EXCITED = 0.02, 0.1
 #: Rows of `wall_fit`: x behind LAG, means of x and y, covariance, variance of x, recently seen.
 X, MEAN_X, MEAN_Y, COV, VAR, SEEN = 0, 1, 2, 3, 4, 5
-
-
-@kernel
-def usual_braking(sizes, data, wall):
-    """The acceleration by which a joint, or a frame before a plane, counts on being braked."""
-    return data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
-
-
-@kernel
-def usual_speed(sizes, data, wall):
-    """Its speed limit."""
-    return data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
-
-
-@kernel
-def learn(load, most, mobility, usual, fastest, dt):
-    """The load after a tick with the bound `usual`; one freak speed teaches little."""
-    usual = min(max(usual, -2.0 * RATE * fastest), 2.0 * RATE * fastest)
-    change = 0.25 * RATE * usual * dt / mobility if mobility > 0.0 else math.inf
-    if not math.isfinite(change):
-        return 0.0
-    return min(max(load - change, 0.0), most)
-
-
-@kernel
-def most_load(sizes, data, row, wall, mobility):
-    """What motors have against a load; where efforts are not known, by the acceleration."""
-    most = math.inf
-    for k in range(sizes.unactuated, sizes.nv):
-        if row[k] != 0.0:
-            most = min(most, data.effort[k] / abs(row[k]))
-    if most < math.inf or not mobility > 0.0:
-        return most
-    return AHEAD * usual_braking(sizes, data, wall) / mobility
 
 
 @kernel
@@ -80,15 +42,22 @@ def learn_loads(sizes, data, v, count, dt):
     """Update the loads of all rows by their bounds, and make these ones that agree; needs A."""
     rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
     for i in range(count):
-        wall, row, mobility = data.wall_of[i], data.wall_row[i], data.wall_A[i, i]
-        if sizes.springs == 0:  # behind one, what a motor lacks would be learned too late
-            up, down = data.wall_high[i], -data.wall_low[i]
-            most, fastest = (
-                most_load(sizes, data, row, wall, mobility),
-                usual_speed(sizes, data, wall),
-            )
-            load[0, wall] = learn(load[0, wall], most, mobility, up, fastest, dt)
-            load[1, wall] = learn(load[1, wall], most, mobility, down, fastest, dt)
+        wall, row, mobility, most = data.wall_of[i], data.wall_row[i], data.wall_A[i, i], math.inf
+        fastest, braking = data.frame_limits[1], FRAME_BRAKING
+        if wall < sizes.nv:
+            fastest, braking = data.speed[wall], data.acceleration[wall]
+        for k in range(sizes.unactuated, sizes.nv):
+            if row[k] != 0.0:
+                most = min(most, data.effort[k] / abs(row[k]))
+        if not most < math.inf and mobility > 0.0:  # efforts are not known
+            most = AHEAD * braking / mobility
+        # Behind a spring, what a motor lacks would be learned too late.
+        gain = 0.25 * RATE * dt / mobility if sizes.springs == 0 and mobility > 0.0 else 0.0
+        freak = 2.0 * RATE * fastest  # one speed that cannot be teaches little
+        for side in range(2):
+            usual = data.wall_high[i] if side == 0 else -data.wall_low[i]
+            change = gain * min(max(usual, -freak), freak)
+            load[side, wall] = min(max(load[side, wall] - change, 0.0), most)
         if data.wall_low[i] > data.wall_high[i]:  # walls contradict each other: brake
             data.wall_low[i] = data.wall_high[i] = -rate * inner(row, v)
 
@@ -97,9 +66,8 @@ def learn_loads(sizes, data, v, count, dt):
 def add_loads(data, count, sign):
     """Add to the accelerations of all rows what loads make of them, or take it off again."""
     for i in range(count):
-        wall = data.wall_of[i]
-        load = sign * (data.wall_load[0, wall] - data.wall_load[1, wall])
-        for j in range(count if load != 0.0 else 0):
+        load = sign * (data.wall_load[0, data.wall_of[i]] - data.wall_load[1, data.wall_of[i]])
+        for j in range(count):
             data.wall_now[j] += data.wall_A[j, i] * load
 
 
@@ -107,20 +75,19 @@ def add_loads(data, count, sign):
 def learn_inertia(control, sizes, data, v, dt):
     """From what the torques of the last tick did; needs the rows and answers of that tick."""
     for i in range(control.wall_joints if dt > 0.0 else 0):
-        x, y = data.wall_now[i], 0.0
-        for k in range(sizes.nv):
-            x += data.wall_answer[i, k] * (data.last[k] - data.wall_wanted[k])
-            y += data.wall_row[i, k] * (v[k] - data.wall_v[k]) / dt
-        if abs(x) + abs(y) < 1e9 and data.wall_A[i, i] > 0.0:
-            fit_response(data, i, x / data.wall_A[i, i], y, v[data.wall_of[i]], dt)
+        x, y, k, A = data.wall_now[i], 0.0, data.wall_of[i], data.wall_A[i, i]
+        for j in range(sizes.nv):
+            x += data.wall_answer[i, j] * (data.last[j] - data.wall_wanted[j])
+        y = (v[k] - data.wall_v[k]) / dt
+        if abs(x) + abs(y) < 1e9 and A > 0.0:
+            fit_response(data, k, x / A, y, 1.0 / A, v[k], dt)
     for k in range(sizes.nv):
         data.wall_fit[SEEN, k] = max(data.wall_fit[SEEN, k] - 1.0, 0.0)
 
 
 @kernel
-def fit_response(data, i, x, y, speed, dt):
-    """Take the net torque x and acceleration y of the joint of row i into its fit, and follow."""
-    k, now = data.wall_of[i], 1.0 / data.wall_A[i, i]
+def fit_response(data, k, x, y, now, speed, dt):
+    """Take net torque x and acceleration y of joint k, of the inertia `now`, into its fit."""
     fit = data.wall_fit[:, k]
     if fit[SEEN] == 0.0:
         fit[X], fit[MEAN_X], fit[MEAN_Y], fit[COV], fit[VAR] = x, x, y, 0.0, 0.0
@@ -133,8 +100,7 @@ def fit_response(data, i, x, y, speed, dt):
     fit[COV] = (1.0 - share) * (fit[COV] + share * dx * dy)
     fit[VAR] = (1.0 - share) * (fit[VAR] + share * dx * dx)
     own = max(now - data.wall_inertia[k], now / MAX_RATIO)  # as the model has it
-    expected = data.acceleration[k] * max(own, EXCITED * now)
-    if fit[VAR] < expected * expected:
+    if fit[VAR] < (data.acceleration[k] * max(own, EXCITED * now)) ** 2:
         return
     found = fit[VAR] / max(fit[COV], fit[VAR] / (MAX_RATIO * own))
     load = data.wall_load[0 if speed > 0.0 else 1, k]
@@ -145,20 +111,12 @@ def fit_response(data, i, x, y, speed, dt):
 
 
 @kernel
-def put_inertia_on(work, data, kept):
-    """Add what was learned to the rotors of a tree without mimic joints; `kept` (nv,): without."""
+def put_inertia_on(work, extra, kept, on):
+    """Add learned inertia to a tree's rotors, which are `kept` (nv,), or put these back."""
     for i in range(len(work.bodies)):
         body = work.bodies[i]
         for k in range(body.columns):
             c = column_at(body, k)
-            kept[c] = body.armature[k]
-            body.armature[k] += data.wall_inertia[c]
-
-
-@kernel
-def take_inertia_off(work, kept):
-    """Put rotors back as they were, to the bit."""
-    for i in range(len(work.bodies)):
-        body = work.bodies[i]
-        for k in range(body.columns):
-            body.armature[k] = kept[column_at(body, k)]
+            if on:
+                kept[c] = body.armature[k]
+            body.armature[k] = kept[c] + extra[c] if on else kept[c]

@@ -45,7 +45,6 @@ from torqued.kernels.control.wall_learning import (
     learn_inertia,
     learn_loads,
     put_inertia_on,
-    take_inertia_off,
 )
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
 from torqued.kernels.dynamics.composite import composite_inertias
@@ -99,19 +98,6 @@ def bound(d, speed, most, braking, back, rate):
 
 
 @kernel
-def joint_bounds(data, k, q, v, store, rate):
-    """Largest accelerations of a joint, upwards and downwards, where the model is right."""
-    most, braking = data.speed[k], data.acceleration[k]
-    inertia, load = data.least_inertia[k] + data.wall_inertia[k], data.wall_load
-    back_down = return_speed(store, inertia, load[0, k], most)
-    back_up = return_speed(store, inertia, load[1, k], most)
-    return (
-        bound(data.upper[k] - q, v, most, braking, back_down, rate),
-        bound(q - data.lower[k], -v, most, braking, back_up, rate),
-    )
-
-
-@kernel
 def friction_ahead(data, k, q):
     """Torques that friction takes of joint k at the speeds that walls allow: down and up.
 
@@ -156,9 +142,12 @@ def near_joints(control, sizes, data, v):
         i = data.coordinate[k]
         if i < 0 or control.has_walls == 0:
             continue
-        up, down = joint_bounds(data, k, data.state[i], v[k], control.wall_energy, rate)
-        loaded = data.wall_load[0, k] > 0.0 or data.wall_load[1, k] > 0.0
-        if loaded or min(up, down) < AHEAD * data.acceleration[k]:
+        q, most, braking = data.state[i], data.speed[k], data.acceleration[k]
+        inertia, loads = data.least_inertia[k] + data.wall_inertia[k], data.wall_load[:, k]
+        back = return_speed(control.wall_energy, inertia, max(loads[0], loads[1]), most)
+        up = bound(data.upper[k] - q, v[k], most, braking, back, rate)
+        down = bound(q - data.lower[k], -v[k], most, braking, back, rate)
+        if loads[0] + loads[1] > 0.0 or min(up, down) < AHEAD * braking:
             data.wall_row[count] = 0.0
             data.wall_row[count, k] = 1.0
             data.wall_low[count], data.wall_high[count] = -down, up
@@ -250,30 +239,15 @@ def solve_with_motors(work, sizes, data, tau, a):
 
 
 @kernel
-def account(control, sizes, data, v, dt):
-    """Put into the store what the torques of walls took since the last tick, and learn from it."""
-    learn_inertia(control, sizes, data, v, dt)
-    for k in range(sizes.unactuated, sizes.torques):
-        most = MAX_SPEED * data.speed[k]
-        speed = min(max(v[k], -most), most)
-        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + speed) * dt
-        data.wall_v[k] = speed
-    control.wall_joints = 0
-
-
-@kernel
-def forget_walls(control, data):
-    """Nothing is known of what torques did: there was no state."""
-    control.wall_joints = 0
-    data.wall_tau[:] = 0.0
-
-
-@kernel
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
     v, push = motor_velocity(sizes, data), data.rows[5]
-    account(control, sizes, data, v, dt)
-    push[:] = 0.0
+    learn_inertia(control, sizes, data, v, dt)
+    for k in range(sizes.unactuated, sizes.torques):
+        speed = min(max(v[k], -MAX_SPEED * data.speed[k]), MAX_SPEED * data.speed[k])
+        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + speed) * dt
+        data.wall_v[k] = speed
+    push[:], control.wall_joints = 0.0, 0
     status = push_walls(work, control, sizes, data, v, push, dt)
     share = 1.0 if control.low_pass <= 0.0 else 1.0 - math.exp(-math.tau * control.low_pass * dt)
     for k in range(sizes.unactuated, sizes.torques):
@@ -282,7 +256,8 @@ def hold_walls(work, control, sizes, data, dt):
         # What a motor does for it, behind low-pass and limits: that is the work of walls.
         change = min(max(data.out[k], -most), most) - min(max(law, -most), most)
         step, fastest = share * (change - data.wall_tau[k]), data.rate[k] * dt
-        data.wall_tau[k] += min(max(step, -fastest), fastest)
+        if math.isfinite(step):
+            data.wall_tau[k] += min(max(step, -fastest), fastest)
     return status
 
 
@@ -304,7 +279,7 @@ def push_walls(work, control, sizes, data, v, push, dt):
     a[:] = 0.0
     rigid, kept = exact and sizes.springs == 0, data.rows[4]
     if rigid:
-        put_inertia_on(work, data, kept)
+        put_inertia_on(work, data.wall_inertia, kept, True)
     if exact:
         bias_accelerations(work, data.v_free, rest_acceleration(work))
         body_forces(work)
@@ -316,7 +291,7 @@ def push_walls(work, control, sizes, data, v, push, dt):
             exact = solve_motion(work, net, a) == OK
     answer_rows(work, sizes, data, count, exact)
     if rigid:
-        take_inertia_off(work, kept)
+        put_inertia_on(work, data.wall_inertia, kept, False)
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
     learn_loads(sizes, data, v, count, dt)
@@ -326,30 +301,22 @@ def push_walls(work, control, sizes, data, v, push, dt):
     status = walls = 0
     for i in range(count):
         lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
-        given, store = lam * speed, RATE * max(control.wall_energy, 0.0)
-        if given > store:  # W: the store lasts, and at rest holds whatever the push
-            lam *= store / given
+        store, bit = (
+            RATE * max(control.wall_energy, 0.0),
+            data.wall_of[i] if i < near else PLANE_BIT,
+        )
+        if lam * speed > store:  # W: the store lasts, and at rest holds whatever the push
+            lam = store / speed
         if lam == 0.0:
             continue
         for k in range(sizes.unactuated, sizes.nv):
             push[k] += data.wall_row[i, k] * lam
-        status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
+        status, walls = WALL, walls | (1 << bit if i >= near or bit < PLANE_BIT else 0)
     if status == WALL:
         control.walls = walls
     if exact and rigid:
         control.wall_joints = near
     return status
-
-
-@kernel
-def wall_bit(row, is_joint):
-    """The bit that stands for a row in a controller's `walls`."""
-    if not is_joint:
-        return 1 << PLANE_BIT
-    for k in range(min(len(row), PLANE_BIT)):
-        if row[k] != 0.0:
-            return 1 << k
-    return 0
 
 
 def walls_of(control: Any, robot: Robot, given: Any) -> list[str]:

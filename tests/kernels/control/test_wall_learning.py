@@ -1,4 +1,4 @@
-"""Walls hold what the model does not know: pushes, loads and rotors, in MuJoCo without end stops."""
+"""Walls hold what the model does not know, in MuJoCo without end stops: pushes, loads, rotors."""
 
 from collections import deque
 from dataclasses import replace
