@@ -43,9 +43,8 @@ def learn_loads(sizes, data, v, count, dt):
     rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
     for i in range(count):
         wall, row, mobility, most = data.wall_of[i], data.wall_row[i], data.wall_A[i, i], math.inf
-        fastest, braking = data.frame_limits[1], FRAME_BRAKING
-        if wall < sizes.nv:
-            fastest, braking = data.speed[wall], data.acceleration[wall]
+        fastest = data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
+        braking = data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
         for k in range(sizes.unactuated, sizes.nv):
             if row[k] != 0.0:
                 most = min(most, data.effort[k] / abs(row[k]))
@@ -53,7 +52,7 @@ def learn_loads(sizes, data, v, count, dt):
             most = AHEAD * braking / mobility
         # Behind a spring, what a motor lacks would be learned too late.
         gain = 0.25 * RATE * dt / mobility if sizes.springs == 0 and mobility > 0.0 else 0.0
-        freak = 2.0 * RATE * fastest  # one speed that cannot be teaches little
+        freak = 4.0 * RATE * fastest  # one speed that cannot be teaches little
         for side in range(2):
             usual = data.wall_high[i] if side == 0 else -data.wall_low[i]
             change = gain * min(max(usual, -freak), freak)
@@ -117,6 +116,5 @@ def put_inertia_on(work, extra, kept, on):
         body = work.bodies[i]
         for k in range(body.columns):
             c = column_at(body, k)
-            if on:
-                kept[c] = body.armature[k]
+            kept[c] = body.armature[k] if on else kept[c]
             body.armature[k] = kept[c] + extra[c] if on else kept[c]

@@ -69,7 +69,6 @@ RETURN_SPEED = 0.1
 SWEEPS, SETTLED = 40, 1e-3
 #: kg, that frames go back with at least.
 FRAME_MASS = 2.0
-
 #: Times the speed limit: faster joints are faults of states, which put nothing into the store.
 MAX_SPEED = 10.0
 MAX_PLANES = 48
@@ -150,8 +149,7 @@ def near_joints(control, sizes, data, v):
         if loads[0] + loads[1] > 0.0 or min(up, down) < AHEAD * braking:
             data.wall_row[count] = 0.0
             data.wall_row[count, k] = 1.0
-            data.wall_low[count], data.wall_high[count] = -down, up
-            data.wall_of[count] = k
+            data.wall_low[count], data.wall_high[count], data.wall_of[count] = -down, up, k
             count += 1
     return count
 
