@@ -377,8 +377,9 @@ class Controller:
         return int(COMPILED.evaluate_once(self._workspace().handle, self.record))
 
     def _workspace(self) -> Workspace:
-        """The robot's; with a payload one of this controller's, whose bodies are not shared."""
-        if not self.payload.loads:
+        """The robot's; with a payload one of this controller's, whose bodies are not shared. Walls
+        write to bodies, too: `step` and `torque` may not differ in where they compute."""
+        if not self.payload.loads and not self.record[0].has_walls and not len(self.data.planes):
             return self.robot.work
         if self._own is None:
             model = self.robot.model

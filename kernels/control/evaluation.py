@@ -85,6 +85,8 @@ def guard_torques(handle, address, dt):
     status = 0
     if control.has_state != 0 and (control.has_walls != 0 or len(data.planes) > 0):
         status |= hold_walls(work, control, sizes, data, dt)
+    else:
+        control.wall_joints, data.wall_tau[:] = 0, 0.0  # nothing is known of what torques did
     for k in range(sizes.torques):
         if not math.isfinite(data.out[k]):  # a state so large that walls or fallback overflow
             data.out[k] = 0.0

@@ -109,7 +109,13 @@ class SessionArrays(NamedTuple):
     wall_high: Floats = array(float, "walls")
     wall_now: Floats = array(float, "walls")
     wall_push: Floats = array(float, "walls")
-    wall_excess: Floats = array(float, 2, "nv")  # towards upper and lower ends
+    wall_of: Indices = array(int, "walls")  # which joint, or nv + which plane, a row is about
+    wall_load: Floats = array(float, 2, "walls")  # N m or N that they learned: up, down or out
+    wall_inertia: Floats = array(float, "nv")  # kg m² or kg, beyond the model's
+    wall_fit: Floats = array(float, 6, "nv")  # how accelerations respond; wall_learning.py
+    wall_tau: Floats = array(float, "torques")  # what motors did for them in the last tick
+    wall_wanted: Floats = array(float, "torques")  # torques then, before low-pass and limits
+    wall_v: Floats = array(float, "torques")  # speeds then
     wall_jacobian: Floats = array(float, 6, "nv_free")
     unmodelled: Floats = array(float, "torques")  # of `out`, against friction and bias
     smooth: Floats = array(float, "torques")  # low-passed

@@ -3,17 +3,17 @@
 Towards a wall at the distance d a joint may move with the speed v(d) from which it can still be
 braked. Near it, torques are changed by as little as holds
 
-    acceleration ≤ RATE (v(d) − speed) − b,     db/dt = RATE²/4 (speed − v(d)),   b ≥ 0
+    acceleration ≤ RATE (v(d) − speed)
 
-for the torques of the law and the robot as it is; b is what a model that is wrong, or someone who
-pushes, makes a joint too fast by: without it a joint would creep through its end. With the rows R
-of all walls that are near,
+for the torques of the law and the robot as it is. With the rows R of all walls that are near,
 
-    a_R = R a + A λ,   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
+    a_R = R a + A (λ + L),   A = R M⁻¹ Rᵀ,   τ ← τ + Rᵀ λ
 
-and λ the pushes that bring a_R within its bounds, found row by row. What walls take from the robot
-they keep in a store, and they never give back more than is in there: together with any passive law
-they are passive.
+L the loads that walls have learned (wall_learning.py), and λ the pushes that bring a_R within its
+bounds, found row by row. What walls take from the robot they keep in a store: what motors did for
+them, behind low-pass and limits, times the way of joints. Pushes that give energy are bounded to
+RATE times the store, so that it never runs out: together with any passive law walls are passive.
+At rest they hold whatever the store has.
 
 Between motors and links with springs, M q̈ + B θ̈ = τ − C v − g: walls go by the mean acceleration
 of links and motors, with M + B in place of M, and by the speed of motors, which torques act on.
@@ -36,6 +36,16 @@ from torqued.kernels.control.law import expand_state, inner, project, project_sq
 from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.limiter import approach
 from torqued.kernels.control.springs import motor_velocity
+from torqued.kernels.control.wall_learning import (
+    AHEAD,
+    FRAME_BRAKING,
+    RATE,
+    SPRING_RATE,
+    add_loads,
+    learn_inertia,
+    learn_loads,
+    put_inertia_on,
+)
 from torqued.kernels.dynamics.articulated import OK, solve_in_place, solve_motion
 from torqued.kernels.dynamics.composite import composite_inertias
 from torqued.kernels.dynamics.crba import fill_mass_matrix
@@ -50,57 +60,40 @@ from torqued.kernels.primitives.tuples import load3
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
 
-#: 1/s: how fast a speed that is too large is taken away, by a motor and by one behind a spring,
-#: which a faster one would swing on; and how fast a wall is come up to.
-RATE, SPRING_RATE, NEAR_RATE = 150.0, 60.0, 20.0
+#: 1/s: how fast a wall is come up to.
+NEAR_RATE = 20.0
 #: Share of the speed limit at which a joint outside of its limits is let back.
 RETURN_SPEED = 0.1
-#: A wall is looked at where its bound of acceleration is below so many times the usual one.
-AHEAD = 4.0
 #: Maximum passes over all walls, as each changes what the others have to hold,
 #: and rad/s² or m/s² that a last round may still change.
 SWEEPS, SETTLED = 40, 1e-3
-#: m/s², by which frames count on being braked before a plane; J, that their way back may take.
-FRAME_BRAKING, FRAME_RETURN = 2.0, 0.01
-
+#: kg that frames go back with at least, and m/s of which RETURN_SPEED is their share at most.
+FRAME_MASS, FRAME_SPEED = 2.0, 1.0
+#: Times the speed limit: faster joints are faults of states, which put nothing into the store.
+MAX_SPEED = 10.0
 MAX_PLANES = 48
 
 
 @kernel
-def allowed_speed(d, most, braking, may_return):
-    """Towards a wall at the distance d; outside, back to it, where there is the energy for it."""
+def return_speed(store, inertia, load, most):
+    """The speed back to a wall that a store covers twice: a load is held while it ends."""
+    speed = RETURN_SPEED * most
+    cost = speed * (0.5 * inertia * speed + 2.0 * load / RATE)
+    return speed * min(max(store / cost - 1.0, 0.0), 1.0) if cost > 0.0 else 0.0
+
+
+@kernel
+def allowed_speed(d, most, braking, back):
+    """Towards a wall at the distance d; outside, back to it."""
     if d < 0.0:
-        return max(NEAR_RATE * d, -RETURN_SPEED * most) if may_return else 0.0
+        return max(NEAR_RATE * d, -back)
     return min(most, approach(d, NEAR_RATE, braking))
 
 
 @kernel
-def bound(d, speed, most, braking, may_return, rate):
+def bound(d, speed, most, braking, back, rate):
     """The largest acceleration towards a wall."""
-    return rate * (allowed_speed(d, most, braking, may_return) - speed)
-
-
-@kernel
-def learned_bound(data, side, k, usual, dt):
-    """The same of a joint, less what it was too fast by for some time."""
-    b = data.wall_excess[side, k] - 0.25 * RATE * usual * dt
-    b = data.wall_excess[side, k] = min(max(b, 0.0), AHEAD * data.acceleration[k])
-    return usual - b
-
-
-@kernel
-def joint_bounds(data, k, q, v, store, has_springs, dt):
-    """Smallest and largest acceleration of a joint."""
-    rate = SPRING_RATE if has_springs else RATE
-    most, braking = data.speed[k], data.acceleration[k]
-    may_return = store > 0.5 * data.least_inertia[k] * (RETURN_SPEED * most) ** 2
-    up = bound(data.upper[k] - q, v, most, braking, may_return, rate)
-    down = bound(q - data.lower[k], -v, most, braking, may_return, rate)
-    if not has_springs:  # behind one, what a motor lacks would be learned too late
-        up, down = learned_bound(data, 0, k, up, dt), learned_bound(data, 1, k, down, dt)
-    if down < -up:  # between walls that contradict each other: brake
-        return -rate * v, -rate * v
-    return -down, up
+    return rate * (allowed_speed(d, most, braking, back) - speed)
 
 
 @kernel
@@ -110,8 +103,8 @@ def friction_ahead(data, k, q):
     At the end of a joint it takes none, whatever a law adds to overcome it: nothing may push there.
     """
     most, braking = data.speed[k], data.acceleration[k]
-    down = allowed_speed(q - data.lower[k], most, braking, False)
-    up = allowed_speed(data.upper[k] - q, most, braking, False)
+    down = allowed_speed(q - data.lower[k], most, braking, 0.0)
+    up = allowed_speed(data.upper[k] - q, most, braking, 0.0)
     return friction_at(data, k, -down), friction_at(data, k, up)
 
 
@@ -141,28 +134,30 @@ def fill_net(sizes, data, near, net):
 
 
 @kernel
-def near_joints(control, sizes, data, v, dt):
+def near_joints(control, sizes, data, v):
     """Rows of joints that may have to be held, and their bounds. Returns how many."""
-    count = 0
+    count, rate = 0, SPRING_RATE if sizes.springs > 0 else RATE
     for k in range(sizes.unactuated, sizes.nv):
         i = data.coordinate[k]
         if i < 0 or control.has_walls == 0:
             continue
-        store, has_springs = control.wall_energy, sizes.springs > 0
-        low, high = joint_bounds(data, k, data.state[i], v[k], store, has_springs, dt)
-        ahead = AHEAD * data.acceleration[k]
-        if low > -ahead or high < ahead:
+        q, most, braking = data.state[i], data.speed[k], data.acceleration[k]
+        inertia, loads = data.least_inertia[k] + data.wall_inertia[k], data.wall_load[:, k]
+        back = return_speed(control.wall_energy, inertia, max(loads[0], loads[1]), most)
+        up = bound(data.upper[k] - q, v[k], most, braking, back, rate)
+        down = bound(q - data.lower[k], -v[k], most, braking, back, rate)
+        if loads[0] + loads[1] > 0.0 or min(up, down) < AHEAD * braking:
             data.wall_row[count] = 0.0
             data.wall_row[count, k] = 1.0
-            data.wall_low[count], data.wall_high[count] = low, high
+            data.wall_low[count], data.wall_high[count], data.wall_of[count] = -down, up, k
             count += 1
     return count
 
 
 @kernel
-def near_planes(work, control, sizes, data, count):
+def near_planes(work, control, sizes, data, v, count):
     """The same of frames before planes, behind the first `count` rows; needs body_poses."""
-    v = motor_velocity(sizes, data)
+    rate = SPRING_RATE if sizes.springs > 0 else RATE
     for j in range(len(data.planes)):
         plane, J = data.planes[j], data.wall_jacobian
         n = (plane.normal[0], plane.normal[1], plane.normal[2])
@@ -173,12 +168,12 @@ def near_planes(work, control, sizes, data, count):
             data.s_free[c] = n[0] * J[3, c] + n[1] * J[4, c] + n[2] * J[5, c]
         row = data.wall_row[count]
         project(data, data.s_free, row)
-        most = plane.speed
-        may_return = control.wall_energy > FRAME_RETURN
-        rate = SPRING_RATE if sizes.springs > 0 else RATE
-        high = bound(distance, -inner(row, v), most, FRAME_BRAKING, may_return, rate)
-        if high < AHEAD * FRAME_BRAKING:
+        load = data.wall_load[1, sizes.nv + j]
+        back = return_speed(control.wall_energy, FRAME_MASS, load, min(plane.speed, FRAME_SPEED))
+        high = bound(distance, -inner(row, v), plane.speed, FRAME_BRAKING, back, rate)
+        if load > 0.0 or high < AHEAD * FRAME_BRAKING:
             data.wall_low[count], data.wall_high[count] = -high, math.inf
+            data.wall_of[count] = sizes.nv + j
             count += 1
     return count
 
@@ -244,8 +239,30 @@ def solve_with_motors(work, sizes, data, tau, a):
 @kernel
 def hold_walls(work, control, sizes, data, dt):
     """Keep torques from pushing through walls. Returns status bits."""
-    v = motor_velocity(sizes, data)
-    count = near = near_joints(control, sizes, data, v, dt)
+    v, push = motor_velocity(sizes, data), data.rows[5]
+    learn_inertia(control, sizes, data, v, dt)
+    for k in range(sizes.unactuated, sizes.torques):
+        speed = min(max(v[k], -MAX_SPEED * data.speed[k]), MAX_SPEED * data.speed[k])
+        control.wall_energy -= data.wall_tau[k] * 0.5 * (data.wall_v[k] + speed) * dt
+        data.wall_v[k] = speed
+    push[:], control.wall_joints = 0.0, 0
+    status = push_walls(work, control, sizes, data, v, push, dt)
+    share = 1.0 if control.low_pass <= 0.0 else 1.0 - math.exp(-math.tau * control.low_pass * dt)
+    for k in range(sizes.unactuated, sizes.torques):
+        law, most = data.out[k], data.effort[k]
+        data.out[k] = data.wall_wanted[k] = law + push[k]
+        # What a motor does for it, behind low-pass and limits: that is the work of walls.
+        change = min(max(data.out[k], -most), most) - min(max(law, -most), most)
+        step, fastest = share * (change - data.wall_tau[k]), data.rate[k] * dt
+        if math.isfinite(step):
+            data.wall_tau[k] += min(max(step, -fastest), fastest)
+    return status
+
+
+@kernel
+def push_walls(work, control, sizes, data, v, push, dt):
+    """Torques (nv,) that hold all walls. Returns status bits."""
+    count = near = near_joints(control, sizes, data, v)
     if count == 0 and len(data.planes) == 0:
         return 0
     # What contacts and mimic joints add is not in the tree: there, speeds alone are looked at.
@@ -253,11 +270,14 @@ def hold_walls(work, control, sizes, data, dt):
     if exact or len(data.planes) > 0:
         expand_state(sizes, data)
         body_poses(work, data.q_free)
-    count = near_planes(work, control, sizes, data, count)
+    count = near_planes(work, control, sizes, data, v, count)
     if count == 0:
         return 0
     a = data.rows[7]
     a[:] = 0.0
+    rigid, kept = exact and sizes.springs == 0, data.rows[4]
+    if rigid:
+        put_inertia_on(work, data.wall_inertia, kept, True)
     if exact:
         bias_accelerations(work, data.v_free, rest_acceleration(work))
         body_forces(work)
@@ -268,32 +288,33 @@ def hold_walls(work, control, sizes, data, dt):
         else:
             exact = solve_motion(work, net, a) == OK
     answer_rows(work, sizes, data, count, exact)
+    if rigid:
+        put_inertia_on(work, data.wall_inertia, kept, False)
     for i in range(count):
         data.wall_now[i] = inner(data.wall_row[i], a) if exact else 0.0
+    learn_loads(sizes, data, v, count, dt)
+    add_loads(data, count, 1.0)
     find_pushes(data, count)
+    add_loads(data, count, -1.0)
     status = walls = 0
     for i in range(count):
-        push, speed = data.wall_push[i], inner(data.wall_row[i], v)
-        if push == 0.0 or (push * speed > 0.0 and control.wall_energy <= 0.0):
+        lam, speed = data.wall_push[i], inner(data.wall_row[i], v)
+        store, bit = (
+            RATE * max(control.wall_energy, 0.0),
+            data.wall_of[i] if i < near else PLANE_BIT,
+        )
+        if lam * speed > store:  # W: the store lasts, and at rest holds whatever the push
+            lam = store / speed
+        if lam == 0.0:
             continue
-        control.wall_energy -= push * speed * dt
         for k in range(sizes.unactuated, sizes.nv):
-            data.out[k] += data.wall_row[i, k] * push
-        status, walls = WALL, walls | wall_bit(data.wall_row[i], i < near)
+            push[k] += data.wall_row[i, k] * lam
+        status, walls = WALL, walls | (1 << bit if i >= near or bit < PLANE_BIT else 0)
     if status == WALL:
         control.walls = walls
+    if exact and rigid:
+        control.wall_joints = near
     return status
-
-
-@kernel
-def wall_bit(row, is_joint):
-    """The bit that stands for a row in a controller's `walls`."""
-    if not is_joint:
-        return 1 << PLANE_BIT
-    for k in range(min(len(row), PLANE_BIT)):
-        if row[k] != 0.0:
-            return 1 << k
-    return 0
 
 
 def walls_of(control: Any, robot: Robot, given: Any) -> list[str]:
