@@ -327,7 +327,9 @@ class Controller:
     def tick(self, q: Any, v: Any, dt: float, references: Mapping[str, Any] = EMPTY) -> int:
         """The same, with results in `data.out` only; returns status bits."""
         self.take_state(q, v, number("dt", dt), references)
-        return int(COMPILED.step_once(self._workspace().handle, self.record, float(dt)))
+        has_walls = bool(self.record[0].has_walls) or len(self.data.planes) > 0
+        work = self._workspace(has_walls)
+        return int(COMPILED.step_once(work.handle, self.record, float(dt)))
 
     def hold(self) -> None:
         """Forget all references: the state of the next call is held."""
@@ -376,10 +378,10 @@ class Controller:
         """Evaluate the law for the state that was taken: nothing but compiled code."""
         return int(COMPILED.evaluate_once(self._workspace().handle, self.record))
 
-    def _workspace(self) -> Workspace:
-        """The robot's; with a payload one of this controller's, whose bodies are not shared. Walls
-        write to bodies, too: `step` and `torque` may not differ in where they compute."""
-        if not self.payload.loads and not self.record[0].has_walls and not len(self.data.planes):
+    def _workspace(self, has_walls: bool = False) -> Workspace:
+        """The robot's; one of this controller's, whose bodies are not shared, where a payload or
+        walls (wall_learning.py) change them."""
+        if not self.payload.loads and not has_walls:
             return self.robot.work
         if self._own is None:
             model = self.robot.model
