@@ -230,7 +230,7 @@ FIELD_TYPES = {
     **dict.fromkeys(("q", "v", "a", "jerk", "snap", "tau", "w", "b", "dt"), "numbers"),
     **dict.fromkeys(("restitution", "over", "motor_q", "motor_v"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
-    **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
+    **dict.fromkeys(("point", "hold", "fade", "fallback_damping", "frozen_after"), "numbers"),
     **dict.fromkeys(("low_pass", "seconds", "speed", "lease", "delay", "spin"), "numbers"),
     **dict.fromkeys(("tolerance", "after", "weights", "mass", "center", "inertia"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),

@@ -55,7 +55,8 @@ GUARDS = ("reference_limits", "walls", "low_pass")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
 #: Further options of a session: how long a torque is held and fades without a new one.
-SESSION_OPTIONS = ("hold", "fade", "fallback", "without_states", "fallback_damping", "delay")
+OF_FALLBACK = ("hold", "fade", "fallback", "without_states", "fallback_damping", "frozen_after")
+SESSION_OPTIONS = (*OF_FALLBACK, "delay")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 

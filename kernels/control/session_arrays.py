@@ -108,6 +108,9 @@ class SessionArrays(NamedTuple):
     unmodelled: Floats = array(float, "torques")  # of `out`, against friction and bias
     smooth: Floats = array(float, "torques")  # low-passed
     swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
+    own_speed: Floats = array(float, "nv")  # limits of the robot, whatever references may have
+    readings: Floats = array(float, "nv", 9)  # of encoders; server/loop/sensor_checks.py
+    motor_readings: Floats = array(float, "springs", 9)
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
     bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py
     load: Floats = array(float, "bodies", 10)  # m, m c, Ī of what they carry
