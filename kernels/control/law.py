@@ -128,13 +128,19 @@ def joint_references(robot: Robot) -> dict[str, Array]:
     return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
 
 
+def torque_reference(robot: Robot) -> dict[str, Array]:
+    """What is added to a joint law's torque; evaluation.py."""
+    return {"tau_ff": np.zeros(robot.nv)}
+
+
 def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: Any) -> Law:
     """A law for `joint_references` on a fixed base, with nothing but gains."""
 
     def prepare(robot: Robot, fields: Fields) -> Prepared:
         fixed_base(robot, name)
         packed = gains(robot, fields.get("gains", {}), fields)
-        return Prepared(packed, joint_references(robot), power_outputs(robot))
+        references = joint_references(robot) | torque_reference(robot)
+        return Prepared(packed, references, power_outputs(robot))
 
     return Law(entry, prepare, gains, **described)
 

@@ -123,6 +123,7 @@ class _Replayer:
             gains.upto(index, data.gains)
             loads.upto(index, data.load.reshape(-1))
             data.state[:] = state
+            data.command[:] = state[len(state) - len(data.command) :]
             record.elapsed, record.iterations = tick["elapsed"], tick["allowed"]
             self.step = int(tick["period"]) * 1e-9
             is_first = index != expected or (begun and index == int(ticks["index"][0]))

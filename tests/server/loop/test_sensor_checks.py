@@ -230,14 +230,12 @@ def test_single_wrong_sample_freezes_nothing():
 
 @pytest.mark.parametrize(("share", "frozen"), [(0.2, False), (0.3, True)])
 def test_torque_that_changes_unanswered_by_a_quarter_of_the_effort_is_a_fault(share, frozen):
-    s = ScriptedSession(
-        ROBOT, "pd", SAFETY, "lockstep", gains={"stiffness": 500.0}, reference_limits=False
-    )
+    s = ScriptedSession(ROBOT, "pd", SAFETY, "lockstep")
     s.q = PANDA_READY.copy()
     serve(s, 60)
-    goal = PANDA_READY + np.eye(ROBOT.nv)[0] * share * EFFORT[0] / 500.0
+    push = share * EFFORT * np.eye(ROBOT.nv)[0]
     for _ in range(60):
-        s.state({"q_ref": goal, "v_ref": 0.0}, at=100.0 + 1e-3 * s.sent)
+        s.state({"tau_ff": push}, at=100.0 + 1e-3 * s.sent)
         s.tick()
     assert bool(s.ticks[-1].status & FROZEN) == frozen
 
