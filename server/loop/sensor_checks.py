@@ -19,6 +19,7 @@ from torqued.common.status import FROZEN
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.fallback import BRAKE_RATE, fallback_torque
 from torqued.kernels.control.law import expand_state
+from torqued.kernels.control.laws.feed_forward import scale_into
 from torqued.kernels.control.springs import motor_position, motor_velocity
 from torqued.kernels.dynamics.articulated import OK, factorize, solve_in_place
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
@@ -154,13 +155,11 @@ def brake_blindly(work, session, sizes, data, dt, tau):
 def brake_within_limits(sizes, data, bias, tau, dt):
     """Brake all joints less, and later, where one lacks effort or rate: cut alone, it would be
     thrown by the others."""
-    share, step = 1.0, 1.0
     for k in range(sizes.nv):
-        left, needed = data.effort[k] - abs(bias[k]), abs(tau[k] - bias[k])
-        if needed > left:
-            share = min(share, max(left, 0.0) / needed)
+        bias[k] = tau[k] - bias[k]
+    scale_into(data.effort, bias, tau)
+    step = 1.0
     for k in range(sizes.nv):
-        tau[k] = bias[k] + share * (tau[k] - bias[k])
         change = abs(tau[k] - data.last[k])
         if change > data.rate[k] * dt:
             step = min(step, data.rate[k] * dt / change)
