@@ -28,13 +28,8 @@ from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
-from torqued.kernels.control.references.given import checked_reference
-from torqued.kernels.control.references.motions import (
-    MOMENTARY,
-    fill_motions,
-    joint_motions,
-    motion_words,
-)
+from torqued.kernels.control.references.given import MOMENTARY, checked_reference
+from torqued.kernels.control.references.motions import fill_motions, joint_motions, motion_words
 from torqued.kernels.control.session_arrays import SESSION, Sizes
 from torqued.kernels.control.springs import MEASURED
 from torqued.kernels.control.stability import (

@@ -123,14 +123,9 @@ def fixed_base(robot: Robot, law: str) -> None:
 
 
 def joint_references(robot: Robot) -> dict[str, Array]:
-    """Where joints are to be, how fast, and with which acceleration."""
-    nv = robot.nv
-    return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
-
-
-def torque_reference(robot: Robot) -> dict[str, Array]:
-    """What is added to a joint law's torque; evaluation.py."""
-    return {"tau_ff": np.zeros(robot.nv)}
+    """Where joints are to be, how fast, and with which acceleration; and a torque to be added."""
+    zeros = {name: np.zeros(robot.nv) for name in ("v_ref", "a_ref", "tau_ff")}
+    return {"q_ref": robot.neutral(), **zeros}
 
 
 def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: Any) -> Law:
@@ -139,8 +134,7 @@ def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: A
     def prepare(robot: Robot, fields: Fields) -> Prepared:
         fixed_base(robot, name)
         packed = gains(robot, fields.get("gains", {}), fields)
-        references = joint_references(robot) | torque_reference(robot)
-        return Prepared(packed, references, power_outputs(robot))
+        return Prepared(packed, joint_references(robot), power_outputs(robot))
 
     return Law(entry, prepare, gains, **described)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from torqued.client.sessions.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.kernels.control.controller import Controller
-from torqued.kernels.control.references.motions import MOMENTARY
+from torqued.kernels.control.references.given import MOMENTARY
 from torqued.kernels.control.stability import Stability
 from torqued.kernels.control.units import unit_of
 from torqued.server.loop.session import Session

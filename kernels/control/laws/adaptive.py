@@ -182,8 +182,7 @@ def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     outputs = {**law.power_outputs(robot), "load": (PARAMETERS,)}
     packed = gains(robot, fields.get("gains", {}), fields)
     frames = robot.frame_table.records([name])
-    references = law.joint_references(robot) | law.torque_reference(robot)
-    return law.Prepared(packed, references, outputs, memory, PARAMETERS, frames)
+    return law.Prepared(packed, law.joint_references(robot), outputs, memory, PARAMETERS, frames)
 
 
 LAW = law.Law(

@@ -14,7 +14,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from torqued.common.errors import InputError
-from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import law
 from torqued.kernels.control.gains import matrix
 from torqued.kernels.control.laws.feed_forward import feed_forward
@@ -92,13 +91,6 @@ LAW = law.Law(
 def gravity_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = law.open_control(handle, address)
-    fill_torque(work, sizes, data)
-    return 0
-
-
-@kernel
-def fill_torque(work, sizes, data):
-    """The torque, and its power."""
     tau, v, braking = data.out[: sizes.nv], law.velocity(sizes, data), data.rows[0]
     slowing, still = data.rows[1], data.rows[2]
     rate = data.gains[sizes.nv * sizes.nv]
@@ -111,3 +103,4 @@ def fill_torque(work, sizes, data):
     for k in range(sizes.nv):
         tau[k] -= braking[k]
     law.put_power(sizes, data, 0.5 * energy, law.inner(v, braking) + rate * energy, 0.0)
+    return 0

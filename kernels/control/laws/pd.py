@@ -128,7 +128,7 @@ SCALING = {"stiffness": 2, "damping": 1, "damping_rate": 1, "bandwidth": 1}
 
 def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     law.fixed_base(robot, "pd")
-    references = law.joint_references(robot) | law.torque_reference(robot)
+    references = law.joint_references(robot)
     del references["a_ref"]
     packed = gains(robot, fields.get("gains", {}), fields)
     return law.Prepared(packed, references, law.power_outputs(robot))

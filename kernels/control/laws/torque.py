@@ -33,20 +33,27 @@ LAW = replace(gravity.LAW, entry="given_torque", prepare=prepare)
 def given_torque(handle, address):
     """Returns status bits."""
     work, _, sizes, data = law.open_control(handle, address)
-    tau, v, g = data.out[: sizes.nv], law.velocity(sizes, data), data.rows[0]
-    wanted = data.state[law.first_reference(sizes) :]
-    if not math.isfinite(data.command[0]):
-        gravity.fill_torque(work, sizes, data)
-        law.copy(tau, wanted)
-        return 0
-    still = data.rows[1]
-    still[:] = 0.0
+    n, is_given = sizes.nv, math.isfinite(data.command[0])
+    tau, v, wanted = (
+        data.out[:n],
+        law.velocity(sizes, data),
+        data.state[law.first_reference(sizes) :],
+    )
+    bias, braking, slowing, still = data.rows[0], data.rows[1], data.rows[2], data.rows[3]
+    rate = 0.0 if is_given else data.gains[n * n]
     law.expand_state(sizes, data)
-    energy = feed_forward(work, data, still, still, g)  # g, and vᵀ M v
-    for k in range(sizes.nv):
-        if k < sizes.unactuated:
-            wanted[k] = 0.0
-        tau[k] = wanted[k]
+    for k in range(n):
+        slowing[k], still[k] = -rate * v[k], 0.0
+    energy = feed_forward(work, data, still, slowing, bias)  # g − r M v, and vᵀ M v
+    law.times(data.gains, 0, v, braking)
     law.copy(v, law.port(sizes, data))
-    law.put_power(sizes, data, 0.5 * energy, 0.0, law.inner(v, tau) - law.inner(v, g))
+    for k in range(n):
+        if not is_given:
+            wanted[k] = bias[k] - braking[k]
+        tau[k] = wanted[k] if k >= sizes.unactuated else 0.0
+    if is_given:
+        law.put_power(sizes, data, 0.5 * energy, 0.0, law.inner(v, tau) - law.inner(v, bias))
+    else:
+        lost = law.inner(v, braking) + rate * energy
+        law.put_power(sizes, data, 0.5 * energy, lost, 0.0)
     return 0

@@ -54,8 +54,6 @@ START, WAY, START_TWIST = 19, 26, 32
 FRAME_WORDS = 38
 
 
-#: Values that count for the state that they come with, and are not held after it.
-MOMENTARY = ("tau", "tau_ff")
 #: What a motion may have a reference for.
 PARTS = ("position", "orientation", "velocity", "acceleration", "jerk", "snap")
 
