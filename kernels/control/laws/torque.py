@@ -16,6 +16,7 @@ import numpy as np
 from torqued.kernels.control import law
 from torqued.kernels.control.laws import gravity
 from torqued.kernels.control.laws.feed_forward import feed_forward
+from torqued.kernels.control.session_arrays import first_reference
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
@@ -37,7 +38,7 @@ def given_torque(handle, address):
     tau, v, wanted = (
         data.out[:n],
         law.velocity(sizes, data),
-        data.state[law.first_reference(sizes) :],
+        data.state[first_reference(sizes) :],
     )
     bias, braking, slowing, still = data.rows[0], data.rows[1], data.rows[2], data.rows[3]
     rate = 0.0 if is_given else data.gains[n * n]
