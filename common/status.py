@@ -103,6 +103,14 @@ TABLE = (
         alarm=True,
         event="stopped",
     ),
+    StatusBit(
+        FROZEN := 4096,
+        "FROZEN",
+        "an encoder has stopped: q moves otherwise than v says, or neither changes while the "
+        "torque does",
+        alarm=True,
+        event="frozen",
+    ),
 )
 
 STATUS = {row.bit: row.name for row in TABLE}

@@ -52,6 +52,7 @@ class Openings(Generic[Opened]):
         fallback: str | None = None,
         without_states: str | None = None,
         fallback_damping: float | None = None,
+        frozen_after: float | None = None,
         delay: float | None = None,
         check: str | None = None,
         transport: str | None = None,
@@ -79,6 +80,7 @@ class Openings(Generic[Opened]):
           fallback          "brake", "hold", "gravity" or "zero", while states come
           without_states    "gravity" or "zero", when none come
           fallback_damping  N m s/rad, beside the fallback
+          frozen_after      s after which encoders that stop are not believed (0.02; 0: always)
           delay             s from a state to its torque, for which gains are checked (2 ms)
           check             "refuse" unstable gains, or "warn": use them; the daemon logs it
         Of single laws:

@@ -237,7 +237,7 @@ FIELD_TYPES = {
     **dict.fromkeys(("restitution", "over", "motor_q", "motor_v"), "numbers"),
     **dict.fromkeys(("external_torque", "measured_wrench"), "numbers"),
     **dict.fromkeys(("effort_limit", "rate_limit", "load_lower", "load_upper"), "numbers"),
-    **dict.fromkeys(("point", "hold", "fade", "fallback_damping"), "numbers"),
+    **dict.fromkeys(("point", "hold", "fade", "fallback_damping", "frozen_after"), "numbers"),
     **dict.fromkeys(("low_pass", "seconds", "speed", "times", "lease", "delay", "spin"), "numbers"),
     **dict.fromkeys(("tolerance", "after", "weights", "mass", "center", "inertia"), "numbers"),
     **dict.fromkeys(("representation", "coordinates", "solver", "operation", "law"), "text"),

@@ -186,6 +186,9 @@ class SessionFrames:
         for part in opened["references"]:
             # A reference that is held until it is given is NaN on the wire.
             self._places[part["name"]][...] = part.get("default", math.nan)
+        self._momentary = [
+            self._places[part["name"]] for part in opened["references"] if part.get("momentary")
+        ]
         self._held = [part["name"] for part in opened["references"] if part.get("held")]
         self._output = kind_of_output(
             {part["name"]: (part["offset"], tuple(part["shape"])) for part in opened["outputs"]},
@@ -222,11 +225,13 @@ class SessionFrames:
     ) -> bytearray:
         """The frame of the next state; valid until the one after it.
 
-        References come in their order, or by name; those that are not given stay as they are. Other
-        measured values are required.
+        References come in their order, or by name; those that are not given stay as they are,
+        but for torques, which end. Other measured values are required.
         """
         if v is None:
             v = self._at_rest()
+        for place in self._momentary:
+            place.fill(math.nan)
         try:
             self._q[:], self._v[:] = q, v
             plain = type(q) is type(v) is np.ndarray

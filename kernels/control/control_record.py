@@ -44,6 +44,7 @@ CONTROL = np.dtype(
         ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
         ("accounts", "i8"),  # 1: results have the law's balance of power
         ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none
+        ("reference_torque", "i8"),  # the same of `tau_ff`
         ("friction_share", "f8"),  # of the friction that is compensated
         ("bias_rate", "f8"),  # 1/s, of integral action
     ],

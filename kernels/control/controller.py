@@ -28,7 +28,7 @@ from torqued.kernels.control.laws import LAWS, frame_force
 from torqued.kernels.control.observer import observer_array, observer_outputs
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
-from torqued.kernels.control.references.given import checked_reference
+from torqued.kernels.control.references.given import MOMENTARY, checked_reference
 from torqued.kernels.control.references.limits import fill_reference_limits
 from torqued.kernels.control.references.motions import (
     JOINTS,
@@ -62,10 +62,8 @@ GUARDS = ("reference_limits", "walls", "low_pass")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
 #: Further options of a session: how long a torque is held and fades without a new one.
-SESSION_OPTIONS = (
-    *("hold", "fade", "fallback", "without_states", "fallback_damping"),
-    *("delay", "check"),  # of its gains
-)
+OF_FALLBACK = ("hold", "fade", "fallback", "without_states", "fallback_damping", "frozen_after")
+SESSION_OPTIONS = (*OF_FALLBACK, "delay", "check")
 #: All fields that some law takes.
 OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
 
@@ -168,8 +166,9 @@ class Controller:
     __reduce__ = refuse_copy
 
     def _not_given(self, references: Mapping[str, Array]) -> dict[str, Array]:
-        """References at first: what moves is NaN, not given; values have their defaults."""
-        moving = {name for motion in self.motions for name in motion.names}
+        """References at first: what moves is NaN, not given, and so are torques; other values have
+        their defaults."""
+        moving = {*MOMENTARY, *(name for motion in self.motions for name in motion.names)}
         return {
             name: np.full(value.shape, np.nan) if name in moving else value.copy()
             for name, value in references.items()
@@ -243,6 +242,7 @@ class Controller:
         record.data = self.memory.address
         record.accounts = int("reference_power" in prepared.outputs)
         record.reference_velocity = self._place_of("v_ref")
+        record.reference_torque = self._place_of("tau_ff")
         record.friction_share, record.bias_rate = self.friction.share, self.integral.rate
 
     @property
@@ -369,6 +369,8 @@ class Controller:
         for name, kept in self.references.items():
             if name in references:
                 self.references[name] = checked_reference(name, references[name], kept.shape)
+            elif name in MOMENTARY:
+                self.references[name] = np.full(kept.shape, np.nan)
         np.concatenate(state, out=data.state[: self.first_reference])
         if self.references:
             np.concatenate([part.ravel() for part in self.references.values()], out=data.command)

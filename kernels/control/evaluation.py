@@ -45,6 +45,7 @@ def evaluate_law(handle, address):
     if control.observer != 0:
         call_law(control.observer, handle, control.address)
     status = call_law(control.law, handle, control.address)
+    add_reference_torque(control, sizes, data)
     compensate_friction(control, sizes, data)
     compensate_bias(control, sizes, data)
     for k in range(len(data.out)):
@@ -55,6 +56,16 @@ def evaluate_law(handle, address):
     if status & (NONFINITE | SOLVER):
         restore_memory(control, data)
     return status
+
+
+@kernel
+def add_reference_torque(control, sizes, data):
+    """Add `tau_ff` to the law's torque, which feels it as an external one: portᵀ tau_ff."""
+    if control.reference_torque >= 0:
+        tau_ff = data.state[control.reference_torque :]
+        for k in range(sizes.torques):
+            data.out[k] += tau_ff[k]
+            data.out[sizes.nv + 2] += tau_ff[k] * data.out[sizes.nv + 3 + k]
 
 
 @kernel

@@ -125,9 +125,9 @@ def fixed_base(robot: Robot, law: str) -> None:
 
 
 def joint_references(robot: Robot) -> dict[str, Array]:
-    """Where joints are to be, how fast, and with which acceleration."""
-    nv = robot.nv
-    return {"q_ref": robot.neutral(), "v_ref": np.zeros(nv), "a_ref": np.zeros(nv)}
+    """Where joints are to be, how fast, and with which acceleration; and a torque to be added."""
+    zeros = {name: np.zeros(robot.nv) for name in ("v_ref", "a_ref", "tau_ff")}
+    return {"q_ref": robot.neutral(), **zeros}
 
 
 def joint_law(name: str, entry: str, gains: Callable[..., Gains], **described: Any) -> Law:

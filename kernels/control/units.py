@@ -12,7 +12,7 @@ _UNITS = {
     "rad/s²": ("a", "a_ref", "posture.acceleration"),
     "rad/s³": ("jerk_ref",),
     "rad/s⁴": ("snap_ref",),
-    "N m": ("tau", "g", "bias", "external", "external_torque"),
+    "N m": ("tau", "tau_ff", "g", "bias", "external", "external_torque"),
     "J": ("storage", "energy"),
     "W": ("dissipation", "reference_power"),
     "m": ("position", "com"),

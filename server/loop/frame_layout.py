@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from torqued.client.sessions.frames import OUTPUT_HEAD, PAYLOAD, STATE_HEAD, prefix
 from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.references.given import MOMENTARY
 from torqued.kernels.control.stability import Stability
 from torqued.kernels.control.units import unit_of
 from torqued.server.loop.session import Session
@@ -72,7 +73,9 @@ def frame_layout(controller: Controller) -> dict[str, Any]:
     return {
         "state": parts[: len(measured)],
         "references": [
-            part | ({"held": True} if np.isnan(value).any() else {"default": value.copy()})
+            part
+            | ({"held": True} if np.isnan(value).any() else {"default": value.copy()})
+            | ({"momentary": True} if part["name"] in MOMENTARY else {})
             for part, value in zip(parts[len(measured) :], references.values(), strict=True)
         ],
         "outputs": place_parts(controller.outputs, PAYLOAD + OUTPUT_HEAD.size),

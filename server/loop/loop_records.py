@@ -92,6 +92,11 @@ SESSION = np.dtype(
         ("at", "f8"),  # s, the same in the time of the robot
         ("same_clock", "i8"),  # 1: the sender's clock is taken for ours
         ("offset", "f8"),  # s, our clock less the sender's, for the fastest state that came
+        # encoders that stop; sensor_checks.py
+        ("frozen_after", "f8"),  # s in doubt after which a joint is frozen; 0: not checked
+        ("checked", "i8"),  # ns, the tick of the last state that was checked; 0: none
+        ("checked_at", "f8"),  # s, its time of the robot
+        ("settled", "f8"),  # s that states have been checked in a row while the law acted
         # time; session_tick.py
         ("lock_step", "i8"),  # 1: time passes with states alone
         ("served", "i8"),  # ns, when it was last served

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from torqued.client.sessions.frames import PAYLOAD
 from torqued.kernels import InputError
-from torqued.kernels.control.controller import SESSION_OPTIONS, Controller, not_negative
+from torqued.kernels.control.controller import OF_FALLBACK, Controller, not_negative
 from torqued.kernels.control.fallback import KINDS
 from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
@@ -38,6 +38,7 @@ class Safety:
     fallback: str = "brake"  # while states come: brake, hold, gravity, zero
     without_states: str = "zero"  # what the torque fades to: gravity (at the last state), zero
     fallback_damping: float = 0.0  # N m s/rad, beside the fallback while states come
+    frozen_after: float = 0.02  # encoders that stop are then not believed; 0: always
     move_speed: float = 0.25  # of movements that do not say, as a share of the speed limits
 
 
@@ -69,8 +70,7 @@ class Session:
 
 def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Controller) -> Safety:
     """The daemon's settings, changed by those of a session."""
-    options = (name for name in SESSION_OPTIONS if name not in ("delay", "check"))
-    given = {name: fields[name] for name in options if fields.get(name) is not None}
+    given = {name: fields[name] for name in OF_FALLBACK if fields.get(name) is not None}
     if given and not controller.law.is_torque:
         name = next(iter(given))
         raise InputError(f"{name}: stream sessions have no torque and no fallback", name)
@@ -81,10 +81,10 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         chosen["without_states"] = choice(
             "without_states", given.pop("without_states"), WITHOUT_STATES
         )
-    for name in ("hold", "fade", "fallback_damping"):
+    for name in ("hold", "fade", "fallback_damping", "frozen_after"):
         if name in given:
             chosen[name] = float(not_negative(given, name))
-    for name in ("hold", "fade"):
+    for name in ("hold", "fade", "frozen_after"):
         seconds_within(name, chosen.get(name, 0.0), 0.0, MAX_FADE)
     return replace(safety, **chosen)
 
@@ -119,6 +119,7 @@ def fill_record(record: Any, session: Session, ring: int) -> None:
     record.stale_after = round(safety.stale_after * 1e9)
     record.hold = round(safety.hold * 1e9)
     record.fade = round(safety.fade * 1e9)
+    record.frozen_after = safety.frozen_after
     record.damping, record.share = safety.fallback_damping, session.share
     record.fallback = KINDS[safety.fallback]
     record.fallback_without_state = KINDS[safety.without_states]

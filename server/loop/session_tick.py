@@ -17,6 +17,7 @@ from torqued.common.status import (
     CAUSES,
     CLAMPED,
     FALLBACK,
+    FROZEN,
     NONFINITE,
     OVERRUN,
     SOLVER,
@@ -55,6 +56,7 @@ from torqued.kernels.primitives.system_calls import now, processor_time
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.loop_records import LOOP, SESSION
 from torqued.server.loop.ring_writer import write_gains, write_load, write_tick
+from torqued.server.loop.sensor_checks import brake_blindly, trust_sensors
 from torqued.server.loop.seqlock import begin_changes, end_changes
 from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
 from torqued.server.loop.session_output import count_success, send_output
@@ -66,6 +68,8 @@ from torqued.server.observation.layout import REPEATED, USED
 RESUME, RESUME_AND_HOLD = 1, 2
 #: ns that RESUME waits for a fresh state: a robot never starts to move long after it was asked.
 MAX_RESUME = 1_000_000_000
+#: ns for which a robot with frozen encoders brakes before its torque fades.
+FROZEN_BRAKING = 200_000_000
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;
@@ -92,9 +96,8 @@ def serve_session(handle, loop_address, session_address):
         status |= STALE
         session.stale += 1
     has_state = not is_stale and session.refusal == 0
-    if session.had_state != 0 and not has_state and in_fallback(session):
-        lose_law(session)
-        fade_again(session, data)
+    if session.had_state != 0 and not has_state:
+        lose_state(session, sizes, data)
     step_in_time(loop, session, control, has_state, is_new, session.seen != before[1])
     repeats = has_state and not is_new
     take_gains(loop, session, data, repeats)
@@ -213,6 +216,7 @@ def take_order(loop, session, control, sizes, data):
     order = session.order
     if order == Event.RESUME:
         session.resume_requested, session.resume_until = RESUME, loop.time + MAX_RESUME
+        trust_sensors(session, data)
     elif order == Event.HOLD and session.resume_requested != 0:
         session.resume_requested = RESUME_AND_HOLD
     if order == Event.HOLD or control.references_latched != 0:
@@ -387,10 +391,19 @@ def compute(handle, loop, session, control):
 
 
 @kernel
-def fade_again(session, data):
-    """Fade from the newest torque: the fallback that gave it has lost the state that it needs."""
-    copy(data.last, data.held)
-    session.overdue = session.stale_after + session.hold
+def lose_state(session, sizes, data):
+    """The fallback has lost the state that it needs: fade from its newest torque. Frozen encoders
+    are left to the fallback at once, which brakes by what is known before that fades."""
+    is_frozen = session.refusal & FROZEN != 0
+    if is_frozen and not in_fallback(session):
+        session.reason = FROZEN
+        enter_fallback(session, Event.NO_RESULT)
+    if in_fallback(session):
+        lose_law(session)
+        copy(data.last, data.held)
+        session.overdue = session.stale_after + session.hold
+        if is_frozen and sizes.unactuated == 0:
+            session.overdue -= FROZEN_BRAKING
 
 
 @kernel
@@ -404,6 +417,8 @@ def fall_back(work, session, sizes, data, has_state, dt):
         if over > 0:
             lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
+    if session.refusal & FROZEN and sizes.unactuated == 0:
+        brake_blindly(work, session, sizes, data, dt, data.held)
     other = data.rows[2]
     other[:] = 0.0
     data.unmodelled[:] = 0.0

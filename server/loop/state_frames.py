@@ -1,7 +1,7 @@
 """State frames of a session: received, checked, and how old they are. Compiled.
 
     bytes → is it the owner's → size and prefix → sequence → finite → quaternions → references in
-    reach → stamp → state
+    reach → stamp → encoders (sensor_checks.py) → state
 
 A frame that fails is counted and leaves the state as it was.
 """
@@ -24,6 +24,7 @@ from torqued.kernels.input_checks import QUATERNION_TOLERANCE
 from torqued.kernels.primitives.system_calls import now
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.memory_frames import TORN, WHOLE, take_from_page
+from torqued.server.loop.sensor_checks import fault_of_sensors
 from torqued.server.loop.session_time import robot_time
 from torqued.server.loop.zeromq_calls import has_more, receive
 
@@ -144,6 +145,8 @@ def take_state(session, control, data, loop):
     stamp, at, q = values[0], values[1], values[HEAD - 1 :]
     if session.sequence >= 0 and stamp < session.stamp:
         session.refusal |= INVALID
+    if session.refusal == 0:
+        session.refusal = fault_of_sensors(session, sizes_of(control), data, q, at, loop)
     if session.refusal:
         session.bad_states += 1
         return session.refusal

@@ -67,7 +67,7 @@ def follow(plant: Plant, controller: Controller, motion: Sines, seconds: float) 
     for k in range(round(seconds / STEP)):
         given = dict(zip(("q_ref", "v_ref", "a_ref"), motion(plant.time), strict=True))
         rows["error"].append(plant.q - given["q_ref"])
-        references = {name: given[name] for name in controller.references}
+        references = {name: given[name] for name in controller.references if name in given}
         output = vars(controller.torque(plant.q, plant.v, STEP if k else 0.0, **references))
         for key, value in output.items():
             rows.setdefault(key, []).append(value)

@@ -112,6 +112,7 @@ def good_fields(robot):
         "hold": [0.0, 0.5],
         "fade": [0.0, 1],
         "fallback_damping": [0.0, 2.0],
+        "frozen_after": [0.0, 0.05],
         "effort_limit": [[1.0] * robot.nv],
         "rate_limit": [[1.0] * robot.nv],
         "session": [1],

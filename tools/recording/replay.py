@@ -32,6 +32,8 @@ from torqued.tools.recording.reader import Values
 from torqued.tools.recording.recording import RecordedSession, RecordingError
 from torqued.tools.recording.solver_rows import Contradiction, contradiction
 
+#: References, last of all, that older recordings lack: zero in those.
+ADDED = {"tau_ff"}
 #: Bits that the law and its limits set; the others are of states, references and time.
 OWN_BITS = sum(row.bit for row in TABLE if row.of_law)
 
@@ -122,7 +124,8 @@ class _Replayer:
             index, status = int(tick["index"]), int(tick["status"])
             gains.upto(index, data.gains)
             loads.upto(index, data.load.reshape(-1))
-            data.state[:] = state
+            data.state[: len(state)] = state
+            data.command[:] = data.state[len(data.state) - len(data.command) :]
             record.elapsed, record.iterations = tick["elapsed"], tick["allowed"]
             self.step = int(tick["period"]) * 1e-9
             is_first = index != expected or (begun and index == int(ticks["index"][0]))
@@ -194,7 +197,8 @@ def controller_of(session: RecordedSession, robot: Robot, period: float) -> Cont
     except InputError as error:
         raise RecordingError(f"session {info.number}, {info.law}: {error}") from None
     recorded = [(part.name, part.shape) for part in (*info.references, *info.outputs)]
-    now = [(name, tuple(value.shape)) for name, value in controller.references.items()]
+    references = {part.name for part in info.references} | controller.references.keys() - ADDED
+    now = [(k, x.shape) for k, x in controller.references.items() if k in references]
     now += [(name, tuple(shape)) for name, shape in controller.outputs.items()]
     if recorded != now:
         here, there = (

@@ -64,6 +64,7 @@ public:
             std::fill(place, place + references_[k].size,
                       std::numeric_limits<double>::quiet_NaN());  // not given: held
             const Map part(references[k]);
+            if (part.find("momentary")) momentary_.push_back(references_[k]);
             if (part.find("default")) {
                 const Array given = part.array("default");
                 std::copy(given.values.begin(), given.values.end(), place);
@@ -137,7 +138,10 @@ public:
         const StateHead head{static_cast<std::uint64_t>(sequence_), stamp,
                              std::isnan(at) ? stamp : at};
         std::memcpy(&state_[8], &head, sizeof(head));
-        return transport_->send(state_.data(), state_.size());
+        const bool sent = transport_->send(state_.data(), state_.size());
+        for (const Part& part : momentary_)  // torques count for one state
+            std::fill_n(numbers(state_, part), part.size, std::numeric_limits<double>::quiet_NaN());
+        return sent;
     }
 
     /// Waits for the next output that is fresh.
@@ -268,7 +272,7 @@ private:
     Close close_;
     bool same_clock_;
     std::vector<char> state_, output_, scratch_;  // frames
-    std::vector<Part> outputs_, references_;
+    std::vector<Part> outputs_, references_, momentary_;
     Part q_, v_;
     Head head_{};
     std::int64_t sequence_ = 0;

@@ -62,6 +62,7 @@ enum Status : std::uint64_t {
     LIMITED_REFERENCE = 512,  // the reference in effect is on its way to the one that was given: that was too far, too fast, or beyond a limit
     OSCILLATING = 1024,  // a torque swings to and fro by more than 3 % of its limit: gains too high for the delay, or backlash
     STOPPED = 2048,  // a `stop` holds all sessions in their fallbacks until `recover`
+    FROZEN = 4096,  // an encoder has stopped: q moves otherwise than v says, or neither changes while the torque does
 };
 
 /// Names of the bits that are set, as "STALE INVALID", for people.
@@ -79,6 +80,7 @@ inline std::string status_names(std::uint64_t bits) {
         {512, "LIMITED_REFERENCE"},
         {1024, "OSCILLATING"},
         {2048, "STOPPED"},
+        {4096, "FROZEN"},
     };
     std::string found;
     for (const auto& [bit, name] : table)
@@ -87,7 +89,7 @@ inline std::string status_names(std::uint64_t bits) {
 }
 
 /// Bits with which a torque is not the law's, of a fresh state.
-constexpr std::uint64_t unusable = 2301;
+constexpr std::uint64_t unusable = 6397;
 
 /// The head of a state frame.
 struct StateHead {

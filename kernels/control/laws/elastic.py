@@ -128,11 +128,11 @@ def radii(
 def prepare(robot: Robot, fields: law.Fields) -> law.Prepared:
     law.fixed_base(robot, "elastic")
     packed = gains(robot, fields.get("gains", {}), fields)
-    zero = np.zeros(robot.nv)
+    rates = ("v_ref", "a_ref", "jerk_ref", "snap_ref")
     space = derivative_space(robot.work.arrays)  # its own scratch: sessions share no memory
     return law.Prepared(
         packed,
-        law.joint_references(robot) | {"jerk_ref": zero, "snap_ref": zero.copy()},
+        {"q_ref": robot.neutral(), **{name: np.zeros(robot.nv) for name in rates}},
         law.power_outputs(robot),
         memory=np.zeros(robot.nv + 1),  # z̈, and 1 once time has passed
         remembered=robot.nv + 1,

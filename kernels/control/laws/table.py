@@ -13,12 +13,14 @@ from torqued.kernels.control.laws import (
     pd,
     pd_plus,
     stream,
+    torque,
     wholebody,
 )
 
 LAWS: dict[str, Law] = {
     "stream": stream.LAW,
     "gravity": gravity.LAW,
+    "torque": torque.LAW,
     "pd": pd.LAW,
     "pd_plus": pd_plus.LAW,
     "computed_torque": computed_torque.LAW,

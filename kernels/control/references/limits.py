@@ -45,6 +45,7 @@ def fill_reference_limits(robot: Robot, given: Any, data: Any) -> None:
     own = joint_limits(robot)
     data.lower[:], data.upper[:] = own.lower, own.upper
     data.coordinate[:], data.wraps[:] = own.coordinate, own.wraps
+    data.own_speed[:] = own.speed
     data.speed[:], data.acceleration[:], data.jerk[:] = own.speed, own.acceleration, own.jerk
     limits = given if given is not None and not isinstance(given, bool) else {}
     if not isinstance(limits, Mapping):

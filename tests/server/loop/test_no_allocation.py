@@ -4,6 +4,8 @@ ZeroMQ's own messages are another matter: the library allocates and frees them. 
 kept of them is what `torqued bench soak` measures.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 from numba import njit
@@ -52,16 +54,18 @@ def test_ticks_allocate_nothing(robot, statistics, law, tmp_path):
     robot = Robot.family("biped", 8) if law in STANDING else robot
     q, v = robot.random_state(np.random.default_rng(0))
     fields = {"law": law, **OPTIONS.get(law, {})}
-    motors = {"motor_q": q, "motor_v": v} if law == "elastic" else {}
+    moving = [robot.integrate(q, v, 1e-4 * k) for k in range(1000)]  # as v says
+    steps = itertools.count()
     if LAWS[law].is_torque:
         fields["observer"] = True
     with serving(robot, tmp_path) as served, served.session(**fields) as session:
-        session.step(q, v, **motors)
+        session.step(q, v, at=0.0, **motors(law, q, v))
         loop = served.servo.shared.loop
         before, first = allocations(), int(loop.tick[0])
 
         def is_through():
-            session.send(q, v, **motors)
+            k = next(steps) % len(moving)
+            session.send(moving[k], v, at=1e-4 * k, **motors(law, moving[k], v))
             output = session.receive()
             assert output.status & ~(CLAMPED | SOLVER | FALLBACK) == 0
             return int(loop.tick[0]) >= first + 200
@@ -69,6 +73,10 @@ def test_ticks_allocate_nothing(robot, statistics, law, tmp_path):
         eventually(is_through, pause=0.0)
         assert allocations() == before
         assert served.observation.statistics()["records"] > 200  # all of it into the ring
+
+
+def motors(law, q, v):
+    return {"motor_q": q, "motor_v": v} if law == "elastic" else {}
 
 
 def test_counter_sees_an_allocation(statistics):

@@ -260,7 +260,7 @@ def test_slow_reader_loses_frames_and_holds_up_nobody(client, state):
         lazy.rcvhwm = 1
         lazy.routing_id = opened.owner.encode()
         lazy.connect(opened.endpoint)
-        with client.session("gravity", gains=UNDAMPED) as session:
+        with client.session("gravity", gains=UNDAMPED, frozen_after=0.0) as session:
             for _ in range(MAX_FRAMES):
                 assert session.step(*state).status == 0
                 found = described(client, opened)
@@ -328,9 +328,10 @@ def test_wrong_fallbacks_are_refused(client, options, words):
 @pytest.mark.parametrize("options", [{}, {"transport": "memory"}])
 def test_simulation_in_lock_step_waits_for_torques_and_torques_for_it(client, state, options):
     q, v = state
+    options = {"clock": "lockstep", "frozen_after": 0.0, **options}
     with (
-        client.session("passivity", clock="lockstep", **options) as session,
-        client.session("passivity", clock="lockstep", **options) as other,
+        client.session("passivity", **options) as session,
+        client.session("passivity", **options) as other,
     ):
         for k in range(50):
             first = session.step(q, v, q + 0.1, v, at=k * 0.002)

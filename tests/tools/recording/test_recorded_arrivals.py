@@ -13,7 +13,7 @@ from torqued.tools.recording.reader import Reader
 from torqued.tools.recording.recording import read_recording
 from torqued.tools.recording.replay import replay
 
-ON_ARRIVAL = {"transport": "memory", "clock": "state"}
+ON_ARRIVAL = {"transport": "memory", "clock": "state", "frozen_after": 0.0}
 ROBOT = "tree8"
 
 

@@ -46,7 +46,7 @@ def drive(session, robot, law, ticks=120):
         phase = 0.02 * k + np.arange(robot.nv)
         q, v = 0.2 * np.sin(phase), 4.0 * np.cos(phase)
         given = {"q_ref": q + 0.05 * rng.normal(size=robot.nq)} if law in JOINT_LAWS else {}
-        session.step(q, v, timeout=60.0, **given)
+        session.step(q, v, timeout=60.0, at=1e-3 * k, **given)
 
 
 def used_ticks(recorded):

@@ -25,6 +25,7 @@ TOLERANCE = 1e-6
 #: By law, what it needs beside gains.
 OPTIONS: dict[str, dict[str, Any]] = {
     "gravity": {"gains": {"damping": 2.0}},
+    "torque": {},
     "pd": {},
     "pd_plus": {},
     "pd-drawn_in": {"gains": {"bandwidth": 8.0}},
@@ -72,6 +73,7 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
     place, swing, axis, rate = *rng.normal(size=(3, 3)), 1.3
     axis /= np.linalg.norm(axis)
     push = rng.normal(size=6)
+    torque = 5.0 * rng.normal(size=robot.nv)
 
     def at(t: float) -> dict[str, np.ndarray]:
         angle = rate * t
@@ -86,6 +88,8 @@ def trajectory(robot: Robot, seed: int) -> Callable[[float], dict[str, np.ndarra
             "acceleration": np.concatenate([zero, -swing * np.sin(t)]),
             "posture": q0,
             "wrench": push,
+            "tau": torque,
+            "tau_ff": torque,
         }
 
     return at
@@ -134,7 +138,7 @@ def test_adaptive_law_accounts_for_what_it_has_learned(robot):
     )
     wanted = trajectory(robot, 0)
     q, v = robot.random_state(np.random.default_rng(1))
-    names = ("q_ref", "v_ref", "a_ref")
+    names = ("q_ref", "v_ref", "a_ref", "tau_ff")
 
     def outputs(t: float, q: np.ndarray, v: np.ndarray, elapsed: float) -> Any:
         references = {name: wanted(t)[name] for name in names}
@@ -146,6 +150,7 @@ def test_adaptive_law_accounts_for_what_it_has_learned(robot):
     now = outputs(0.0, q, v, 0.0)
     a = robot.forward_dynamics(q, v, now.tau)
     after = outputs(STEP, robot.integrate(q, v + 0.5 * STEP * a, STEP), v + STEP * a, STEP)
-    expected = float(-now.dissipation)
+    expected = float(-now.dissipation + now.reference_power)
+    assert now.reference_power == pytest.approx(now.port @ wanted(0.0)["tau_ff"])
     assert abs((after.storage - now.storage) / STEP - expected) < 2e-3 * abs(expected)
     assert np.abs(after.load - learned).max() > 1e-9

@@ -38,7 +38,8 @@ class Course:
     def step(self, **references):
         answer = self.controller.step(self.q, self.v, DT, **references)
         self.status = set(answer.status)
-        return self.controller.data.state[self.robot.nq + self.robot.nv :].copy()
+        nq, nv = self.robot.nq, self.robot.nv
+        return self.controller.data.state[nq + nv : 2 * nq + 3 * nv].copy()
 
     def run(self, ticks, **references):
         return np.array([self.step(**references) for _ in range(ticks)])

@@ -34,7 +34,7 @@ def course(robot, start, goal, seconds, effort, **options):
     for k in range(round(seconds / DT)):
         references = {"q_ref": goal} if k > 2 else {}
         status = controller.step(start, np.zeros(nv), DT, **references).status
-        rows.append(controller.data.state[nq + nv :].copy())
+        rows.append(controller.data.state[nq + nv :][: nq + 2 * nv].copy())
     seen = np.array(rows)
     return seen[:, :nq], seen[:, nq : nq + nv], seen[:, nq + nv :], status
 

@@ -1,0 +1,192 @@
+"""Encoders that have stopped while their states stay fresh. Compiled.
+
+A joint is in doubt while
+
+    |∫ (q̇ − v) dt|, forgotten at 1/W, is beyond W · DRIFT_SHARE of its speed limit: its position
+        does not go where its velocity says; or
+    neither q nor v changes in any bit, but the torque has, by more than its reading can hide.
+
+In doubt for W = `frozen_after` it is frozen, until q and v both change again or the session is
+resumed. A joint that stands, by friction, brakes, contact or balance, has readings that agree, so
+only the second rule can tell it from a dead encoder: docs/DECISIONS.md says what that can decide.
+"""
+
+from __future__ import annotations
+
+import math
+
+from torqued.common.status import FROZEN
+from torqued.kernels.compilation.jit import kernel
+from torqued.kernels.control.fallback import BRAKE_RATE, fallback_torque
+from torqued.kernels.control.law import expand_state
+from torqued.kernels.control.laws.feed_forward import scale_into
+from torqued.kernels.control.springs import motor_position, motor_velocity
+from torqued.kernels.dynamics.articulated import OK, factorize, solve_in_place
+from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
+from torqued.kernels.dynamics.rnea import body_forces, collect_forces, rest_acceleration
+from torqued.server.loop.session_modes import in_fallback
+from torqued.server.loop.session_time import robot_time
+
+#: What is known of a joint's encoder: its last reading; rad or m by which q has gone further than
+#: v; s that it has been in doubt, and that q and v have stood still; the torque when either last
+#: changed; states at rest in a row that changed it; q̇ by q alone, low-passed.
+Q, V, DRIFT, DOUBT, Q_STILL, V_STILL, TORQUE, LIVELY, RATE = range(9)
+
+#: Share of a joint's speed limit by which q̇ and v may differ: late filters, coarse encoders.
+DRIFT_SHARE = 0.1
+#: Times the drift that is allowed: a single wrong sample adds no more, and is forgotten within W.
+OUTLIER = 2.0
+#: Share of the effort by which a torque may change before a joint moves: twice the friction.
+STICTION_SHARE = 0.25
+#: rad or m in a state: encoders that change at rest, where joints move less than that, are noisy.
+FINEST = 1e-6
+#: States at rest, each with another reading, after which an encoder counts as noisy.
+NOISY = 200
+
+
+@kernel
+def fault_of_sensors(session, sizes, data, state, at, loop):
+    """FROZEN if the readings of a joint have stopped, else 0; for each new state, once."""
+    if session.frozen_after <= 0.0 or sizes.torques == 0:
+        return 0
+    passed, since = at - session.checked_at, loop.time - session.checked
+    dt = robot_time(session, passed, since, loop.period)
+    gap = max(session.stale_after * 1e-9, session.frozen_after)
+    if session.checked == 0 or (passed != 0.0 and dt != passed) or dt > gap:
+        dt = 0.0  # the first state, a clock that jumps, or silence: readings begin again
+    session.checked_at, session.checked = at, loop.time
+    session.settled = 0.0 if dt == 0.0 or in_fallback(session) else session.settled + dt
+    q, v = state[: sizes.nq], state[sizes.nq :]
+    frozen = has_frozen(session, sizes, data, data.readings, q, v, dt)
+    if sizes.springs > 0:
+        motor_q, motor_v = v[sizes.nv :], v[sizes.nv + sizes.springs :]
+        frozen |= has_frozen(session, sizes, data, data.motor_readings, motor_q, motor_v, dt)
+    return FROZEN if frozen else 0
+
+
+@kernel
+def has_frozen(session, sizes, data, readings, q, v, dt):
+    """Whether a joint is frozen, after `dt` s; 0: nothing is known of the time before."""
+    W, frozen = session.frozen_after, False
+    keep = math.exp(-dt / W)
+    for k in range(sizes.unactuated, sizes.nv):
+        if data.coordinate[k] < 0:
+            continue
+        joint, x, w = readings[k], q[data.coordinate[k]], v[k]
+        dx, v_before, stood = x - joint[Q], joint[V], min(joint[Q_STILL], joint[V_STILL]) > 0.0
+        joint[Q], joint[V] = x, w
+        if dt == 0.0:
+            joint[DRIFT] = joint[LIVELY] = joint[RATE] = 0.0
+            joint[TORQUE] = data.last[k]
+            joint[Q_STILL] = joint[V_STILL] = W
+            frozen |= joint[DOUBT] >= W
+            continue
+        if data.turn[k] > 0.0:
+            dx -= data.turn[k] * math.ceil(dx / data.turn[k] - 0.5)
+        joint[RATE] = keep * joint[RATE] + (1.0 - keep) * dx / dt
+        limit = DRIFT_SHARE * W * data.own_speed[k]
+        drift = keep * joint[DRIFT] + dx - 0.5 * dt * (v_before + w)
+        joint[DRIFT] = min(max(drift, -OUTLIER * limit), OUTLIER * limit)
+        joint[Q_STILL] = joint[Q_STILL] + dt if dx == 0.0 else 0.0
+        joint[V_STILL] = joint[V_STILL] + dt if w == v_before else 0.0
+        still = min(joint[Q_STILL], joint[V_STILL])
+        if still == 0.0 or session.settled < W:
+            joint[TORQUE] = data.last[k]
+        if still == 0.0 and stood:
+            joint[LIVELY] = 0.0
+        elif still == 0.0 and abs(w) * dt < FINEST:
+            joint[LIVELY] += 1.0
+        doubted = abs(joint[DRIFT]) > limit
+        doubted |= abs(data.last[k] - joint[TORQUE]) > hidden_torque(data, joint, k, W)
+        if doubted:
+            joint[DOUBT] += min(dt, 0.5 * W)  # one state does not decide
+        elif joint[DOUBT] < W or max(joint[Q_STILL], joint[V_STILL]) < W:
+            joint[DOUBT] = 0.0
+        frozen |= joint[DOUBT] >= W
+    return frozen
+
+
+@kernel
+def hidden_torque(data, joint, k, W):
+    """N m or N by which a torque may change with no change of a live encoder.
+
+    Noise hides nothing: then it is what moves the joint by less than the drift that is allowed.
+    """
+    hidden = STICTION_SHARE * data.effort[k]
+    if joint[LIVELY] >= NOISY:
+        hidden = min(hidden, data.least_inertia[k] * DRIFT_SHARE * data.own_speed[k] / W)
+    return hidden
+
+
+@kernel
+def brake_blindly(work, session, sizes, data, dt, tau):
+    """The torque (nv,) of the fallback while encoders are frozen, dt s after the last.
+
+    It goes by an estimate of the state. Joints whose encoders work have their readings. Of one that
+    is frozen, what still changes is believed if the other does not; else it goes on as the model
+    has it under the torque that was sent. Nothing feeds back a reading that has stopped.
+    """
+    a, bias = data.rows[7], data.rows[6]
+    v, motor_v = data.state[sizes.nq :], motor_velocity(sizes, data)
+    for k in range(sizes.nv):
+        a[k] = -BRAKE_RATE * motor_v[k]  # as it is made to
+    is_modelled = sizes.springs == 0 and sizes.nv == sizes.nv_free
+    if is_modelled:
+        expand_state(sizes, data)
+        body_poses(work, data.q_free)
+        bias_accelerations(work, data.v_free, rest_acceleration(work))
+        body_forces(work)
+        collect_forces(work, bias)
+        for k in range(sizes.nv):
+            a[k] = data.last[k] - bias[k]
+        if factorize(work) == OK:
+            solve_in_place(work, a)
+        else:
+            a[:] = 0.0
+    move_on(session, data, data.readings, data.state, v, a, dt)
+    if sizes.springs > 0:
+        move_on(session, data, data.motor_readings, motor_position(sizes, data), motor_v, a, dt)
+    fallback_torque(work, session, sizes, data, dt, tau)
+    if is_modelled:
+        brake_within_limits(sizes, data, bias, tau, dt)
+
+
+@kernel
+def brake_within_limits(sizes, data, bias, tau, dt):
+    """Brake all joints less, and later, where one lacks effort or rate: cut alone, it would be
+    thrown by the others."""
+    for k in range(sizes.nv):
+        bias[k] = tau[k] - bias[k]
+    scale_into(data.effort, bias, tau)
+    step = 1.0
+    for k in range(sizes.nv):
+        change = abs(tau[k] - data.last[k])
+        if change > data.rate[k] * dt:
+            step = min(step, data.rate[k] * dt / change)
+    for k in range(sizes.nv):
+        tau[k] = data.last[k] + step * (tau[k] - data.last[k])
+
+
+@kernel
+def move_on(session, data, readings, q, v, a, dt):
+    W = session.frozen_after
+    for k in range(len(readings)):
+        i, joint = data.coordinate[k], readings[k]
+        v[k] += a[k] * dt
+        if i < 0:
+            continue
+        works = joint[DOUBT] < W
+        q_stands, v_stands = joint[Q_STILL] >= W, joint[V_STILL] >= W
+        if works or (q_stands and not v_stands):
+            v[k] = joint[V]
+        elif v_stands and not q_stands:
+            v[k] = joint[RATE]
+        q[i] = joint[Q] if works or (v_stands and not q_stands) else q[i] + v[k] * dt
+
+
+@kernel
+def trust_sensors(session, data):
+    """Begin again, with all joints: the session is resumed."""
+    session.checked = 0
+    data.readings[:, DOUBT] = 0.0
+    data.motor_readings[:, DOUBT] = 0.0
