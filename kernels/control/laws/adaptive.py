@@ -167,7 +167,7 @@ def load_damping(robot: Robot, carries: Carrier, rate: float) -> law.Array:
     would be too fast without the load."""
     fastest = np.full(robot.nv, joint_gains.FASTEST)
     lightest = joint_gains.stiffness_for(robot, fastest) / fastest**2  # diag(lightest) ≤ M(q)
-    return np.minimum(rate * carries.felt, FASTEST * lightest)
+    return np.asarray(np.minimum(rate * carries.felt, FASTEST * lightest))
 
 
 def default_rates(carries: Carrier, D: law.Array) -> law.Array:

@@ -19,7 +19,7 @@ SHIFTED, RELEASED, LIFTED, SECONDS = 1.5, 1.9, 3.0, 4.5
 HEIGHT = 0.06  # m
 REACH = np.array([0.06, 0.0, 0.08])  # of the height of the base, that hands move
 ROBOTS = {
-    "g1": ("left_rubber_hand", "right_rubber_hand"),
+    "talos": ("gripper_left_motor_double_link", "gripper_right_motor_double_link"),
     "icub": ("l_hand", "r_hand"),
 }
 
