@@ -21,9 +21,9 @@ and moves the mode by NEXT, in this order:
    last torque of the law is held, and the status has FALLBACK.
 
 The safety argument is three sentences, which test_session_modes.py checks. The law follows
-references in FOLLOWING, HOLDING and MOVING alone. NO_RESULT, HALT and STOP lead from each of these to
-FALLBACK or STOPPED, and cancel a request to resume. The one event that leads back is RESUME, from
-FALLBACK alone: a stop ends by RECOVER and then RESUME.
+references in FOLLOWING, HOLDING and MOVING alone. NO_RESULT, HALT and STOP lead from each of these
+to FALLBACK or STOPPED, and cancel a request to resume. The one event that leads back is RESUME,
+from FALLBACK alone: a stop ends by RECOVER and then RESUME.
 
 A stream has no torque, so NO_RESULT, HALT and STOP do not happen to it.
 
