@@ -19,8 +19,8 @@ def with_posture(controller: Any, target: Array) -> Array:
         return target
     goal = np.where(np.isnan(target), data.state[controller.first_reference :], target)
     pose = np.eye(4)
-    pose[:3, 3], turn = goal[:3], quaternion_rotation.py_func(*goal[3:7])
-    pose[:3, :3] = np.reshape(turn, (3, 3))
+    rotation: Any = quaternion_rotation  # as Python, which need not be compiled
+    pose[:3, 3], pose[:3, :3] = goal[:3], np.reshape(rotation.py_func(*goal[3:7]), (3, 3))
     value = {"position": pose[:3, 3], "orientation": pose[:3, :3]}.get(axes, pose)
     point, kind = controller.fields.get("point"), "pose" if axes == "all" else axes
     at = np.zeros(3) if point is None else point
