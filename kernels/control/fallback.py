@@ -103,7 +103,8 @@ def fallback_torque(work, session, sizes, data, dt, tau):
     rate = GRAVITY_DAMPING if session.fallback == GRAVITY else 2.0 * omega
     for k in range(sizes.nv):
         wanted[k] = -(omega**2) * e[k] - rate * v[k]
-    learns = session.fallback != GRAVITY and sizes.springs == 0
+    # Nothing is learned from a state that is estimated because encoders are frozen.
+    learns = session.fallback != GRAVITY and sizes.springs == 0 and session.refusal == 0
     if learns and accelerations(sizes, data, v, session.fallback_time, dt, a):
         motion_torque(work, data, a, tau)
         learn_load(sizes, data, e, v, a, tau, wanted, session.fallback_time, dt)

@@ -17,7 +17,7 @@ import math
 
 from torqued.common.status import FROZEN
 from torqued.kernels.compilation.jit import kernel
-from torqued.kernels.control.fallback import BRAKE_RATE, fallback_torque
+from torqued.kernels.control.fallback import ELASTIC_RATE, HOLD_RATE, fallback_torque
 from torqued.kernels.control.law import expand_state
 from torqued.kernels.control.laws.feed_forward import scale_into
 from torqued.kernels.control.springs import motor_position, motor_velocity
@@ -128,8 +128,9 @@ def brake_blindly(work, session, sizes, data, dt, tau):
     """
     a, bias = data.rows[7], data.rows[6]
     v, motor_v = data.state[sizes.nq :], motor_velocity(sizes, data)
+    rate = 2.0 * (ELASTIC_RATE if sizes.springs > 0 else HOLD_RATE)
     for k in range(sizes.nv):
-        a[k] = -BRAKE_RATE * motor_v[k]  # as it is made to
+        a[k] = -rate * motor_v[k]  # as it is made to
     is_modelled = sizes.springs == 0 and sizes.nv == sizes.nv_free
     if is_modelled:
         expand_state(sizes, data)
