@@ -1,4 +1,4 @@
-"""`torqued identify`: payload, joint friction and rotor inertia from a recording."""
+"""`torqued identify`: payload, joint friction, rotor inertia and delay from a recording."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torqued.tools.cli.options import add_session
+from torqued.tools.cli.options import add_session, as_json
 from torqued.tools.cli.replay import add_other_robot, robot_of
 
 if TYPE_CHECKING:
     from torqued.tools.recording.identification import Identified
 
-HELP = "estimate payload, joint friction and rotor inertia from a recording"
+HELP = "estimate payload, joint friction, rotor inertia and delay from a recording"
 EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml"
 
 
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="output file for the TOML tables (default: standard output)",
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="output file for all results")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -40,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     session = recording.session(args.session)
     found = identify(samples_of(session, robot), robot, args.frame)
     show(found)
+    if args.json:
+        args.json.write_text(as_json(vars(found), 2) + "\n", encoding="utf-8")
     text = toml(found)
     if args.out:
         args.out.write_text(text, encoding="utf-8")
@@ -72,6 +75,10 @@ def show(found: Identified) -> None:
             f" {found.rotor[k]:7.4g} ± {found.rotor_error[k]:<6.1g} "
             f" {found.residual[k]:.3g} of {found.torque[k]:.3g}"
         )
+    late = f"{1e3 * found.delay:.3g} ± {1e3 * found.delay_error:.1g} ms"
+    print(
+        f"  delay   {late} from a state to its torque: a session's `delay` should be at least that"
+    )
     if found.unclear:
         print("  the motion does not distinguish:")
         for words in found.unclear:

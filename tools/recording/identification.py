@@ -1,11 +1,12 @@
-"""A payload, joint friction and rotor inertia from a motion, by the regressor: least squares with
-errors.
+"""A payload, joint friction, rotor inertia and delay from a motion, by the regressor: least squares
+with errors.
 
-    τ − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
+    τ(t − d) − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
 
 π are the ten parameters of what a frame carries beyond the model, b and c ≥ 0 each joint's viscous
 and Coulomb friction, J ≥ 0 its rotor inertia; τ_model is without rotors. Joints are weighted by how
-well they fit.
+well they fit. The delay d is one more unknown: τ(t − d) ≈ τ(t − d₀) − (d − d₀) τ̇(t − d₀), solved
+until d₀ = d.
 
 Accelerations are differences of noisy velocities, and they are in the regressor: least squares on
 single samples would find too little inertia, and be sure of it. So the equation is averaged with
@@ -13,7 +14,8 @@ smooth windows (its weak form, ∫ φ a dt = −∫ φ' v dt): what is left of t
 by much less than its error. Errors come from how the estimate changes without each stretch of the
 motion (the jackknife of blocks, [Künsch, "The jackknife and the bootstrap for general stationary
 observations", 1989]): it supposes neither that residuals are white nor that they are of one size,
-and knows that slow ones were in part explained away by so many parameters.
+and knows that slow ones were in part explained away by so many parameters. Added to that is how
+the estimate changes if states belong to the beginnings of intervals instead of their middles.
 """
 
 from __future__ import annotations
@@ -41,14 +43,17 @@ from torqued.tools.recording.solver_rows import velocity_names
 Array = NDArray[np.float64]
 
 #: s of a window that the equation is averaged over, and its samples at the least; windows overlap
-#: by half. And s of a stretch that is left out, beyond which residuals are not related.
-WINDOW, MIN_SAMPLES, STRETCH = 0.1, 5, 0.5
+#: by half. And s of a stretch that is left out, beyond which residuals are not related; a joint
+#: has to move in so many of them.
+WINDOW, MIN_SAMPLES, STRETCH, MIN_STRETCHES = 0.1, 5, 0.5, 4
+#: s that torques may be late, and estimates until the delay has settled.
+MAX_DELAY, MAX_PASSES = 0.05, 10
 #: Of a joint's largest speed, and in rad/s or m/s: below it, which way it rubs is not certain.
 SLOW, SLOWEST = 0.02, 0.01
 #: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m, and
-#: 0.02 kg m² of a rotor.
+#: 0.02 kg m² of a rotor; 1 ms.
 TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
-TYPICAL_OF_JOINTS = (1.0, 1.0, 0.02)
+TYPICAL_OF_JOINTS, TYPICAL_DELAY = (1.0, 1.0, 0.02), 1e-3
 #: A direction is unclear where its error is above this part of a large change, or where it moves
 #: the torques by this little beside the clearest one.
 UNCLEAR, FLAT = 0.5, 1e-6
@@ -72,6 +77,8 @@ class Identified:
     rotor: Array  # (nv,) kg m²: that of the model included
     rotor_error: Array
     rotor_known: Array  # (nv,) kg m²: found where that is clear, else the model's
+    delay: float  # s from a state to the torque that was computed from it
+    delay_error: float
     unclear: list[str]  # what the motion does not distinguish
     residual: Array  # (nv,) N m, RMS
     torque: Array  # (nv,) N m, RMS of what was to be explained
@@ -80,28 +87,38 @@ class Identified:
 
 
 def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
-    """The payload at a frame, and all joints' friction and rotor inertia."""
+    """The payload at a frame, all joints' friction and rotor inertia, and the delay of torques."""
     if robot.model.base != "fixed":
         raise InputError(
             f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
         )
-    W, y, hop = equations(samples, robot, frame)
-    require_motion(W)
     n = robot.nv
-    A, b, weights = weighted(W, y, n)
-    x = nonnegative_least_squares(A, b, np.arange(10, 10 + 3 * n))
-    plain = x[:10]
-    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(plain)).min() <= 0.0)
+    equations = Equations(samples, robot, frame)
+    require_motion(equations.W)
+    early = Equations(samples.at_the_beginning(robot), robot, frame)
+    losses, x = slice(10, 10 + 3 * n), np.zeros(11 + 3 * n)
+    for _ in range(MAX_PASSES):
+        before = x[-1]
+        W, y = equations.with_delay(before)
+        A, b, weights = weighted(W, y, n)
+        x = nonnegative_least_squares(A, b, losses)
+        x[-1] = np.clip(x[-1], -MAX_DELAY, MAX_DELAY)
+        if abs(x[-1] - before) < 1e-7:
+            break
+    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(x[:10])).min() <= 0.0)
     if constrained:
         x = possible_body(A, b, x)
-    error = (y - W @ x) * weights
-    covariance = jackknife(W * weights[:, None], error, n * round(STRETCH / hop), A)
+    residual = y - W @ x
+    covariance = jackknife(W * weights[:, None], residual * weights, n * equations.stretch, A)
+    # What no residual shows: states that are later or earlier than their stamps, by half a step.
+    other = normal(*early.with_delay(x[-1]), weights)
+    free = slice(0)
+    shift = nonnegative_least_squares(*other, free) - nonnegative_least_squares(A, b, free)
+    covariance += np.outer(shift, shift)
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     joints = velocity_names(robot)
-    residual = y - W @ x
-    rows = residual.reshape(-1, n)
-    (viscous, coulomb, rotor), errors = x[10:].reshape(3, n), deviation[10:].reshape(3, n)
-    seen = is_seen(A)[10 + 2 * n :]
+    (viscous, coulomb, rotor), errors = x[losses].reshape(3, n), deviation[losses].reshape(3, n)
+    seen = is_seen(A)[losses][2 * n :]
     clear = seen & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
     return Identified(
         frame=frame,
@@ -116,35 +133,76 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
         rotor=rotor,
         rotor_error=errors[2],
         rotor_known=np.where(clear, rotor, robot.limits.armature),
+        delay=float(x[-1]),
+        delay_error=float(deviation[-1]),
         unclear=unclear(A, covariance, joints),
-        residual=np.sqrt((rows**2).mean(axis=0)),
-        torque=np.sqrt((y.reshape(-1, n) ** 2).mean(axis=0)),
+        residual=rms(residual, n),
+        torque=rms(y, n),
         constrained=constrained,
         samples=len(samples.time),
     )
 
 
-def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array, float]:
-    """W x = y, averaged over windows: (N nv, 10 + 3 nv), (N nv,), and s from one to the next."""
-    frames = {item.name: item for item in robot.model.frames}
-    place = frames[known_name("frame", "frame", frame, frames)]
-    if place.body < 0:
-        raise InputError(
-            f"frame {frame!r} does not move: its payload cannot be identified", "frame"
-        )
-    T = moved(place.rotation, place.position)
-    columns = slice(10 * place.body, 10 * place.body + 10)
-    n, count = robot.nv, len(samples.time)
-    W, y = np.zeros((count, n, 10 + 3 * n)), np.zeros((count, n))
-    slow = np.maximum(SLOWEST, SLOW * np.abs(samples.v).max(axis=0))
-    for k in range(count):
-        q, v, a = samples.q[k], samples.v[k], samples.a[k]
-        W[k, :, :10] = robot.regressor(q, v, a)[:, columns] @ T
-        W[k, :, 10 : 10 + n] = np.diag(v)
-        W[k, :, 10 + n : 10 + 2 * n] = np.diag(np.sign(v))
-        W[k, :, 10 + 2 * n :] = np.diag(a)
-        y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a) + robot.limits.armature * a
-    return averaged(W, y, np.abs(samples.v) <= slow, samples.time)
+def rms(rows: Array, n: int) -> Array:
+    """RMS (n,) by joint of the rows of windows in which it moves; each has three of x."""
+    squares, count = (rows.reshape(-1, n) ** 2).sum(axis=0), (rows.reshape(-1, n) != 0).sum(axis=0)
+    return np.asarray(np.sqrt(squares / np.maximum(1, count - 3)))
+
+
+class Equations:
+    """W x = y of a recording, averaged over windows; a joint that is slow in one has none there."""
+
+    def __init__(self, samples: Samples, robot: Robot, frame: str) -> None:
+        frames = {item.name: item for item in robot.model.frames}
+        place = frames[known_name("frame", "frame", frame, frames)]
+        if place.body < 0:
+            raise InputError(
+                f"frame {frame!r} does not move: its payload cannot be identified", "frame"
+            )
+        T = moved(place.rotation, place.position)
+        columns = slice(10 * place.body, 10 * place.body + 10)
+        n, time, v = robot.nv, samples.time, samples.v
+        self.samples, self.step = samples, float(np.median(np.diff(time)))
+        length = max(WINDOW, MIN_SAMPLES * self.step)
+        hop = 0.5 * length
+        self.stretch = max(1, round(STRETCH / hop))  # windows of one that is left out
+        slow = np.abs(v) <= np.maximum(SLOWEST, SLOW * np.abs(v).max(axis=0))
+        starts = np.arange(time[0], time[-1] - 0.99 * length, hop)
+        inside = [slice(*np.searchsorted(time, [at, at + length])) for at in starts]
+        self.windows: list[tuple[slice, Array]] = []  # samples and their shares, Hann's
+        for at, part in zip(starts, inside, strict=True):
+            share = 1.0 - np.cos(2.0 * np.pi * (time[part] - at) / length)
+            self.windows.append((part, share / max(1e-12, float(share.sum()))))
+        moves = np.array([~slow[part].any(axis=0) for part in inside]).reshape(-1, n)
+        # A joint that moves in few stretches would fit too well, and leaving one out says nothing.
+        stretches = np.add.reduceat(moves, range(0, len(moves), self.stretch)) > 0
+        self.moves = 1.0 * (moves & (stretches.sum(axis=0) >= MIN_STRETCHES))
+        self.W, self.model = np.zeros((len(inside), n, 11 + 3 * n)), np.zeros((len(inside), n))
+        for W, tau, (part, share) in zip(self.W, self.model, self.windows, strict=True):
+            losses = np.zeros((3, n))
+            states = zip(share, samples.q[part], v[part], samples.a[part], strict=True)
+            for w, *state in states:
+                W[:, :10] += w * robot.regressor(*state)[:, columns] @ T
+                tau += w * robot.inverse_dynamics(*state)
+                losses += w * np.array([state[1], np.sign(state[1]), state[2]])
+            tau -= robot.limits.armature * losses[2]
+            W[:, 10:-1] = np.hstack([np.diag(row) for row in losses])
+        self.W = (self.W * self.moves[:, :, None]).reshape(-1, 11 + 3 * n)
+        self.model = (self.model * self.moves).ravel()
+
+    def with_delay(self, delay: float) -> tuple[Array, Array]:
+        """W and y where torques were felt about `delay` s after they were sent."""
+        # A torque was held for a step: its mean over a delayed step is linear between samples.
+        early, now, late = (self._torque(delay + k * self.step) for k in (0.5, 0.0, -0.5))
+        rate = (late - early) / self.step
+        W = self.W.copy()
+        W[:, -1] = rate
+        return W, now + delay * rate - self.model
+
+    def _torque(self, delay: float) -> Array:
+        time = self.samples.time
+        tau = np.array([np.interp(time - delay, time, row) for row in self.samples.tau.T]).T
+        return (np.array([share @ tau[part] for part, share in self.windows]) * self.moves).ravel()
 
 
 def require_motion(W: Array) -> None:
@@ -159,42 +217,29 @@ def require_motion(W: Array) -> None:
         )
 
 
-def averaged(
-    W: Array, y: Array, still: NDArray[np.bool_], time: Array
-) -> tuple[Array, Array, float]:
-    """Equations of samples (N, n, …) as those of windows; a joint that is slow in one is not."""
-    length = max(WINDOW, MIN_SAMPLES * float(np.median(np.diff(time))))
-    hop = 0.5 * length
-    rows, sides = [], []
-    for start in np.arange(time[0], time[-1] - 0.99 * length, hop):
-        inside = slice(*np.searchsorted(time, [start, start + length]))
-        share = 1.0 - np.cos(2.0 * np.pi * (time[inside] - start) / length)  # Hann's
-        share /= max(1e-12, float(share.sum()))
-        moves: NDArray[np.bool_] = np.asarray(~still[inside].any(axis=0))
-        rows.append(np.tensordot(share, W[inside], 1) * moves[:, None])
-        sides.append(share @ y[inside] * moves)
-    return np.concatenate(rows), np.concatenate(sides), hop
-
-
 def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
     """Normal equations A x = b with joints weighted by how well they fit, and those weights."""
     weights = np.ones(len(y))
     for _ in range(3):
-        scaled = W * weights[:, None]
-        A, b = scaled.T @ scaled, scaled.T @ (weights * y)
+        A, b = normal(W, y, weights)
         size = sizes(len(b))
         x = size * np.linalg.lstsq(A * size[:, None] * size, size * b, rcond=FLAT**2)[0]
-        rms = np.sqrt(((y - W @ x).reshape(-1, n) ** 2).mean(axis=0))
-        torque = np.sqrt((y.reshape(-1, n) ** 2).mean(axis=0))
+        torque = rms(y, n)
         least = 1e-6 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
-        weights = np.tile(1.0 / np.maximum(rms, least), len(y) // n)
+        weights = np.tile(1.0 / np.maximum(rms(y - W @ x, n), least), len(y) // n)
+    return *normal(W, y, weights), weights
+
+
+def normal(W: Array, y: Array, weights: Array) -> tuple[Array, Array]:
+    """Normal equations A x = b."""
     scaled = W * weights[:, None]
-    return scaled.T @ scaled, scaled.T @ (weights * y), weights
+    return scaled.T @ scaled, scaled.T @ (weights * y)
 
 
 def sizes(count: int) -> Array:
     """What is a large change of each of x: with these as units, small means small."""
-    return np.concatenate([TYPICAL, np.repeat(TYPICAL_OF_JOINTS, (count - len(TYPICAL)) // 3)])
+    of_joints = np.repeat(TYPICAL_OF_JOINTS, (count - len(TYPICAL) - 1) // 3)
+    return np.concatenate([TYPICAL, of_joints, [TYPICAL_DELAY]])
 
 
 def is_seen(A: Array) -> NDArray[np.bool_]:
@@ -203,7 +248,7 @@ def is_seen(A: Array) -> NDArray[np.bool_]:
     return np.asarray(information > FLAT**2 * information.max())
 
 
-def nonnegative_least_squares(A: Array, b: Array, which: NDArray[np.int64]) -> Array:
+def nonnegative_least_squares(A: Array, b: Array, which: slice) -> Array:
     """x of A x = b where some of x are not negative: those that would be are set to zero."""
     free = np.ones(len(b), bool)
     while True:
@@ -211,7 +256,7 @@ def nonnegative_least_squares(A: Array, b: Array, which: NDArray[np.int64]) -> A
         size = sizes(len(b))[free]
         scaled = A[np.ix_(free, free)] * size[:, None] * size[None, :]
         x[free] = size * np.linalg.lstsq(scaled, size * b[free], rcond=FLAT**2)[0]
-        negative = [k for k in which if x[k] < 0.0]
+        negative = [k for k in range(len(b))[which] if x[k] < 0.0]
         if not negative:
             return x
         free[negative] = False
@@ -223,7 +268,7 @@ def possible_body(A: Array, b: Array, x: Array) -> Array:
     Those are eliminated from the normal equations; π = π(θ) runs over possible bodies only, and
     a solid ball draws it, very gently, where the motion says nothing. Levenberg-Marquardt.
     """
-    rubs = 10 + np.flatnonzero(x[10:] > 0.0)
+    rubs = 10 + np.flatnonzero(x[10:])
     inverse = np.linalg.pinv(A[np.ix_(rubs, rubs)])
     cross = A[:10, rubs] @ inverse
     A_p = A[:10, :10] - cross @ A[rubs, :10]
@@ -258,7 +303,8 @@ def possible_body(A: Array, b: Array, x: Array) -> Array:
                 break
     out = np.zeros(len(x))
     out[:10] = parameters(factor(theta))
-    out[rubs] = np.maximum(0.0, inverse @ (b[rubs] - A[rubs, :10] @ out[:10]))
+    out[rubs] = inverse @ (b[rubs] - A[rubs, :10] @ out[:10])
+    out[10:-1] = np.maximum(0.0, out[10:-1])
     return out
 
 
@@ -288,7 +334,8 @@ def jackknife(W: Array, error: Array, rows: int, A: Array) -> Array:
 
 def unclear(A: Array, covariance: Array, joints: list[str]) -> list[str]:
     """Directions of x that the motion says little or nothing about, in words."""
-    names = [*NAMES, *(f"{of} {j}" for of in ("viscous", "Coulomb", "rotor") for j in joints)]
+    losses = (f"{of} {j}" for of in ("viscous", "Coulomb", "rotor") for j in joints)
+    names = [*NAMES, *losses, "delay"]
     size = sizes(len(A))
     information = A * size[:, None] * size[None, :]
     least = FLAT**2 * float(np.diag(information).max())
@@ -297,7 +344,8 @@ def unclear(A: Array, covariance: Array, joints: list[str]) -> list[str]:
     still = [joint for joint, some in zip(joints, seen[10:], strict=False) if not some]
     if still:
         out.append(f"friction and rotor of {', '.join(still)}, which did not move")
-    steady = [joint for joint, some in zip(joints, seen[-len(joints) :], strict=True) if not some]
+    rotors = seen[10 + 2 * len(joints) :]
+    steady = [joint for joint, some in zip(joints, rotors, strict=False) if not some]
     if steady := [joint for joint in steady if joint not in still]:
         out.append(f"rotor of {', '.join(steady)}, which did not accelerate")
     values, vectors = np.linalg.eigh(information[np.ix_(seen, seen)])
