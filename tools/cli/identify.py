@@ -13,13 +13,20 @@ if TYPE_CHECKING:
     from torqued.tools.recording.identification import Identified
 
 HELP = "estimate payload, joint friction, rotor inertia and delay from a recording"
-EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml"
+EXAMPLE = """  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml
+  torqued identify loaded.mcap --unloaded empty.mcap --frame panda_hand"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="recording of a motion without contact")
     parser.add_argument("--frame", required=True, help="frame that carries the payload")
     add_session(parser, "required if the recording has several")
+    parser.add_argument(
+        "--unloaded",
+        type=Path,
+        metavar="FILE",
+        help="recording of one session without the payload: errors of the links cancel",
+    )
     add_other_robot(parser)
     parser.add_argument(
         "--out",
@@ -38,8 +45,9 @@ def run(args: argparse.Namespace) -> int:
     from torqued.tools.recording.samples import samples_of
 
     robot = robot_of(args, recording)
-    session = recording.session(args.session)
-    found = identify(samples_of(session, robot), robot, args.frame)
+    samples = samples_of(recording.session(args.session), robot)
+    unloaded = args.unloaded and samples_of(read_recording(args.unloaded).session(None), robot)
+    found = identify(samples, robot, args.frame, unloaded)
     show(found)
     if args.json:
         args.json.write_text(as_json(vars(found), 2) + "\n", encoding="utf-8")

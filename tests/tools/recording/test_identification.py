@@ -11,6 +11,7 @@ from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.control import Controller
 from torqued.kernels.model.catalog import describe
+from torqued.kernels.model.description import Inertia
 from torqued.kernels.model.payloads import loads_of
 from torqued.kernels.model.rotors import with_armature
 from torqued.server.config import RobotConfig
@@ -35,14 +36,23 @@ ARMS = {"panda": "panda_hand", "ur5": "tool0"}
 ROTORS = np.array([0.6, 0.6, 0.6, 0.1, 0.1, 0.1])
 
 
-def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS, rotors=None, delay=0.0):
+def moved_arm(name, seconds=8.0, noise=0.0, mass=MASS, rotors=None, delay=0.0, wrong=0.0):
     """Samples of an arm with a payload and friction that its model knows nothing of, nor of
-    `rotors` by joint. Torques act `delay` s late: half milliseconds."""
+    `rotors` by joint, nor that its links are `wrong`: heavier and lighter by this share. Torques
+    act `delay` s late: half milliseconds."""
     description = describe(name)
     bare = plant_of(name)
+    rng = np.random.default_rng(0)
+    links = []
+    for link in description.links:
+        k = 1.0 + wrong * rng.choice([-1.0, 1.0])
+        i = link.inertia
+        links.append(replace(link, inertia=Inertia(k * i.mass, i.com, k * i.rotational)))
+    description = replace(description, links=tuple(links))
     if rotors is not None:
         description = with_armature(description, rotors)
-    plant = bare if mass == 0.0 else Plant(with_payload(description, ARMS[name], mass, AT, EDGE))
+    loaded = with_payload(description, ARMS[name], mass, AT, EDGE) if mass else description
+    plant = Plant(loaded)
     rub(plant, **friction_of(bare))
     n = bare.robot.nv
     amplitude = np.minimum(0.6, 0.2 * bare.robot.limits.velocity)
@@ -271,6 +281,18 @@ def test_torques_that_are_late_are_found_to_be_and_errors_cover_what_is_left(nam
     error = np.concatenate([*errors, [found.delay_error]])
     ratio = np.abs(x - np.concatenate([*truth, [delay]])) / error
     assert np.mean(ratio > 3.0) <= 0.05
+
+
+@pytest.mark.parametrize("name", ["panda", "ur5"])
+def test_errors_of_links_cancel_with_a_recording_without_the_payload(name):
+    loaded, bare, _ = moved_arm(name, seconds=5.0, noise=1e-3, mass=2.0, wrong=0.1)
+    empty, _, _ = moved_arm(name, seconds=5.0, noise=1e-3, mass=0.0, wrong=0.1)
+    plain = identify(loaded, bare.robot, ARMS[name])
+    found = identify(loaded, bare.robot, ARMS[name], empty)
+    assert abs(found.p[0] - 2.0) < min(0.01 * 2.0, 0.1 * abs(plain.p[0] - 2.0))
+    assert np.allclose(as_load(found.p)[1], AT, atol=1e-3)
+    assert np.abs(found.p[0] - 2.0) < 3.0 * found.p_error[0]
+    assert (found.residual < 0.2 * plain.residual).all()
 
 
 def test_joint_that_hardly_moved_is_not_known_too_well():
