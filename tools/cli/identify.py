@@ -21,12 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="recording of a motion without contact")
     parser.add_argument("--frame", required=True, help="frame that carries the payload")
     add_session(parser, "required if the recording has several")
-    parser.add_argument(
-        "--unloaded",
-        type=Path,
-        metavar="FILE",
-        help="recording of one session without the payload: errors of the links cancel",
-    )
+    text = "recording of one session without the payload: errors of the links cancel"
+    parser.add_argument("--unloaded", type=Path, metavar="FILE", help=text)
     add_other_robot(parser)
     parser.add_argument(
         "--out",
@@ -71,7 +67,10 @@ def show(found: Identified) -> None:
     print(f"  center  {np.array2string(center, precision=4)} m, center of mass in the frame's axes")
     print(f"  inertia {np.array2string(inertia, precision=5)} kg m² about it: xx xy xz yy yz zz")
     errors = ", ".join(f"{name} {x:.1g}" for name, x in zip(NAMES, found.p_error, strict=True))
-    print(f"  standard errors at the frame's origin (kg, kg m, kg m²): {errors}")
+    print(
+        "  standard errors at the frame's origin; they suppose exact links, except with --unloaded"
+    )
+    print(f"  (kg, kg m, kg m²): {errors}")
     if found.constrained:
         print("  the unconstrained estimate is not a possible body; this is the nearest one")
     width = max(map(len, found.joints))

@@ -1,5 +1,4 @@
-"""A payload, joint friction, rotor inertia and delay from a motion, by the regressor: least squares
-with errors.
+"""A payload, joint friction, rotor inertia and delay from a motion: least squares with errors.
 
     τ(t − d) − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
 
@@ -8,14 +7,13 @@ and Coulomb friction, J ≥ 0 its rotor inertia; τ_model is without rotors. Joi
 well they fit. The delay d is one more unknown: τ(t − d) ≈ τ(t − d₀) − (d − d₀) τ̇(t − d₀), solved
 until d₀ = d.
 
-Accelerations are differences of noisy velocities, and they are in the regressor: least squares on
-single samples would find too little inertia, and be sure of it. So the equation is averaged with
-smooth windows (its weak form, ∫ φ a dt = −∫ φ' v dt): what is left of the noise shifts the estimate
-by much less than its error. Errors come from how the estimate changes without each stretch of the
-motion (the jackknife of blocks, [Künsch, "The jackknife and the bootstrap for general stationary
-observations", 1989]): it supposes neither that residuals are white nor that they are of one size,
-and knows that slow ones were in part explained away by so many parameters. Added to that is how
-the estimate changes if states belong to the beginnings of intervals instead of their middles.
+Accelerations are differences of noisy velocities: least squares on single samples would find too
+little inertia, and be sure of it. So the equation is averaged with smooth windows (its weak form,
+∫ φ a dt = −∫ φ' v dt): what is left of the noise shifts the estimate by much less than its error.
+Errors come from how the estimate changes without each stretch of the motion (the jackknife of
+blocks, [Künsch, "The jackknife and the bootstrap for general stationary observations", 1989]),
+which does not suppose that residuals are white or of one size; and from how it changes if states
+belong to the beginnings of intervals instead of their middles.
 """
 
 from __future__ import annotations
@@ -50,11 +48,10 @@ MAX_DELAY, MAX_PASSES = 0.05, 10
 #: Of a joint's largest speed, and in rad/s or m/s: below it, which way it rubs is not certain.
 SLOW, SLOWEST = 0.02, 0.01
 #: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m, and
-#: 0.02 kg m² of a rotor; 1 ms.
+#: 0.02 kg m² of a rotor; 5 ms.
 TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
-TYPICAL_OF_JOINTS, TYPICAL_DELAY = (1.0, 1.0, 0.02), 1e-3
-#: A direction is unclear where its error is above this part of a large change, or where it moves
-#: the torques by this little beside the clearest one.
+TYPICAL_OF_JOINTS, TYPICAL_DELAY = (1.0, 1.0, 0.02), 5e-3
+#: A direction is unclear where its error is above this part of a large change.
 UNCLEAR = 0.5
 #: Share by which a link's mass, extent and moments may be wrong, where that is estimated.
 LINKS = 0.3
@@ -97,10 +94,8 @@ def identify(
         raise InputError(
             f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
         )
-    n, joints, recorded = robot.nv, velocity_names(robot), [(samples, frame)]
-    if unloaded is not None:
-        recorded.append((unloaded, ""))
-    links = unloaded is not None
+    n, joints, links = robot.nv, velocity_names(robot), unloaded is not None
+    recorded = [(samples, frame), *([(unloaded, "")] if unloaded else [])]
     equations = [Equations(s, robot, at, links) for s, at in recorded]
     require_motion(np.concatenate([each.W for each in equations]))
     size = equations[0].size
@@ -117,8 +112,7 @@ def identify(
     if constrained:
         x = possible_body(A, b, x, TYPICAL, losses)
     residual = y - W @ x
-    rows = n * equations[0].stretch
-    covariance = jackknife(W * weights[:, None], residual * weights, rows, A)
+    covariance = jackknife(W * weights[:, None], residual * weights, n * equations[0].stretch, A)
     # What no residual shows: states that are later or earlier than their stamps, by half a step.
     early = [Equations(s.at_the_beginning(robot), robot, at, links) for s, at in recorded]
     other, free = normal(*stacked(early, x[late]), weights, n), slice(0)
@@ -172,30 +166,27 @@ class Equations:
     """
 
     def __init__(self, samples: Samples, robot: Robot, frame: str, links: bool) -> None:
-        of_frame = (
-            place_of(robot, frame) if frame else np.zeros((len(robot.inertial_parameters), 10))
-        )
+        of_frame = place_of(robot, frame)
         of_joints = np.repeat(TYPICAL_OF_JOINTS, robot.nv)
         of_links = LINKS * link_sizes(robot.inertial_parameters) if links else np.zeros(0)
         self.size = np.concatenate([TYPICAL, of_joints, [TYPICAL_DELAY], of_links])
         n, time, v = robot.nv, samples.time, samples.v
         self.samples, self.step = samples, float(np.median(np.diff(time)))
         length = max(WINDOW, MIN_SAMPLES * self.step)
-        hop = 0.5 * length
-        self.stretch = max(1, round(STRETCH / hop))  # windows of one that is left out
+        self.stretch = max(1, round(2.0 * STRETCH / length))  # windows of one that is left out
         slow = np.abs(v) <= np.maximum(SLOWEST, SLOW * np.abs(v).max(axis=0))
-        starts = np.arange(time[0], time[-1] - 0.99 * length, hop)
-        inside = [slice(*np.searchsorted(time, [at, at + length])) for at in starts]
+        starts = np.arange(time[0], time[-1] - 0.99 * length, 0.5 * length)
         self.windows: list[tuple[slice, Array]] = []  # samples and their shares, Hann's
-        for at, part in zip(starts, inside, strict=True):
+        for at in starts:
+            part = slice(*np.searchsorted(time, [at, at + length]))
             share = 1.0 - np.cos(2.0 * np.pi * (time[part] - at) / length)
             self.windows.append((part, share / max(1e-12, float(share.sum()))))
-        moves = np.array([~slow[part].any(axis=0) for part in inside]).reshape(-1, n)
+        moves = np.array([~slow[part].any(axis=0) for part, _ in self.windows]).reshape(-1, n)
         # A joint that moves in few stretches would fit too well, and leaving one out says nothing.
         blocks = range(0, len(moves), self.stretch)
         stretches = sum(moves[k : k + self.stretch].any(axis=0) for k in blocks)
         self.moves = 1.0 * (moves & (stretches >= MIN_STRETCHES))
-        rows, model = np.zeros((len(inside), n, len(self.size))), np.zeros((len(inside), n))
+        rows, model = np.zeros((len(starts), n, len(self.size))), np.zeros((len(starts), n))
         for W, tau, (part, share) in zip(rows, model, self.windows, strict=True):
             Y, losses = np.zeros((n, len(of_frame))), np.zeros((3, n))
             for w, *state in zip(share, samples.q[part], v[part], samples.a[part], strict=True):
@@ -225,13 +216,15 @@ class Equations:
 
 def place_of(robot: Robot, frame: str) -> Array:
     """(10 bodies, 10): parameters of bodies from those of what the frame carries."""
+    out = np.zeros((len(robot.inertial_parameters), 10))
+    if not frame:
+        return out
     frames = {item.name: item for item in robot.model.frames}
     place = frames[known_name("frame", "frame", frame, frames)]
     if place.body < 0:
         raise InputError(
             f"frame {frame!r} does not move: its payload cannot be identified", "frame"
         )
-    out = np.zeros((len(robot.inertial_parameters), 10))
     out[10 * place.body : 10 * place.body + 10] = moved(place.rotation, place.position)
     return out
 
@@ -269,16 +262,15 @@ def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
 
 
 def normal(W: Array, y: Array, weights: Array, n: int) -> tuple[Array, Array]:
-    """Normal equations A x = b; links are as the model has them to about one unit each."""
+    """Normal equations A x = b; the delay and errors of links are about one unit or less."""
     scaled = W * weights[:, None]
-    prior = np.diag(1.0 * (np.arange(W.shape[1]) > 10 + 3 * n))
+    prior = np.diag(1.0 * (np.arange(W.shape[1]) >= 10 + 3 * n))
     return scaled.T @ scaled + prior, scaled.T @ (weights * y)
 
 
 def is_seen(A: Array) -> NDArray[np.bool_]:
     """Which of x move the torques at all, with the normal equations A."""
-    information = np.diag(A)
-    return np.asarray(information > FLAT**2 * information.max())
+    return np.asarray(np.diag(A) > FLAT**2 * np.diag(A).max())
 
 
 def nonnegative_least_squares(A: Array, b: Array, which: slice) -> Array:

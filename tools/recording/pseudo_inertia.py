@@ -84,35 +84,30 @@ def possible_body(A: Array, b: Array, x: Array, size: Array, nonnegative: slice)
     rubs = 10 + np.flatnonzero(x[10:])
     inverse = np.linalg.pinv(A[np.ix_(rubs, rubs)])
     cross = A[:10, rubs] @ inverse
-    A_p = A[:10, :10] - cross @ A[rubs, :10]
-    b_p = b[:10] - cross @ b[rubs]
+    A_p, b_p = A[:10, :10] - cross @ A[rubs, :10], b[:10] - cross @ b[rubs]
     values, vectors = np.linalg.eigh(0.5 * (A_p + A_p.T))
     kept = values > FLAT**2 * values.max()  # the rest is rounding
     root, vectors = np.sqrt(values[kept]), vectors[:, kept]
     S, target = root[:, None] * vectors.T / size, (vectors.T @ b_p) / root
     prior = unfactor(pseudo_inertia(ball(max(float(size[0] * x[0]), 0.05))))
     pull = np.sqrt(PULL * max(float(values.max()), 1e-300))
-    theta, damping = prior.copy(), 1e-3
+    theta, damping, steps = prior.copy(), 1e-3, 1e-6 * np.eye(10)
 
     def residual(theta: Array) -> Array:
         return np.concatenate([S @ parameters(factor(theta)) - target, pull * (theta - prior)])
 
     r = residual(theta)
     for _ in range(300):
-        steps = 1e-6 * np.eye(10)
-        columns = [(residual(theta + s) - residual(theta - s)) / 2e-6 for s in steps]
-        D = np.array(columns).T
+        D = np.array([(residual(theta + s) - residual(theta - s)) / 2e-6 for s in steps]).T
         H = D.T @ D
         change = np.linalg.solve(H + damping * np.diag(np.diag(H)), -D.T @ r)
         tried = residual(theta + np.clip(change, -1.0, 1.0))
-        if tried @ tried < r @ r:
-            theta, r, damping = theta + np.clip(change, -1.0, 1.0), tried, 0.3 * damping
-            if np.abs(change).max() < 1e-9:
-                break
-        else:
-            damping *= 4.0
-            if damping > 1e12:
-                break
+        better = tried @ tried < r @ r
+        damping *= 0.3 if better else 4.0
+        if better:
+            theta, r = theta + np.clip(change, -1.0, 1.0), tried
+        if damping > 1e12 or (better and np.abs(change).max() < 1e-9):
+            break
     out = np.zeros(len(x))
     out[:10] = parameters(factor(theta)) / size
     out[rubs] = inverse @ (b[rubs] - A[rubs, :10] @ out[:10])
