@@ -27,13 +27,7 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import known_name
-from torqued.tools.recording.pseudo_inertia import (
-    FLAT,
-    NAMES,
-    moved,
-    possible_body,
-    pseudo_inertia,
-)
+from torqued.tools.recording.pseudo_inertia import FLAT, NAMES, moved, possible_body, pseudo_inertia
 from torqued.tools.recording.samples import Samples
 from torqued.tools.recording.solver_rows import velocity_names
 
@@ -211,7 +205,8 @@ class Equations:
     def _torque(self, delay: float) -> Array:
         time = self.samples.time
         tau = np.array([np.interp(time - delay, time, row) for row in self.samples.tau.T]).T
-        return (np.array([share @ tau[part] for part, share in self.windows]) * self.moves).ravel()
+        means = np.array([share @ tau[part] for part, share in self.windows])
+        return np.asarray(means * self.moves).ravel()
 
 
 def place_of(robot: Robot, frame: str) -> Array:

@@ -237,7 +237,7 @@ def test_parameters_move_as_a_body_of_points_does():
     assert np.allclose(moved(R, p) @ of(points), of(points @ R.T + p))
 
 
-def noisy_recordings(count):
+def noisy_recordings(count, noise=1.0):
     """Samples of one motion of a UR5 with payload and friction, each with noise of its own: white
     in velocities, and so in accelerations; related over 0.05 s in torques. And x as it is."""
     bare = plant_of("ur5")
@@ -257,12 +257,12 @@ def noisy_recordings(count):
     samples = []
     for seed in range(count):
         rng = np.random.default_rng(seed)
-        measured = v + 1e-3 * rng.normal(size=v.shape)
+        measured = v + noise * 1e-3 * rng.normal(size=v.shape)
         disturbance = np.zeros_like(tau)
         for k in range(1, len(tau)):
             disturbance[k] = keep * disturbance[k - 1] + np.sqrt(1.0 - keep**2) * rng.normal(size=n)
         mean, rate = 0.5 * (measured[1:] + measured[:-1]), np.diff(measured, axis=0) / step
-        disturbed = tau + 0.005 * tau.std(axis=0) * disturbance
+        disturbed = tau + noise * 0.005 * tau.std(axis=0) * disturbance
         samples.append(Samples(middle, q, mean, rate, disturbed))
     return samples, bare.robot, np.concatenate(truth)
 
@@ -302,6 +302,16 @@ def test_joint_that_hardly_moved_is_not_known_too_well():
     found = identify(replace(samples, v=v), bare.robot, "tool0")
     assert "friction and rotor of wrist_3_joint, which did not move" in found.unclear
     assert found.rotor_known[5] == bare.robot.limits.armature[5]
+
+
+def test_errors_cover_states_that_are_half_a_step_older_than_their_stamps():
+    """No residual shows that; its share of errors comes from trying the same shift once more."""
+    recordings, robot, truth = noisy_recordings(2, noise=0.1)
+    for samples in recordings:
+        found = identify(samples.at_the_beginning(robot), robot, "tool0")
+        x = np.concatenate([found.p, found.viscous, found.coulomb, found.rotor])
+        errors = [found.p_error, found.viscous_error, found.coulomb_error, found.rotor_error]
+        assert (np.abs(x - truth) / np.concatenate(errors)).max() < 1.5
 
 
 def test_two_standard_errors_hold_the_truth_about_19_times_in_20(monkeypatch):
