@@ -115,6 +115,9 @@ def identify(
     seen, unclear_parts = is_seen(A), unclear(A, covariance, joints)
     x, covariance = x * size, covariance * size[:, None] * size
     deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    values, vectors = np.linalg.eigh(A)
+    blind = np.abs(vectors[:, values <= FLAT**2 * values[-1]]).max(axis=1, initial=0.0) > 1e-3
+    deviation[blind] = np.inf  # the motion leaves these open
     (viscous, coulomb, rotor), errors = x[losses].reshape(3, n), deviation[losses].reshape(3, n)
     clear = seen[losses][2 * n :] & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
     return Identified(

@@ -174,6 +174,8 @@ def test_motion_of_one_joint_says_what_it_cannot_tell():
     found = identify(Samples(time, q, v, a, tau), bare.robot, "panda_hand")
     assert "m by itself" in found.unclear  # a wrist that turns feels no weight on its own axis
     assert "m cz by itself" in found.unclear
+    assert np.isinf(found.p_error[[0, 3]]).all() and np.isfinite(found.p_error[1:3]).all()
+    assert np.isinf(found.viscous_error[:6]).all() and np.isfinite(found.viscous_error[6])
     others = ", ".join(f"panda_joint{k}" for k in range(1, 7))
     assert f"friction and rotor of {others}, which did not move" in found.unclear
     assert found.viscous[6] == pytest.approx(friction["viscous"][6], rel=1e-3)
