@@ -1,4 +1,4 @@
-"""`torqued identify`: payload, joint friction and rotor inertia from a recording."""
+"""`torqued identify`: payload, joint friction, rotor inertia and delay from a recording."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torqued.tools.cli.options import add_session
+from torqued.tools.cli.options import add_session, as_json
 from torqued.tools.cli.replay import add_other_robot, robot_of
 
 if TYPE_CHECKING:
     from torqued.tools.recording.identification import Identified
 
-HELP = "estimate payload, joint friction and rotor inertia from a recording"
-EXAMPLE = "  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml"
+HELP = "estimate payload, joint friction, rotor inertia and delay from a recording"
+EXAMPLE = """  torqued identify panda-20260102-030405.mcap --frame panda_hand --out payload.toml
+  torqued identify loaded.mcap --unloaded empty.mcap --frame panda_hand"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", type=Path, help="recording of a motion without contact")
     parser.add_argument("--frame", required=True, help="frame that carries the payload")
     add_session(parser, "required if the recording has several")
+    text = "recording of one session without the payload: errors of the links cancel"
+    parser.add_argument("--unloaded", type=Path, metavar="FILE", help=text)
     add_other_robot(parser)
     parser.add_argument(
         "--out",
@@ -27,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="output file for the TOML tables (default: standard output)",
     )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="output file for all results")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -37,9 +41,12 @@ def run(args: argparse.Namespace) -> int:
     from torqued.tools.recording.samples import samples_of
 
     robot = robot_of(args, recording)
-    session = recording.session(args.session)
-    found = identify(samples_of(session, robot), robot, args.frame)
+    samples = samples_of(recording.session(args.session), robot)
+    unloaded = args.unloaded and samples_of(read_recording(args.unloaded).session(None), robot)
+    found = identify(samples, robot, args.frame, unloaded)
     show(found)
+    if args.json:
+        args.json.write_text(as_json(vars(found), 2) + "\n", encoding="utf-8")
     text = toml(found)
     if args.out:
         args.out.write_text(text, encoding="utf-8")
@@ -60,7 +67,10 @@ def show(found: Identified) -> None:
     print(f"  center  {np.array2string(center, precision=4)} m, center of mass in the frame's axes")
     print(f"  inertia {np.array2string(inertia, precision=5)} kg m² about it: xx xy xz yy yz zz")
     errors = ", ".join(f"{name} {x:.1g}" for name, x in zip(NAMES, found.p_error, strict=True))
-    print(f"  standard errors at the frame's origin (kg, kg m, kg m²): {errors}")
+    print(
+        "  standard errors at the frame's origin; they suppose exact links, except with --unloaded"
+    )
+    print(f"  (kg, kg m, kg m²): {errors}")
     if found.constrained:
         print("  the unconstrained estimate is not a possible body; this is the nearest one")
     width = max(map(len, found.joints))
@@ -72,6 +82,10 @@ def show(found: Identified) -> None:
             f" {found.rotor[k]:7.4g} ± {found.rotor_error[k]:<6.1g} "
             f" {found.residual[k]:.3g} of {found.torque[k]:.3g}"
         )
+    late = f"{1e3 * found.delay:.3g} ± {1e3 * found.delay_error:.1g} ms"
+    print(
+        f"  delay   {late} from a state to its torque: a session's `delay` should be at least that"
+    )
     if found.unclear:
         print("  the motion does not distinguish:")
         for words in found.unclear:

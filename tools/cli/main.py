@@ -34,7 +34,7 @@ class Command(Protocol):
 #: Modules of this folder, in the order of the help.
 NAMES = (
     *("serve", "ping", "call", "stats", "top", "reload", "keys"),
-    *("record", "replay", "plot", "identify", "dash", "metrics", "stream", "foxglove"),
+    *("record", "replay", "plot", "excite", "identify", "dash", "metrics", "stream", "foxglove"),
     *("demo", "models", "convert", "batch", "compile", "bench"),
 )
 COMMANDS: dict[str, Command] = {

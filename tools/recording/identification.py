@@ -1,19 +1,19 @@
-"""A payload, joint friction and rotor inertia from a motion, by the regressor: least squares with
-errors.
+"""A payload, joint friction, rotor inertia and delay from a motion: least squares with errors.
 
-    τ − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
+    τ(t − d) − τ_model(q, v, a) = Y(q, v, a) π + b ∘ v + c ∘ sign(v) + J ∘ a
 
 π are the ten parameters of what a frame carries beyond the model, b and c ≥ 0 each joint's viscous
 and Coulomb friction, J ≥ 0 its rotor inertia; τ_model is without rotors. Joints are weighted by how
-well they fit.
+well they fit. The delay d is one more unknown: τ(t − d) ≈ τ(t − d₀) − (d − d₀) τ̇(t − d₀), solved
+until d₀ = d.
 
-Accelerations are differences of noisy velocities, and they are in the regressor: least squares on
-single samples would find too little inertia, and be sure of it. So the equation is averaged with
-smooth windows (its weak form, ∫ φ a dt = −∫ φ' v dt): what is left of the noise shifts the estimate
-by much less than its error. Errors come from how the estimate changes without each stretch of the
-motion (the jackknife of blocks, [Künsch, "The jackknife and the bootstrap for general stationary
-observations", 1989]): it supposes neither that residuals are white nor that they are of one size,
-and knows that slow ones were in part explained away by so many parameters.
+Accelerations are differences of noisy velocities: least squares on single samples would find too
+little inertia, and be sure of it. So the equation is averaged with smooth windows (its weak form,
+∫ φ a dt = −∫ φ' v dt): what is left of the noise shifts the estimate by much less than its error.
+Errors come from how the estimate changes without each stretch of the motion (the jackknife of
+blocks, [Künsch, "The jackknife and the bootstrap for general stationary observations", 1989]),
+which does not suppose that residuals are white or of one size; and from how it changes if states
+belong to the beginnings of intervals instead of their middles.
 """
 
 from __future__ import annotations
@@ -27,33 +27,28 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import known_name
-from torqued.tools.recording.pseudo_inertia import (
-    NAMES,
-    factor,
-    moved,
-    parameters,
-    pseudo_inertia,
-    unfactor,
-)
+from torqued.tools.recording.pseudo_inertia import FLAT, NAMES, moved, possible_body, pseudo_inertia
 from torqued.tools.recording.samples import Samples
 from torqued.tools.recording.solver_rows import velocity_names
 
 Array = NDArray[np.float64]
 
 #: s of a window that the equation is averaged over, and its samples at the least; windows overlap
-#: by half. And s of a stretch that is left out, beyond which residuals are not related.
-WINDOW, MIN_SAMPLES, STRETCH = 0.1, 5, 0.5
+#: by half. And s of a stretch that is left out, beyond which residuals are not related; a joint
+#: has to move in so many of them.
+WINDOW, MIN_SAMPLES, STRETCH, MIN_STRETCHES = 0.1, 5, 0.5, 4
+#: s that torques may be late, and estimates until the delay has settled.
+MAX_DELAY, MAX_PASSES = 0.05, 10
 #: Of a joint's largest speed, and in rad/s or m/s: below it, which way it rubs is not certain.
 SLOW, SLOWEST = 0.02, 0.01
 #: What is a large change of each parameter: 1 kg, 0.1 kg m, 0.01 kg m²; 1 N m s/rad, 1 N m, and
-#: 0.02 kg m² of a rotor.
+#: 0.02 kg m² of a rotor; 5 ms.
 TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
-TYPICAL_OF_JOINTS = (1.0, 1.0, 0.02)
-#: A direction is unclear where its error is above this part of a large change, or where it moves
-#: the torques by this little beside the clearest one.
-UNCLEAR, FLAT = 0.5, 1e-6
-#: kg/m³ of the ball that stands in for what could not be seen; and how little it weighs.
-DENSITY, PULL = 1000.0, 1e-9
+TYPICAL_OF_JOINTS, TYPICAL_DELAY = (1.0, 1.0, 0.02), 5e-3
+#: A direction is unclear where its error is above this part of a large change.
+UNCLEAR = 0.5
+#: Share by which a link's mass, extent and moments may be wrong, where that is estimated.
+LINKS = 0.3
 
 
 @dataclass(frozen=True)
@@ -72,6 +67,8 @@ class Identified:
     rotor: Array  # (nv,) kg m²: that of the model included
     rotor_error: Array
     rotor_known: Array  # (nv,) kg m²: found where that is clear, else the model's
+    delay: float  # s from a state to the torque that was computed from it
+    delay_error: float
     unclear: list[str]  # what the motion does not distinguish
     residual: Array  # (nv,) N m, RMS
     torque: Array  # (nv,) N m, RMS of what was to be explained
@@ -79,30 +76,50 @@ class Identified:
     samples: int
 
 
-def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
-    """The payload at a frame, and all joints' friction and rotor inertia."""
+def identify(
+    samples: Samples, robot: Robot, frame: str, unloaded: Samples | None = None
+) -> Identified:
+    """The payload at a frame, all joints' friction and rotor inertia, and the delay of torques.
+
+    With a recording of the arm without the payload, links may be wrong, each parameter by about
+    LINKS of its size: both recordings share these errors, so that the payload is what differs.
+    """
     if robot.model.base != "fixed":
         raise InputError(
             f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
         )
-    W, y, hop = equations(samples, robot, frame)
-    require_motion(W)
-    n = robot.nv
-    A, b, weights = weighted(W, y, n)
-    x = nonnegative_least_squares(A, b, np.arange(10, 10 + 3 * n))
-    plain = x[:10]
-    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(plain)).min() <= 0.0)
+    n, joints, links = robot.nv, velocity_names(robot), unloaded is not None
+    recorded = [(samples, frame), *([(unloaded, "")] if unloaded else [])]
+    equations = [Equations(s, robot, at, links) for s, at in recorded]
+    require_motion(np.concatenate([each.W for each in equations]))
+    size = equations[0].size
+    losses, late, x = slice(10, 10 + 3 * n), 10 + 3 * n, np.zeros(len(size))
+    for _ in range(MAX_PASSES):
+        before = x[late]
+        W, y = stacked(equations, before)
+        A, b, weights = weighted(W, y, n)
+        x = nonnegative_least_squares(A, b, losses)
+        x[late] = np.clip(x[late], -MAX_DELAY / size[late], MAX_DELAY / size[late])
+        if abs(x[late] - before) < 1e-4:
+            break
+    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(TYPICAL * x[:10])).min() <= 0.0)
     if constrained:
-        x = possible_body(A, b, x)
-    error = (y - W @ x) * weights
-    covariance = jackknife(W * weights[:, None], error, n * round(STRETCH / hop), A)
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    joints = velocity_names(robot)
+        x = possible_body(A, b, x, TYPICAL, losses)
     residual = y - W @ x
-    rows = residual.reshape(-1, n)
-    (viscous, coulomb, rotor), errors = x[10:].reshape(3, n), deviation[10:].reshape(3, n)
-    seen = is_seen(A)[10 + 2 * n :]
-    clear = seen & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
+    covariance = jackknife(W * weights[:, None], residual * weights, n * equations[0].stretch, A)
+    # What no residual shows: states that are later or earlier than their stamps, by half a step.
+    early = [Equations(s.at_the_beginning(robot), robot, at, links) for s, at in recorded]
+    other, free = normal(*stacked(early, x[late]), weights, n), slice(0)
+    shift = nonnegative_least_squares(*other, free) - nonnegative_least_squares(A, b, free)
+    covariance += np.outer(shift, shift)
+    seen, unclear_parts = is_seen(A), unclear(A, covariance, joints)
+    x, covariance = x * size, covariance * size[:, None] * size
+    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    values, vectors = np.linalg.eigh(A)
+    blind = np.abs(vectors[:, values <= FLAT**2 * values[-1]]).max(axis=1, initial=0.0) > 1e-3
+    deviation[blind] = np.inf  # the motion leaves these open
+    (viscous, coulomb, rotor), errors = x[losses].reshape(3, n), deviation[losses].reshape(3, n)
+    clear = seen[losses][2 * n :] & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
     return Identified(
         frame=frame,
         p=x[:10],
@@ -116,35 +133,106 @@ def identify(samples: Samples, robot: Robot, frame: str) -> Identified:
         rotor=rotor,
         rotor_error=errors[2],
         rotor_known=np.where(clear, rotor, robot.limits.armature),
-        unclear=unclear(A, covariance, joints),
-        residual=np.sqrt((rows**2).mean(axis=0)),
-        torque=np.sqrt((y.reshape(-1, n) ** 2).mean(axis=0)),
+        delay=float(x[late]),
+        delay_error=float(deviation[late]),
+        unclear=unclear_parts,
+        residual=rms(residual, n),
+        torque=rms(y, n),
         constrained=constrained,
-        samples=len(samples.time),
+        samples=sum(len(s.time) for s, _ in recorded),
     )
 
 
-def equations(samples: Samples, robot: Robot, frame: str) -> tuple[Array, Array, float]:
-    """W x = y, averaged over windows: (N nv, 10 + 3 nv), (N nv,), and s from one to the next."""
+def stacked(equations: list[Equations], delay: float) -> tuple[Array, Array]:
+    """W and y of several recordings; the delay is in units of x."""
+    W, y = zip(*(each.with_delay(delay * TYPICAL_DELAY) for each in equations), strict=True)
+    return np.concatenate(W), np.concatenate(y)
+
+
+def rms(rows: Array, n: int) -> Array:
+    """RMS (n,) by joint of the rows of windows in which it moves; each has three of x."""
+    squares, count = (rows.reshape(-1, n) ** 2).sum(axis=0), (rows.reshape(-1, n) != 0).sum(axis=0)
+    return np.asarray(np.sqrt(squares / np.maximum(1, count - 3)))
+
+
+class Equations:
+    """W x = y of a recording, averaged over windows; a joint that is slow in one has none there.
+
+    x has the payload (zero without a frame), viscous and Coulomb friction, rotors, the delay and,
+    where links may be wrong, what their parameters are off by; all in units of `size`.
+    """
+
+    def __init__(self, samples: Samples, robot: Robot, frame: str, links: bool) -> None:
+        of_frame = place_of(robot, frame)
+        of_joints = np.repeat(TYPICAL_OF_JOINTS, robot.nv)
+        of_links = LINKS * link_sizes(robot.inertial_parameters) if links else np.zeros(0)
+        self.size = np.concatenate([TYPICAL, of_joints, [TYPICAL_DELAY], of_links])
+        n, time, v = robot.nv, samples.time, samples.v
+        self.samples, self.step = samples, float(np.median(np.diff(time)))
+        length = max(WINDOW, MIN_SAMPLES * self.step)
+        self.stretch = max(1, round(2.0 * STRETCH / length))  # windows of one that is left out
+        slow = np.abs(v) <= np.maximum(SLOWEST, SLOW * np.abs(v).max(axis=0))
+        starts = np.arange(time[0], time[-1] - 0.99 * length, 0.5 * length)
+        self.windows: list[tuple[slice, Array]] = []  # samples and their shares, Hann's
+        for at in starts:
+            part = slice(*np.searchsorted(time, [at, at + length]))
+            share = 1.0 - np.cos(2.0 * np.pi * (time[part] - at) / length)
+            self.windows.append((part, share / max(1e-12, float(share.sum()))))
+        moves = np.array([~slow[part].any(axis=0) for part, _ in self.windows]).reshape(-1, n)
+        # A joint that moves in few stretches would fit too well, and leaving one out says nothing.
+        blocks = range(0, len(moves), self.stretch)
+        stretches = sum(moves[k : k + self.stretch].any(axis=0) for k in blocks)
+        self.moves = 1.0 * (moves & (stretches >= MIN_STRETCHES))
+        rows, model = np.zeros((len(starts), n, len(self.size))), np.zeros((len(starts), n))
+        for W, tau, (part, share) in zip(rows, model, self.windows, strict=True):
+            Y, losses = np.zeros((n, len(of_frame))), np.zeros((3, n))
+            for w, *state in zip(share, samples.q[part], v[part], samples.a[part], strict=True):
+                Y += w * robot.regressor(*state)
+                tau += w * robot.inverse_dynamics(*state)
+                losses += w * np.array([state[1], np.sign(state[1]), state[2]])
+            tau -= robot.limits.armature * losses[2]
+            W[:, :10], W[:, 11 + 3 * n :] = Y @ of_frame, Y if links else 0.0
+            W[:, 10 : 10 + 3 * n] = np.hstack([np.diag(row) for row in losses])
+        self.W = (rows * self.moves[:, :, None]).reshape(-1, len(self.size)) * self.size
+        self.model = (model * self.moves).ravel()
+
+    def with_delay(self, delay: float) -> tuple[Array, Array]:
+        """W and y where torques were felt about `delay` s after they were sent."""
+        # A torque was held for a step: its mean over a delayed step is linear between samples.
+        early, now, late = (self._torque(delay + k * self.step) for k in (0.5, 0.0, -0.5))
+        rate = (late - early) / self.step
+        W = self.W.copy()
+        W[:, 10 + 3 * self.moves.shape[1]] = rate * TYPICAL_DELAY
+        return W, now + delay * rate - self.model
+
+    def _torque(self, delay: float) -> Array:
+        time = self.samples.time
+        tau = np.array([np.interp(time - delay, time, row) for row in self.samples.tau.T]).T
+        means = np.array([share @ tau[part] for part, share in self.windows])
+        return np.asarray(means * self.moves).ravel()
+
+
+def place_of(robot: Robot, frame: str) -> Array:
+    """(10 bodies, 10): parameters of bodies from those of what the frame carries."""
+    out = np.zeros((len(robot.inertial_parameters), 10))
+    if not frame:
+        return out
     frames = {item.name: item for item in robot.model.frames}
     place = frames[known_name("frame", "frame", frame, frames)]
     if place.body < 0:
         raise InputError(
             f"frame {frame!r} does not move: its payload cannot be identified", "frame"
         )
-    T = moved(place.rotation, place.position)
-    columns = slice(10 * place.body, 10 * place.body + 10)
-    n, count = robot.nv, len(samples.time)
-    W, y = np.zeros((count, n, 10 + 3 * n)), np.zeros((count, n))
-    slow = np.maximum(SLOWEST, SLOW * np.abs(samples.v).max(axis=0))
-    for k in range(count):
-        q, v, a = samples.q[k], samples.v[k], samples.a[k]
-        W[k, :, :10] = robot.regressor(q, v, a)[:, columns] @ T
-        W[k, :, 10 : 10 + n] = np.diag(v)
-        W[k, :, 10 + n : 10 + 2 * n] = np.diag(np.sign(v))
-        W[k, :, 10 + 2 * n :] = np.diag(a)
-        y[k] = samples.tau[k] - robot.inverse_dynamics(q, v, a) + robot.limits.armature * a
-    return averaged(W, y, np.abs(samples.v) <= slow, samples.time)
+    out[10 * place.body : 10 * place.body + 10] = moved(place.rotation, place.position)
+    return out
+
+
+def link_sizes(p: Array) -> Array:
+    """m, m r and m r² of each body's π, with r its extent from its origin; tiny without mass."""
+    bodies = p.reshape(-1, 10)
+    mass = np.maximum(bodies[:, :1], 1e-9)
+    r = np.sqrt(np.maximum(0.5 * bodies[:, [4, 7, 9]].sum(axis=1, keepdims=True) / mass, 1e-9))
+    return np.hstack([mass, *[mass * r] * 3, *[mass * r**2] * 6]).ravel()
 
 
 def require_motion(W: Array) -> None:
@@ -159,114 +247,40 @@ def require_motion(W: Array) -> None:
         )
 
 
-def averaged(
-    W: Array, y: Array, still: NDArray[np.bool_], time: Array
-) -> tuple[Array, Array, float]:
-    """Equations of samples (N, n, …) as those of windows; a joint that is slow in one is not."""
-    length = max(WINDOW, MIN_SAMPLES * float(np.median(np.diff(time))))
-    hop = 0.5 * length
-    rows, sides = [], []
-    for start in np.arange(time[0], time[-1] - 0.99 * length, hop):
-        inside = slice(*np.searchsorted(time, [start, start + length]))
-        share = 1.0 - np.cos(2.0 * np.pi * (time[inside] - start) / length)  # Hann's
-        share /= max(1e-12, float(share.sum()))
-        moves: NDArray[np.bool_] = np.asarray(~still[inside].any(axis=0))
-        rows.append(np.tensordot(share, W[inside], 1) * moves[:, None])
-        sides.append(share @ y[inside] * moves)
-    return np.concatenate(rows), np.concatenate(sides), hop
-
-
 def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
     """Normal equations A x = b with joints weighted by how well they fit, and those weights."""
     weights = np.ones(len(y))
     for _ in range(3):
-        scaled = W * weights[:, None]
-        A, b = scaled.T @ scaled, scaled.T @ (weights * y)
-        size = sizes(len(b))
-        x = size * np.linalg.lstsq(A * size[:, None] * size, size * b, rcond=FLAT**2)[0]
-        rms = np.sqrt(((y - W @ x).reshape(-1, n) ** 2).mean(axis=0))
-        torque = np.sqrt((y.reshape(-1, n) ** 2).mean(axis=0))
+        A, b = normal(W, y, weights, n)
+        x = np.linalg.lstsq(A, b, rcond=FLAT**2)[0]
+        torque = rms(y, n)
         least = 1e-6 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
-        weights = np.tile(1.0 / np.maximum(rms, least), len(y) // n)
+        weights = np.tile(1.0 / np.maximum(rms(y - W @ x, n), least), len(y) // n)
+    return *normal(W, y, weights, n), weights
+
+
+def normal(W: Array, y: Array, weights: Array, n: int) -> tuple[Array, Array]:
+    """Normal equations A x = b; the delay and errors of links are about one unit or less."""
     scaled = W * weights[:, None]
-    return scaled.T @ scaled, scaled.T @ (weights * y), weights
-
-
-def sizes(count: int) -> Array:
-    """What is a large change of each of x: with these as units, small means small."""
-    return np.concatenate([TYPICAL, np.repeat(TYPICAL_OF_JOINTS, (count - len(TYPICAL)) // 3)])
+    prior = np.diag(1.0 * (np.arange(W.shape[1]) >= 10 + 3 * n))
+    return scaled.T @ scaled + prior, scaled.T @ (weights * y)
 
 
 def is_seen(A: Array) -> NDArray[np.bool_]:
     """Which of x move the torques at all, with the normal equations A."""
-    information = np.diag(A) * sizes(len(A)) ** 2
-    return np.asarray(information > FLAT**2 * information.max())
+    return np.asarray(np.diag(A) > FLAT**2 * np.diag(A).max())
 
 
-def nonnegative_least_squares(A: Array, b: Array, which: NDArray[np.int64]) -> Array:
+def nonnegative_least_squares(A: Array, b: Array, which: slice) -> Array:
     """x of A x = b where some of x are not negative: those that would be are set to zero."""
     free = np.ones(len(b), bool)
     while True:
         x = np.zeros(len(b))
-        size = sizes(len(b))[free]
-        scaled = A[np.ix_(free, free)] * size[:, None] * size[None, :]
-        x[free] = size * np.linalg.lstsq(scaled, size * b[free], rcond=FLAT**2)[0]
-        negative = [k for k in which if x[k] < 0.0]
+        x[free] = np.linalg.lstsq(A[np.ix_(free, free)], b[free], rcond=FLAT**2)[0]
+        negative = [k for k in range(len(b))[which] if x[k] < 0.0]
         if not negative:
             return x
         free[negative] = False
-
-
-def possible_body(A: Array, b: Array, x: Array) -> Array:
-    """The best π that some body can have, and the friction and rotors that go with it.
-
-    Those are eliminated from the normal equations; π = π(θ) runs over possible bodies only, and
-    a solid ball draws it, very gently, where the motion says nothing. Levenberg-Marquardt.
-    """
-    rubs = 10 + np.flatnonzero(x[10:] > 0.0)
-    inverse = np.linalg.pinv(A[np.ix_(rubs, rubs)])
-    cross = A[:10, rubs] @ inverse
-    A_p = A[:10, :10] - cross @ A[rubs, :10]
-    b_p = b[:10] - cross @ b[rubs]
-    values, vectors = np.linalg.eigh(0.5 * (A_p + A_p.T) * TYPICAL[:, None] * TYPICAL)
-    kept = values > FLAT**2 * values.max()  # the rest is rounding
-    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    S = root[:, None] * vectors.T / TYPICAL
-    target = (vectors.T @ (TYPICAL * b_p)) / root
-    prior = unfactor(pseudo_inertia(ball(max(float(x[0]), 0.05))))
-    pull = np.sqrt(PULL * max(float(values.max()), 1e-300))
-    theta, damping = prior.copy(), 1e-3
-
-    def residual(theta: Array) -> Array:
-        return np.concatenate([S @ parameters(factor(theta)) - target, pull * (theta - prior)])
-
-    r = residual(theta)
-    for _ in range(300):
-        steps = 1e-6 * np.eye(10)
-        columns = [(residual(theta + s) - residual(theta - s)) / 2e-6 for s in steps]
-        D = np.array(columns).T
-        H = D.T @ D
-        change = np.linalg.solve(H + damping * np.diag(np.diag(H)), -D.T @ r)
-        tried = residual(theta + np.clip(change, -1.0, 1.0))
-        if tried @ tried < r @ r:
-            theta, r, damping = theta + np.clip(change, -1.0, 1.0), tried, 0.3 * damping
-            if np.abs(change).max() < 1e-9:
-                break
-        else:
-            damping *= 4.0
-            if damping > 1e12:
-                break
-    out = np.zeros(len(x))
-    out[:10] = parameters(factor(theta))
-    out[rubs] = np.maximum(0.0, inverse @ (b[rubs] - A[rubs, :10] @ out[:10]))
-    return out
-
-
-def ball(mass: float) -> Array:
-    """π of a solid ball as dense as water, at the origin."""
-    radius = (3.0 * mass / (4.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
-    moment = 0.4 * mass * radius**2
-    return np.array([mass, 0, 0, 0, moment, 0, 0, moment, 0, moment])
 
 
 def jackknife(W: Array, error: Array, rows: int, A: Array) -> Array:
@@ -274,34 +288,33 @@ def jackknife(W: Array, error: Array, rows: int, A: Array) -> Array:
 
     With A_g and s_g = W_gᵀ e_g of a block, x would change by −(A − A_g)⁻¹ s_g.
     """
-    scale = sizes(len(A))
-    W, A = W * scale, A * scale[:, None] * scale
     starts = range(0, len(W), rows)
     change = np.zeros((len(starts), len(A)))
     for g, start in enumerate(starts):
         block, e = W[start : start + rows], error[start : start + rows]
         change[g] = np.linalg.pinv(A - block.T @ block, rcond=FLAT**2, hermitian=True) @ block.T @ e
     count = max(2, len(starts))
-    whole: Array = (count - 1) / count * (scale[:, None] * (change.T @ change) * scale)
-    return whole
+    return np.asarray((count - 1) / count * (change.T @ change))
 
 
 def unclear(A: Array, covariance: Array, joints: list[str]) -> list[str]:
     """Directions of x that the motion says little or nothing about, in words."""
-    names = [*NAMES, *(f"{of} {j}" for of in ("viscous", "Coulomb", "rotor") for j in joints)]
-    size = sizes(len(A))
-    information = A * size[:, None] * size[None, :]
-    least = FLAT**2 * float(np.diag(information).max())
-    seen = is_seen(A)
+    losses = (f"{of} {j}" for of in ("viscous", "Coulomb", "rotor") for j in joints)
+    names = [*NAMES, *losses, "delay"]
+    own, rest = slice(len(names)), slice(len(names), None)
+    information = A[own, own] - A[own, rest] @ np.linalg.pinv(A[rest, rest]) @ A[rest, own]
+    least = FLAT**2 * float(np.diag(A).max())
+    seen = is_seen(A)[own]
     out = [f"{name} by itself" for name, some in zip(names[:10], seen, strict=False) if not some]
     still = [joint for joint, some in zip(joints, seen[10:], strict=False) if not some]
     if still:
         out.append(f"friction and rotor of {', '.join(still)}, which did not move")
-    steady = [joint for joint, some in zip(joints, seen[-len(joints) :], strict=True) if not some]
+    rotors = seen[10 + 2 * len(joints) :]
+    steady = [joint for joint, some in zip(joints, rotors, strict=False) if not some]
     if steady := [joint for joint in steady if joint not in still]:
         out.append(f"rotor of {', '.join(steady)}, which did not accelerate")
     values, vectors = np.linalg.eigh(information[np.ix_(seen, seen)])
-    scaled = (covariance / size[:, None] / size[None, :])[np.ix_(seen, seen)]
+    scaled = covariance[own, own][np.ix_(seen, seen)]
     kept = [name for name, some in zip(names, seen, strict=True) if some]
     for value, vector in zip(values, vectors.T, strict=True):
         deviation = float(np.sqrt(max(0.0, vector @ scaled @ vector)))

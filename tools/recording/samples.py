@@ -7,7 +7,7 @@ filter that would delay one side of the equation of motion and not the other.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,12 @@ class Samples:
     v: Array  # (N, nv)
     a: Array  # (N, nv)
     tau: Array  # (N, nv), sent
+
+    def at_the_beginning(self, robot: Robot) -> Samples:
+        """With the states at the beginning of intervals in place of those in the middle."""
+        back = -0.5 * float(np.median(np.diff(self.time)))
+        q = [robot.integrate(q, v, back) for q, v in zip(self.q, self.v, strict=True)]
+        return replace(self, q=np.array(q), v=self.v + back * self.a)
 
 
 def samples_of(session: RecordedSession, robot: Robot) -> Samples:

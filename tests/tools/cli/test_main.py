@@ -128,6 +128,7 @@ OWN_EXTRA |= {"dash": "dash", "metrics": "observe", "foxglove": "observe"}
 def test_plain_installation_answers_the_servers_commands_with_the_extra_to_install(name):
     further = {"bench": ["kernels"], "serve": ["--robot", "chain2"], "convert": ["chain2"]}
     further |= {"replay": ["x.mcap"], "plot": ["x.mcap"]}
+    further |= {"excite": ["--robot", "chain2", "--out", "x.npz"]}
     further |= {"identify": ["x.mcap", "--frame", "hand"], "record": ["--robot", "chain2"]}
     further |= {"batch": ["x.npz", "--operation", "dynamics", "--out", "y.npz"]}
     extra = OWN_EXTRA.get(name, "server")

@@ -3,6 +3,7 @@
 One arm in MuJoCo, in lock step with a daemon that knows neither its payload nor its friction.
 """
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -90,12 +91,20 @@ def test_replay_of_a_changed_robot_tells_the_first_tick(file, tmp_path):
 
 
 def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
-    done = torqued("identify", file, "--frame", "panda_hand", "--out", tmp_path / "x.toml")
+    out, figures = tmp_path / "x.toml", tmp_path / "x.json"
+    done = torqued("identify", file, "--frame", "panda_hand", "--out", out, "--json", figures)
     assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads(figures.read_text())
+    assert abs(found["delay"]) < 3.0 * found["delay_error"] < 2e-3
+    assert f"delay   {1e3 * found['delay']:.3g} ± " in done.stdout
     table = tomllib.loads((tmp_path / "x.toml").read_text())["robot"]
     assert table["payload"]["mass"] == pytest.approx(MASS, rel=0.02)
     assert np.allclose(table["payload"]["center"], AT, atol=3e-3)
     assert table["friction"]["viscous"]["panda_joint1"] == pytest.approx(1.0, rel=0.1)
+    same = torqued("identify", file, "--frame", "panda_hand", "--unloaded", file)
+    assert "6000 samples" in same.stdout or "5998 samples" in same.stdout, same.stdout + same.stderr
+    carried = tomllib.loads(same.stdout[same.stdout.index("[robot.payload]") :])["robot"]["payload"]
+    assert carried["mass"] < 0.01 * MASS  # it is in both recordings
     refused = torqued("identify", file, "--frame", "nowhere")
     assert refused.returncode == 2 and "nowhere" in refused.stderr
 
