@@ -26,6 +26,8 @@ RATE, SPRING_RATE = 150.0, 60.0
 AHEAD = 4.0
 #: m/s², by which frames count on being braked before a plane.
 FRAME_BRAKING = 2.0
+#: m/s of a frame near a plane, for what it learns and how fast it goes back.
+FRAME_SPEED = 1.0
 #: s from a torque to the acceleration that it makes, about.
 LAG = 2e-3
 #: Times RATE: how fast inertia grows and falls; and its largest ratio to the model's.
@@ -43,7 +45,7 @@ def learn_loads(sizes, data, v, count, dt):
     rate, load = SPRING_RATE if sizes.springs > 0 else RATE, data.wall_load
     for i in range(count):
         wall, row, mobility, most = data.wall_of[i], data.wall_row[i], data.wall_A[i, i], math.inf
-        fastest = data.speed[wall] if wall < sizes.nv else data.frame_limits[1]
+        fastest = data.speed[wall] if wall < sizes.nv else FRAME_SPEED
         braking = data.acceleration[wall] if wall < sizes.nv else FRAME_BRAKING
         for k in range(sizes.unactuated, sizes.nv):
             if row[k] != 0.0:

@@ -39,6 +39,7 @@ from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.control.wall_learning import (
     AHEAD,
     FRAME_BRAKING,
+    FRAME_SPEED,
     RATE,
     SPRING_RATE,
     add_loads,
@@ -67,8 +68,8 @@ RETURN_SPEED = 0.1
 #: Maximum passes over all walls, as each changes what the others have to hold,
 #: and rad/s² or m/s² that a last round may still change.
 SWEEPS, SETTLED = 40, 1e-3
-#: kg that frames go back with at least, and m/s of which RETURN_SPEED is their share at most.
-FRAME_MASS, FRAME_SPEED = 2.0, 1.0
+#: kg, that frames go back with at least.
+FRAME_MASS = 2.0
 #: Times the speed limit: faster joints are faults of states, which put nothing into the store.
 MAX_SPEED = 10.0
 MAX_PLANES = 48
