@@ -22,10 +22,11 @@ from torqued.kernels.control import evaluation, oscillation  # noqa: F401  (regi
 from torqued.kernels.control.control_record import CONTROL
 from torqued.kernels.control.friction import Friction
 from torqued.kernels.control.integral import Integral
-from torqued.kernels.control.joint_limits import joint_limits
+from torqued.kernels.control.joint_limits import joint_limits, turns
 from torqued.kernels.control.law import Array, Gains, Shape
-from torqued.kernels.control.laws import LAWS, frame_force
+from torqued.kernels.control.laws import LAWS
 from torqued.kernels.control.observer import observer_array, observer_outputs
+from torqued.kernels.control.options import COMMON, GUARDS, OF_STREAMS, not_negative
 from torqued.kernels.control.payload import Payload, fill_bare, start_with
 from torqued.kernels.control.references import follow  # noqa: F401  (registers an entry)
 from torqued.kernels.control.references.given import MOMENTARY, checked_reference
@@ -54,21 +55,6 @@ from torqued.kernels.result_checks import alone, not_finite
 
 if TYPE_CHECKING:
     from torqued.kernels.robot.robot import Robot
-
-#: What every law takes beside its own options.
-COMMON = ("gains", "effort_limit", "rate_limit", "observer", "payload", "friction", "integral")
-#: What it takes for all that has a time in it: sessions, and `Controller.step`.
-GUARDS = ("reference_limits", "walls", "low_pass")
-#: What streams take beside theirs.
-OF_STREAMS = ("payload",)
-#: Further options of a session: how long a torque is held and fades without a new one.
-OF_FALLBACK = ("hold", "fade", "fallback", "without_states", "fallback_damping", "frozen_after")
-SESSION_OPTIONS = (*OF_FALLBACK, "delay", "check")
-#: All fields that some law takes.
-OPTIONS = tuple(dict.fromkeys([*COMMON, *(name for law in LAWS.values() for name in law.options)]))
-
-#: All that some law measures beside q and v.
-MEASURED = (*MEASURED_MOTORS, *frame_force.MEASURED.values())
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
@@ -409,25 +395,3 @@ def low_pass(fields: Mapping[str, Any]) -> float:
 def pack(gains: Gains) -> Array:
     """Gains one behind the other, as compiled code has them."""
     return np.concatenate([np.zeros(0), *(np.ravel(value) for value in gains.values())])
-
-
-def turns(robot: Robot) -> Array:
-    """(nv,) 2π for joints that turn on and on, 0 for all others and those that others follow."""
-    mimics, dofs = robot.model.mimics, robot.model.dofs
-    found = np.zeros(robot.nv_free)
-    for joint in robot.model.joints:
-        endless = joint.type == "revolute" and np.isinf([dofs.lower[joint.q], dofs.upper[joint.q]])
-        if joint.type == "continuous" or np.all(endless):
-            found[joint.v] = 2.0 * np.pi
-    alone = np.bincount(mimics.v_index, minlength=robot.nv) == 1
-    return np.where(alone, found[mimics.leaders_v], 0.0)
-
-
-def not_negative(fields: Mapping[str, Any], name: str, *shape: int) -> Array:
-    """A field of numbers that are zero or positive."""
-    values = numbers(name, fields[name], shape)
-    if (values < 0.0).any():
-        worst = float(values.min())
-        message = f"{name} has {worst}, expected zero or a positive number"
-        raise InputError(message, name, worst, "zero or a positive number")
-    return values

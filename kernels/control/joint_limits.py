@@ -91,3 +91,15 @@ def inertias(robot: Robot) -> tuple[Array, Array]:
         heaviest = np.maximum(heaviest, np.diag(M))
         lightest = np.minimum(lightest, 1.0 / np.diag(np.linalg.inv(M)))
     return heaviest, lightest
+
+
+def turns(robot: Robot) -> Array:
+    """(nv,) 2π for joints that turn on and on, 0 for all others and those that others follow."""
+    mimics, dofs = robot.model.mimics, robot.model.dofs
+    found = np.zeros(robot.nv_free)
+    for joint in robot.model.joints:
+        endless = joint.type == "revolute" and np.isinf([dofs.lower[joint.q], dofs.upper[joint.q]])
+        if joint.type == "continuous" or np.all(endless):
+            found[joint.v] = 2.0 * np.pi
+    alone = np.bincount(mimics.v_index, minlength=robot.nv) == 1
+    return np.where(alone, found[mimics.leaders_v], 0.0)

@@ -19,7 +19,8 @@ from torqued.client.sessions.frames import OUTPUT_HEAD, STATE_HEAD
 from torqued.kernels import InputError, Robot
 from torqued.kernels.compilation.entries import COMPILED
 from torqued.kernels.compilation.jit import address_of
-from torqued.kernels.control.controller import SESSION_OPTIONS, Controller
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.options import SESSION_OPTIONS
 from torqued.kernels.control.stability import DEFAULT_DELAY
 from torqued.kernels.input_checks import numbers, text
 from torqued.kernels.primitives.workspace import LoopWorkspace

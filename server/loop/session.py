@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from torqued.client.sessions.frames import PAYLOAD
 from torqued.kernels import InputError
-from torqued.kernels.control.controller import OF_FALLBACK, Controller, not_negative
+from torqued.kernels.control.controller import Controller
 from torqued.kernels.control.fallback import KINDS
+from torqued.kernels.control.options import OF_FALLBACK, not_negative
 from torqued.kernels.input_checks import choice, seconds_within
 from torqued.server.access.rights import Caller
 from torqued.server.loop.arrivals import ArrivalThread

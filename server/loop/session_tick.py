@@ -2,7 +2,7 @@
 
     newest state → time → events → mode → references → law → walls and limits → output
     state_frames.py  session_time.py  session_modes.py  kernels/control/evaluation.py
-                                       or kernels/control/fallback.py  session_output.py
+                                       or session_fallback.py  session_output.py
 
 and, once the torque is on its way, all of it into the ring (ring_writer.py).
 """
@@ -17,7 +17,6 @@ from torqued.common.status import (
     CAUSES,
     CLAMPED,
     FALLBACK,
-    FROZEN,
     NONFINITE,
     OVERRUN,
     SOLVER,
@@ -26,14 +25,6 @@ from torqued.common.status import (
     WALL,
 )
 from torqued.kernels.compilation.jit import entry, kernel
-from torqued.kernels.control.fallback import (
-    BRAKE,
-    GRAVITY,
-    HOLD,
-    fallback_torque,
-    gravity_torque,
-    reset_fallback,
-)
 from torqued.kernels.control.law import copy
 from torqued.kernels.control.payload import LEFT, ramp_load, take_off, take_wanted_load
 from torqued.kernels.control.references.follow import (
@@ -46,18 +37,22 @@ from torqued.kernels.control.references.follow import (
 from torqued.kernels.control.session_arrays import (
     arrays_of,
     control_at,
-    first_reference,
     sizes_of,
 )
-from torqued.kernels.control.springs import motor_velocity
 from torqued.kernels.control.steps import evaluate, follow, guard, put_on
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time
 from torqued.kernels.primitives.workspace import open_work, pointer
 from torqued.server.loop.loop_records import LOOP, SESSION
 from torqued.server.loop.ring_writer import write_gains, write_load, write_tick
-from torqued.server.loop.sensor_checks import brake_blindly, trust_sensors
+from torqued.server.loop.sensor_checks import trust_sensors
 from torqued.server.loop.seqlock import begin_changes, end_changes
+from torqued.server.loop.session_fallback import (
+    enter_fallback,
+    fall_back,
+    hold_by_law,
+    lose_state,
+)
 from torqued.server.loop.session_modes import Event, Mode, advance, in_fallback
 from torqued.server.loop.session_output import count_success, send_output
 from torqued.server.loop.session_time import step_in_time
@@ -68,8 +63,6 @@ from torqued.server.observation.layout import REPEATED, USED
 RESUME, RESUME_AND_HOLD = 1, 2
 #: ns that RESUME waits for a fresh state: a robot never starts to move long after it was asked.
 MAX_RESUME = 1_000_000_000
-#: ns for which a robot with frozen encoders brakes before its torque fades.
-FROZEN_BRAKING = 200_000_000
 #: Ticks whose time a session may save up for a tick that takes longer, or owe after one.
 MAX_CREDIT, MAX_DEBT = 20, 100
 #: Part of what is left of a period since the tick began that a solver may take at its first try;
@@ -260,41 +253,6 @@ def take_stops(loop, session, control, sizes, data):
 
 
 @kernel
-def hold_by_law(session, control, sizes, data):
-    """Before a stop: where a robot stands by a law with a solver, that goes on and its references
-    come to rest, with the contacts as they are. Nothing else knows how to keep the robot up."""
-    stands = sizes.unactuated > 0 and control.most_iterations > 0 and session.has_torque != 0
-    if in_fallback(session) or not stands or session.fallback not in (BRAKE, HOLD):
-        return
-    session.law_holds = 1
-    hold(control, sizes, data)
-    for i in range(len(data.command)):
-        if data.is_value[i]:
-            data.command[i] = data.state[first_reference(sizes) + i]
-
-
-@kernel
-def lose_law(session):
-    """From here on the law that held the robot counts as failed, until RESUME."""
-    if session.law_holds != 0:
-        session.law_holds = 0
-        reset_fallback(session)
-
-
-@kernel
-def enter_fallback(session, event):
-    """Hand the robot to the fallback until it is resumed."""
-    if not in_fallback(session):
-        if event != Event.NO_RESULT:
-            session.reason = STOPPED
-        session.resume_requested = 0
-        session.fallbacks += 1
-        session.overdue = max(session.overdue, session.stale_after + session.hold)
-        reset_fallback(session)
-    advance(session, event)
-
-
-@kernel
 def resume(session, control, data):
     """Hand the robot back to the law, which holds the present state until references come."""
     if session.law_holds == 0:
@@ -388,48 +346,3 @@ def compute(handle, loop, session, control):
     spent = min(spent, loop.period)
     session.credit = max(session.credit - spent, -MAX_DEBT * session.share)
     return status
-
-
-@kernel
-def lose_state(session, sizes, data):
-    """The fallback has lost the state that it needs: fade from its newest torque. Frozen encoders
-    are left to the fallback at once, which brakes by what is known before that fades."""
-    is_frozen = session.refusal & FROZEN != 0
-    if is_frozen and not in_fallback(session):
-        session.reason = FROZEN
-        enter_fallback(session, Event.NO_RESULT)
-    if in_fallback(session):
-        lose_law(session)
-        copy(data.last, data.held)
-        session.overdue = session.stale_after + session.hold
-        if is_frozen and sizes.unactuated == 0:
-            session.overdue -= FROZEN_BRAKING
-
-
-@kernel
-def fall_back(work, session, sizes, data, has_state, dt):
-    """The torque without a usable result: the last one for a while, then fading into the fallback's
-    while states come, and into gravity's or zero without states."""
-    over = session.overdue - session.stale_after - session.hold
-    share = 0.0
-    if session.has_torque != 0:
-        share = 1.0 if over <= 0 else max(0.0, 1.0 - over / max(1.0, float(session.fade)))
-        if over > 0:
-            lose_law(session)
-            enter_fallback(session, Event.NO_RESULT)
-    if session.refusal & FROZEN and sizes.unactuated == 0:
-        brake_blindly(work, session, sizes, data, dt, data.held)
-    other = data.rows[2]
-    other[:] = 0.0
-    data.unmodelled[:] = 0.0
-    if has_state and in_fallback(session):
-        fallback_torque(work, session, sizes, data, dt, other)
-        v = motor_velocity(sizes, data)
-        for k in range(sizes.unactuated, sizes.torques):
-            other[k] -= session.damping * v[k]
-    elif in_fallback(session):
-        reset_fallback(session)  # the robot may be elsewhere when states come again
-        if session.fallback_without_state == GRAVITY:
-            gravity_torque(work, sizes, data, other)
-    for k in range(sizes.torques):
-        data.out[k] = share * data.held[k] + (1.0 - share) * other[k]

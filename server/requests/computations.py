@@ -10,7 +10,8 @@ from typing import Any
 
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
-from torqued.kernels.control.controller import MEASURED, OPTIONS, Controller
+from torqued.kernels.control.controller import Controller
+from torqued.kernels.control.options import MEASURED, OPTIONS
 from torqued.kernels.input_checks import Fields, mapping, text, texts
 from torqued.server.requests import costs
 from torqued.server.requests.constraints import contacts, verdicts

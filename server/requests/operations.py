@@ -22,7 +22,7 @@ from torqued.client.requests.operation_table import (
 )
 from torqued.common import errors
 from torqued.kernels import Robot
-from torqued.kernels.control.controller import GUARDS, MEASURED, OPTIONS, SESSION_OPTIONS
+from torqued.kernels.control.options import GUARDS, MEASURED, OPTIONS, SESSION_OPTIONS
 from torqued.kernels.input_checks import Fields
 from torqued.server.access.rights import right_to_open
 from torqued.server.loop.links import LINK_OPTIONS

@@ -19,8 +19,8 @@ from torqued.client.requests.computations import Computations
 from torqued.client.requests.methods import Method
 from torqued.client.requests.orders import Orders
 from torqued.kernels import Contact, Loop, Robot, Rows
-from torqued.kernels.control.controller import COMMON, GUARDS, SESSION_OPTIONS
 from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.options import COMMON, GUARDS, SESSION_OPTIONS
 from torqued.server.requests.operations import OPERATIONS
 
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "PROTOCOL.md").read_text()

@@ -7,8 +7,9 @@ import pytest
 
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control import Controller
-from torqued.kernels.control.controller import COMMON, DEFAULT_RATE, OPTIONS, pack
+from torqued.kernels.control.controller import DEFAULT_RATE, pack
 from torqued.kernels.control.laws import LAWS, pd
+from torqued.kernels.control.options import COMMON, OPTIONS
 
 
 @pytest.fixture

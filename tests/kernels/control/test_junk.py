@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from support import junk
 from torqued.kernels import InputError, NumericalError, Robot, TorquedError
 from torqued.kernels.control import Balance, Controller, WholeBody
-from torqued.kernels.control.controller import OPTIONS
 from torqued.kernels.control.laws import LAWS
+from torqued.kernels.control.options import OPTIONS
 
 ROBOTS = {
     "biped": Robot.family("biped", 4),
