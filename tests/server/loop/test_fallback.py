@@ -1,4 +1,4 @@
-"""What the fallback does with robots of MuJoCo: arms with loads that nobody named, and robots that
+"""What the fallback does with robots of MuJoCo: arms with loads that their models lack, and robots that
 stand. In lock step, through the daemon's compiled tick."""
 
 from collections import deque
