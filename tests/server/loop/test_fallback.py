@@ -1,5 +1,5 @@
-"""What the fallback does with robots of MuJoCo: arms with loads that their models lack, and robots that
-stand. In lock step, through the daemon's compiled tick."""
+"""What the fallback does with robots of MuJoCo: arms with loads that their models lack, and robots
+that stand. In lock step, through the daemon's compiled tick."""
 
 from collections import deque
 from dataclasses import replace
