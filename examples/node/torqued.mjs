@@ -24,6 +24,7 @@ const STATUS = {
   512: "LIMITED_REFERENCE",
   1024: "OSCILLATING",
   2048: "STOPPED",
+  4096: "FROZEN",
 };
 
 // Arrays: extension type 1. Sent as one dimension of float64, read in any shape.

@@ -73,7 +73,8 @@ def stiffness_for(robot: Robot, frequency: Array, floor: bool = False) -> Array:
     """(nv,) N m/rad that give joints of typical inertia a frequency (nv,), rad/s, and with `floor`
     at least that of FULL_EFFORT; less where some pose has modes that are too fast then."""
     effort = robot.limits.effort
-    least = np.where(np.isfinite(effort), effort / FULL_EFFORT, 0.0) if floor else 0.0 * effort
+    raised = floor & np.isfinite(effort)
+    least = np.where(raised, np.where(raised, effort, 0.0) / FULL_EFFORT, 0.0)
 
     def compute() -> Array:
         return stiffness_at(poses_of(robot).M, frequency, least)

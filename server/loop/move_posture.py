@@ -8,6 +8,7 @@ import numpy as np
 
 from torqued.kernels import Target
 from torqued.kernels.control.law import Array
+from torqued.kernels.control.references.motions import JOINTS
 from torqued.kernels.primitives.spatial import quaternion_rotation
 
 
@@ -15,7 +16,11 @@ def with_posture(controller: Any, target: Array) -> Array:
     """A target (NaN: not given) with the posture that brings the frame of `impedance` to its pose,
     by inverse kinematics from the present state; unchanged where none is found."""
     axes, robot, data = controller.prepared.axes, controller.robot, controller.data
-    if not axes or np.isfinite(target[-robot.nq :]).any():  # the posture is the last of references
+    if not axes:
+        return target
+    start = int(data.motions.position[data.motions.kind == JOINTS][0])
+    posture = slice(start, start + robot.nq)
+    if np.isfinite(target[posture]).any():
         return target
     goal = np.where(np.isnan(target), data.state[controller.first_reference :], target)
     pose = np.eye(4)
@@ -26,4 +31,8 @@ def with_posture(controller: Any, target: Array) -> Array:
     at = np.zeros(3) if point is None else point
     wanted = Target(value, controller.fields["frame"], kind, at)
     found = robot.inverse_kinematics([wanted], data.state[: robot.nq])
-    return np.concatenate([target[: -robot.nq], found.q]) if found.success else target
+    if not found.success:
+        return target
+    whole = target.copy()
+    whole[posture] = found.q
+    return whole

@@ -7,6 +7,7 @@ The same matrices as frame_damping.py and task_space.py fill at each tick, for a
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,7 +57,7 @@ def at_pose(
         least = max(SOFTEST * np.abs(K).max(), (SLOWEST * scale[block][0]) ** 2)
         stiffness[block, block] = axes @ K @ axes.T
         own[block, block] = T @ given @ T.T
-        root[block, block] = ratio * axes @ np.linalg.cholesky(K + least * np.eye(3))
+        root[block, block] = ratio * axes @ root_of(K, least)
         for k in np.flatnonzero(force[block]):
             along = T[:, k]
             mobility = max(along @ whole[block, block] @ along, 1e-6 / scale[block][0] ** 2)
@@ -69,6 +70,16 @@ def at_pose(
     K = J.T @ stiffness[part, part] @ J + null @ gains["posture_stiffness"]
     D = joints * M + J.T @ (D_x - joints * counted) @ J
     return K, D + null @ gains["posture_damping"] @ null.T
+
+
+def root_of(K: Array, least: float) -> Array:
+    """The Cholesky factor (3, 3) of K with pivots of at least `least`, as `fill_root` has it."""
+    L = np.zeros((3, 3))
+    for i in range(3):
+        for j in range(i):
+            L[i, j] = (K[i, j] - L[i, :j] @ L[j, :j]) / L[j, j]
+        L[i, i] = math.sqrt(max(K[i, i] - L[i, :i] @ L[i, :i], least))
+    return L
 
 
 def counted_inertia(A: Array, scale: Array) -> Array:

@@ -64,7 +64,9 @@ def test_requests_take_motors_beside_q_and_v(client, arm):
         client.control("elastic", Q, REST, springs=SPRINGS, motor_q=x[2])
     with pytest.raises(errors.FieldError, match="springs is missing"):
         client.control("elastic", Q, REST, **motors)
-    with pytest.raises(errors.FieldError, match="motor_q: law 'pd' measures no motors"):
+    with pytest.raises(
+        errors.FieldError, match="motor_q: law 'pd' measures nothing beside q and v"
+    ):
         client.control("pd", Q, REST, motor_q=x[2])
     with pytest.raises(errors.FieldError, match=r"references.motor_q: measured"):
         client.control("elastic", Q, REST, springs=SPRINGS, references=motors)

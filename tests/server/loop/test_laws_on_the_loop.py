@@ -72,8 +72,10 @@ def test_references_keep_their_values_and_come_in_order_or_by_name(client, robot
         assert np.array_equal(named, kept) and np.array_equal(named, in_order)
         with pytest.raises(ValueError, match="no reference 'x_ref'"):
             session.send(q, v, x_ref=q)
-        with pytest.raises(ValueError, match="3 references, this session has: q_ref, v_ref"):
-            session.send(q, v, q, v, v)
+        with pytest.raises(
+            ValueError, match="4 references, this session has: q_ref, v_ref, tau_ff"
+        ):
+            session.send(q, v, q, v, v, v)
 
 
 def test_gains_move_evenly_to_what_they_are_tuned_to(client, robot, state):

@@ -43,7 +43,8 @@ class Driver:
 
     def __init__(self, daemon, robot, law="pd", **options):
         self.robot, self.client = robot, daemon.client()
-        self.session = self.client.session(law, **options)
+        # It stands still whatever its torques are: encoders that do are frozen.
+        self.session = self.client.session(law, frozen_after=0.0, **options)
         self.q, self.v = robot.neutral() + 0.1, np.zeros(robot.nv)
         self.references = {}
         self.statuses = set()

@@ -121,7 +121,7 @@ def test_noisy_encoder_that_stops_at_rest_is_found_when_the_reference_moves():
         return swing(0.7)(max(t - 0.5, 0.0))
 
     run = Run(references, noisy(freezing(0.45, "qv", (3,))), 0.75)
-    assert 0.5 < run.found < 0.6
+    assert 0.5 < run.found < 0.65  # the reference begins within limits of its jerk
     assert run.fastest < 1.1
 
 

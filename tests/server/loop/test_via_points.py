@@ -33,14 +33,14 @@ class LockStep:
     def __init__(self, client, robot):
         self.client, self.robot, self.time = client, robot, 0.0
         self.session = client.session("passivity", clock="lockstep")
-        self.q = robot.neutral() + 0.1
+        self.q, self.v = robot.neutral() + 0.1, np.zeros(NV)
         self.step()
 
     def step(self):
-        self.session.step(self.q, np.zeros(NV), at=self.time)
+        self.session.step(self.q, self.v, at=self.time)
         self.time += DT
         seen = self.client.look(self.session.number)
-        self.q = seen.references["q_ref"].copy()
+        self.q, self.v = (seen.references[name].copy() for name in ("q_ref", "v_ref"))
         return seen
 
     def run(self, seconds):

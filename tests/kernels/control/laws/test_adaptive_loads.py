@@ -39,13 +39,17 @@ ARMS = (
 BY_NAME = {arm.name: arm for arm in ARMS}
 
 
+def with_rotors(known: Description, inertia: float) -> Description:
+    """A description whose joints all have a rotor of an inertia, kg m²."""
+    joints = tuple(replace(joint, armature=inertia) for joint in known.joints)
+    return replace(known, joints=joints)
+
+
 class Loop:
     """A plant with a load under `adaptive`, which does not know of it."""
 
     def __init__(self, arm: Arm, load: float, rotors: float = 0.0) -> None:
-        known = catalog.describe(arm.name)
-        joints = tuple(replace(joint, armature=rotors) for joint in known.joints)
-        real: Description = replace(known, joints=joints)
+        known, real = (with_rotors(catalog.describe(arm.name), x) for x in (0.0, rotors))
         if load > 0.0:
             real = with_payload(real, arm.frame, load, np.array(arm.out))
         self.robot, self.plant = Robot.from_description(known), Plant(real)

@@ -190,7 +190,7 @@ BAD = {
     ],
     "passivity": [({"bandwidth": -1.0}, "eigenvalue"), ({"stiffness": 1.0}, "unknown")],
     "adaptive": [({"adaptation": -1.0}, "zero or positive")],
-    "impedance": [({"stiffness": np.ones(2)}, "shape"), ({"rotational_stiffness": 0.0}, "eigen")],
+    "impedance": [({"stiffness": np.ones(2)}, "shape"), ({"rotational_stiffness": -1.0}, "eigen")],
 }
 
 
