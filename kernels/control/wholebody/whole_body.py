@@ -119,7 +119,7 @@ class WholeBody(ContactController):
             elif kind != "momentum":
                 pose = self.frame_pose_of(q, record["frame"])
                 if record["relative"]:
-                    pose = np.linalg.solve(self.frame_pose_of(q, record["other"]), pose)
+                    pose = np.linalg.inv(self.frame_pose_of(q, record["other"])) @ pose
                 if kind != "orientation":
                     values[f"{name}.position"] = pose[:3, 3].copy()
                 if kind != "point":
