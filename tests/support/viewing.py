@@ -41,7 +41,12 @@ class Driver(threading.Thread):
         self.steps = 0
 
     def run(self):
-        with self.daemon_process.client() as client, client.session("pd_plus") as session:
+        # Its joints do not answer to torques: encoders that do not are frozen.
+        options = {"frozen_after": 0.0}
+        with (
+            self.daemon_process.client() as client,
+            client.session("pd_plus", **options) as session,
+        ):
             self.number = session.number
             while not self.stopping.is_set():
                 with contextlib.suppress(TimeoutError):  # the machine may be busy

@@ -10,7 +10,7 @@ from torqued.kernels.input_checks import numbers
 from torqued.kernels.model.description import Array
 
 #: Values that count for the state that they come with, and are not held after it.
-MOMENTARY = ("tau", "tau_ff")
+MOMENTARY = ("tau", "tau_ff", "wrench")
 #: How far the length of a given quaternion may be from 1: four digits that are written by hand do.
 TURN_TOLERANCE = 1e-3
 

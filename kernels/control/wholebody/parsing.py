@@ -125,7 +125,10 @@ def parse_tasks(robot: Robot, tasks: Any) -> tuple[list[str], Any, Array, Array]
     records = np.zeros(len(given), TASK)
     chosen, gains = np.zeros((len(given), robot.nv)), np.zeros((len(given), 3))
     row = 0
-    places = any(isinstance(task, Mapping) and str(task.get("kind")) in PLACING for task in given)
+    places = any(
+        isinstance(task, Mapping) and isinstance(task.get("kind"), str) and task["kind"] in PLACING
+        for task in given
+    )
     for k, task in enumerate(given):
         name = f"tasks[{k}]"
         if not isinstance(task, Mapping) or "kind" not in task:

@@ -63,6 +63,13 @@ def test_session_request_and_process_give_the_same_torque(client, robot, state, 
     assert set(session.outputs) == set(here.outputs)
 
 
+@pytest.mark.parametrize("law", ["torque", "passivity", "impedance"])
+def test_session_without_references_holds(client, robot, state, law):
+    with client.session(law, **options_of(law, robot)) as session:
+        session.step(*state)
+        assert client.look(session.number).mode == "holding"
+
+
 def test_references_keep_their_values_and_come_in_order_or_by_name(client, robot, state):
     q, v = state
     with client.session("pd", reference_limits=False, low_pass=0.0) as session:

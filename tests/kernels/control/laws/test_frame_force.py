@@ -166,3 +166,13 @@ def test_options_of_force_that_make_no_sense_are_refused(options, says):
     robot = Robot.from_urdf(find_urdf("ur5"))
     with pytest.raises(InputError, match=says):
         Controller(robot, "impedance", frame="tool0", **options)
+
+
+def test_wrench_counts_for_the_state_that_it_comes_with():
+    robot = without_effort_limits(Robot.from_urdf(find_urdf("ur5")))
+    q, still = np.array(ARMS["ur5"][0]), np.zeros(6)
+    law = Controller(robot, "impedance", frame="tool0")
+    before = law.torque(q, still).tau
+    pushed = law.torque(q, still, wrench=[0.0, 0.0, 0.0, 0.0, 0.0, -10.0]).tau
+    assert np.abs(pushed - before).max() > 1.0
+    assert np.array_equal(law.torque(q, still).tau, before)
