@@ -16,7 +16,6 @@ EXAMPLE = """\
   torqued demo --dash
   torqued demo tracking --json tracking.json
   torqued demo generalize --quick --json generalize.json
-  torqued demo identities --robot talos_reduced --base floating
 
 experiments:
 """ + "\n".join(f"  {name:<11} {what}" for name, what in EXPERIMENTS.items())
@@ -35,11 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     experiments = parser.add_subparsers(dest="experiment", metavar="EXPERIMENT")
     for name, what in EXPERIMENTS.items():
         own = experiments.add_parser(name, description=what[0].upper() + what[1:] + ".")
-        if name == "identities":
-            add_robot(own)
-        else:
-            # Options before the experiment's name count too, so these have no defaults.
-            add_results(own, default=argparse.SUPPRESS)
+        # Options before the experiment's name count too, so these have no defaults.
+        add_results(own, default=argparse.SUPPRESS)
         if name == "generalize":
             add_choice(own)
 
@@ -62,20 +58,6 @@ def add_results(parser: argparse.ArgumentParser, **default: Any) -> None:
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="output file for results as JSON", **default
     )
-
-
-def add_robot(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--robot",
-        help="robot name from `torqued models`, or a URDF file "
-        "(default: panda, or chain20 if example-robot-data is not installed)",
-    )
-    parser.add_argument(
-        "--base",
-        choices=("fixed", "floating"),
-        help="base of a URDF robot (default: as in `torqued models`)",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the random state (default: 0)")
 
 
 def add_choice(parser: argparse.ArgumentParser) -> None:

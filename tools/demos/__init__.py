@@ -17,5 +17,4 @@ EXPERIMENTS: dict[str, str] = {
     "humanoid": "one session from two feet to one foot to hand and foot; pushes until a fall",
     "generalize": "every law with default gains on 28 robots, clean and disturbed",
     "integrators": "a free-floating robot: order, drift of energy and momentum, beside MuJoCo",
-    "identities": "M, C and Γ of a robot, the identities they obey, and timings",
 }

@@ -42,11 +42,6 @@ def test_options_count_before_and_after_the_name(chosen, argv):
     assert (name, args.seconds, args.plot) == ("tracking", 3.0, Path("demo_results"))
 
 
-def test_identities_takes_a_robot(chosen):
-    name, args = chosen("identities", "--robot", "icub", "--base", "floating")
-    assert (name, args.robot, args.base, args.seed) == ("identities", "icub", "floating", 0)
-
-
 def test_help_lists_every_experiment_with_what_it_shows(capsys):
     with pytest.raises(SystemExit):
         main(["demo", "--help"])

@@ -206,6 +206,6 @@ def test_models_lists_families_and_real_robots(capsys):
 
 
 def test_unknown_robot_is_reported(capsys):
-    code, out, err = outcome(capsys, "demo", "identities", "--robot", "pnda")
+    code, out, err = outcome(capsys, "serve", "--robot", "pnda")
     assert (code, out) == (2, "")
-    assert err == "torqued: error: robot 'pnda' is not known; did you mean panda?\n"
+    assert err == "torqued: error: --robot: robot 'pnda' is not known; did you mean panda?\n"
