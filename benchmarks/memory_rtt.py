@@ -5,14 +5,12 @@ memory_arrival_python   state to torque on arrival, Python client, against a bar
 memory_arrival_spin     the same with `spin`, against the same
 memory_arrival_cpp      the same with the C++ client, against a ping-pong of two C++ processes
 memory_over_socket      state to torque on arrival against a session over a socket, as it was
-memory_iceoryx2         the same against a ping-pong of iceoryx2's events, where it is installed
 memory_dynamics         M and C by a stream on arrival, against a bare ZeroMQ echo of the bytes of
                         the request for them
 """
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 import tempfile
@@ -44,7 +42,6 @@ ROWS = {
     "memory_arrival_spin": f"the same, spin {1e3 * SPIN:g} ms",
     "memory_arrival_cpp": "state to torque, C++",
     "memory_over_socket": "the same against a socket",
-    "memory_iceoryx2": "the same against iceoryx2",
     "memory_dynamics": "stream of M and C",
 }
 
@@ -147,31 +144,8 @@ def sessions(
             rows["memory_arrival_cpp"] = compare(
                 "memory_arrival_cpp", compiled(mine), compiled(bare), blocks, count, report
             )
-        try:
-            peer = stack.enter_context(iceoryx2(folder))
-        except NotStarted as error:
-            refused["memory_iceoryx2"] = f"{ROWS['memory_iceoryx2']}: not measured, {error}"
-        else:
-            rows["memory_iceoryx2"] = compare(
-                "memory_iceoryx2", on_arrival, peer, blocks, count, report
-            )
         spinning = stepping(transport="memory", clock="state", spin=SPIN)
         rows["memory_arrival_spin"] = compare(
             "memory_arrival_spin", spinning, floor, blocks, count, report
         )
     return rows, refused
-
-
-@contextmanager
-def iceoryx2(folder: Path) -> Iterator[Measure]:
-    """The same of iceoryx2's events, between two Python processes."""
-    try:
-        from torqued.benchmarks import iceoryx_echo
-    except ImportError:
-        raise NotStarted("it is not installed (pip install iceoryx2)") from None
-    name = f"bench-{os.getpid()}"
-    command = [sys.executable, str(iceoryx_echo.__file__), name]
-    with process(command, folder / "iceoryx2.log"):
-        exchange = iceoryx_echo.asking(name)
-        exchange()
-        yield paced(exchange)

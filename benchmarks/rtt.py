@@ -55,7 +55,7 @@ NOTES = (
 MEMORY_NOTES = (
     "State to torque: `passivity` of the Panda, states 1 ms apart, answered as they arrive. "
     "Floors: a bare futex ping-pong between processes of the same languages; for M and C, a stream "
-    "of the same chain, the bare ZeroMQ echo; a session over a socket and iceoryx2 where the row "
+    "of the same chain, the bare ZeroMQ echo; a session over a socket where the row "
     "says so.",
 )
 
