@@ -111,6 +111,13 @@ TABLE = (
         alarm=True,
         event="frozen",
     ),
+    StatusBit(
+        LAGGING := 8192,
+        "LAGGING",
+        "the robot is not where the positions commanded to it (`admittance`) lead",
+        alarm=True,
+        event="lagging",
+    ),
 )
 
 STATUS = {row.bit: row.name for row in TABLE}

@@ -47,6 +47,7 @@ class Openings(Generic[Opened]):
         reference_limits: Mapping[str, Any] | bool | None = None,
         walls: Mapping[str, Any] | bool | None = None,
         low_pass: float | None = None,
+        admittance: Mapping[str, Any] | None = None,
         hold: float | None = None,
         fade: float | None = None,
         fallback: str | None = None,
@@ -76,6 +77,8 @@ class Openings(Generic[Opened]):
           reference_limits  of moving references: True, False, or a map
           walls             True, False, or joints and frames (planes and boxes, m)
           low_pass          Hz, of torques (default: 250; 0: none)
+          admittance        positions and speeds in place of torques: sensor ("wrench", "torques",
+                            "none"), its frame, lag s
           hold, fade        s that the last torque is held and then fades, without a new one
           fallback          "brake", "hold", "gravity" or "zero", while states come
           without_states    "gravity" or "zero", when none come

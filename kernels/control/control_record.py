@@ -41,6 +41,9 @@ CONTROL = np.dtype(
         ("wall_energy", "f8"),  # J that walls have taken from the robot and may give back
         ("low_pass", "f8"),  # Hz, of torques; 0: none
         ("has_last_torque", "i8"),  # 1: there is a torque before this one
+        ("moves", "i8"),  # 1: a virtual robot has its state; virtual_robot.py
+        ("feels", "i8"),  # 1: external torques act on it
+        ("lag", "f8"),  # s by which the robot follows it
         ("status", "i8"),  # bits of the last tick, limits included; 0 before the first
         ("accounts", "i8"),  # 1: results have the law's balance of power
         ("reference_velocity", "i8"),  # where it begins in the state; -1: the law has none

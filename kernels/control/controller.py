@@ -47,6 +47,7 @@ from torqued.kernels.control.stability import (
     require_stable,
 )
 from torqued.kernels.control.steps import fill_steps
+from torqued.kernels.control.virtual_robot import admittance
 from torqued.kernels.control.walls import parse_walls
 from torqued.kernels.input_checks import choice, mapping, number, numbers
 from torqued.kernels.primitives.no_copies import refuse_copy
@@ -93,6 +94,11 @@ class Controller:
             if len(prepared.springs)
             else prepared.measured
         )
+        self.admittance = admittance(robot, self.name, fields, prepared)
+        follows = self.admittance is not None
+        if self.admittance is not None:
+            self.measured = self.admittance.measured
+            self.outputs |= {"q_command": (robot.nv,), "v_command": (robot.nv,)}
         self.payload = Payload(robot.model, fields.get("payload"))
         self.friction, self.integral = self._disturbances(fields)
         wanted = fields.get("observer")
@@ -104,6 +110,7 @@ class Controller:
         packed = pack(prepared.gains)
         references = sum(value.size for value in self.references.values())
         has_walls, planes = parse_walls(robot, fields.get("walls"))
+        sensed = self.admittance.frames if self.admittance else ()
         sizes = Sizes(
             robot.nq,
             robot.nv,
@@ -130,6 +137,8 @@ class Controller:
             knots=MAX_KNOTS if any(motion.kind == JOINTS for motion in self.motions) else 0,
             knot=3 * robot.nv + 1,
             measured=self.first_reference - robot.nq - robot.nv,
+            virtual=robot.nv if follows else 0,
+            sensed=len(sensed),
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
@@ -138,6 +147,7 @@ class Controller:
         self.data.observer[:] = observer
         self.data.quaternions[:] = [start for _, start in robot.quaternions]
         self.data.planes[:] = planes
+        self.data.sensed[:] = sensed
         self._fill_limits(fields)
         self._fill_mimics()
         self._fill_references(prepared.references)
@@ -198,7 +208,7 @@ class Controller:
     def _disturbances(self, fields: Mapping[str, Any]) -> tuple[Friction, Integral]:
         """What is known of friction, and how a bias is to be found."""
         robot, references = self.robot, self.references
-        given = fields.get("friction") if self.law.is_torque else False
+        given = fields.get("friction") if self.law.is_torque and not self.admittance else False
         friction = Friction(robot, given, by_reference="v_ref" in references)
         return friction, Integral(robot, self.name, fields.get("integral"), references)
 
@@ -230,12 +240,25 @@ class Controller:
         record.reference_velocity = self._place_of("v_ref")
         record.reference_torque = self._place_of("tau_ff")
         record.friction_share, record.bias_rate = self.friction.share, self.integral.rate
+        record.feels, record.lag = 1, self.admittance.lag if self.admittance else 0.0
 
     @property
     def first_reference(self) -> int:
         """Where references begin in the state: behind q, v and what else is measured."""
-        measured = sum(math.prod(shape) for shape in self.measured.values())
-        return self.robot.nq + self.robot.nv + measured
+        return sum(math.prod(shape) for shape in self.state_shapes.values())
+
+    @property
+    def state_numbers(self) -> int:
+        """How many a state has that comes to a session: the virtual robot's stay."""
+        return len(self.data.state) - 2 * self.memory.sizes.virtual
+
+    @property
+    def state_shapes(self) -> dict[str, Shape]:
+        """What the state has before references: of a virtual robot first, then of its robot."""
+        own: dict[str, Shape] = {"q": (self.robot.nq,), "v": (self.robot.nv,)}
+        if self.admittance:
+            own |= {f"{name}_measured": shape for name, shape in own.items()}
+        return own | self.measured
 
     def _place_of(self, reference: str) -> int:
         """Where a reference begins in the state; -1 where the law has no such."""
@@ -301,6 +324,8 @@ class Controller:
         last call is for laws that learn and for the observer. Nothing but the law and the limits of
         torques: `step` has the rest.
         """
+        if self.admittance:
+            raise InputError("admittance: positions come from `step`", "admittance")
         return self._result(self.evaluate(q, v, elapsed, references))
 
     @alone
@@ -320,7 +345,7 @@ class Controller:
     def hold(self) -> None:
         """Forget all references: the state of the next call is held."""
         self.references = self._not_given(self.references)
-        self.record.references_latched = 0
+        self.record.references_latched = self.record.moves = 0
 
     def _result(self, status: int) -> SimpleNamespace:
         if status & NONFINITE:
@@ -357,7 +382,9 @@ class Controller:
                 self.references[name] = checked_reference(name, references[name], kept.shape)
             elif name in MOMENTARY:
                 self.references[name] = np.full(kept.shape, np.nan)
-        np.concatenate(state, out=data.state[: self.first_reference])
+        first, n = self.first_reference, 2 * self.memory.sizes.virtual
+        np.concatenate(state, out=data.state[n:first])
+        data.state[:n] = data.state[n : 2 * n]  # until the virtual robot's is there
         if self.references:
             np.concatenate([part.ravel() for part in self.references.values()], out=data.command)
         self.record[0].elapsed = number("elapsed", elapsed)

@@ -1,7 +1,7 @@
 """One result of a controller, as the loop computes it at each tick.
 
-references → observer → law → walls → low-pass → limits → oscillation
-references/  observer.py laws/  walls.py                   oscillation.py
+references → observer → law → walls → low-pass → limits → virtual robot   → oscillation
+references/  observer.py laws/  walls.py                   virtual_robot.py  oscillation.py
 
 What calls these are the steps of steps.py.
 """
@@ -19,6 +19,7 @@ from torqued.kernels.control.integral import compensate_bias
 from torqued.kernels.control.payload import take_off
 from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
 from torqued.kernels.control.steps import call_law, evaluate, follow, guard, put_on, watch
+from torqued.kernels.control.virtual_robot import fill_external, move_virtual, place_virtual
 from torqued.kernels.control.walls import hold_walls
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.workspace import open_work
@@ -90,10 +91,12 @@ def restore_memory(control, data):
 
 @entry(WORK, types.uint64, types.float64)
 def guard_torques(handle, address, dt):
-    """What keeps any torque safe: walls, low-pass, limits. Returns status bits."""
+    """What keeps any torque safe: walls, low-pass, limits; it moves a virtual robot. Returns status
+    bits."""
     work, control = open_work(handle), control_at(address)
     sizes, data = sizes_of(control), arrays_of(control)
     status = 0
+    fill_external(work, control, sizes, data)
     if control.has_state != 0 and (control.has_walls != 0 or len(data.planes) > 0):
         status |= hold_walls(work, control, sizes, data, dt)
     else:
@@ -104,6 +107,7 @@ def guard_torques(handle, address, dt):
             status |= NONFINITE
     smooth_torques(control, sizes, data, dt)
     status |= limit(control, sizes, data, dt)
+    move_virtual(work, control, sizes, data, dt)
     control.cut = status & (CLAMPED | WALL)
     return status | watch(control, dt)
 
@@ -166,7 +170,8 @@ def step_once(handle, controls, dt):
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
     put_on(handle, control)
-    status = follow(handle, control, dt) | evaluate(handle, control)
+    status = place_virtual(control, sizes, data, True, dt)
+    status |= follow(handle, control, dt) | evaluate(handle, control)
     if sizes.torques > 0:
         status |= guard(handle, control, dt, True)
     take_off(handle, data)

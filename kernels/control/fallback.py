@@ -105,6 +105,7 @@ def fallback_torque(work, session, sizes, data, dt, tau):
         wanted[k] = -(omega**2) * e[k] - rate * v[k]
     # Nothing is learned from a state that is estimated because encoders are frozen.
     learns = session.fallback != GRAVITY and sizes.springs == 0 and session.refusal == 0
+    learns = learns and sizes.virtual == 0  # which is as its model
     if learns and accelerations(sizes, data, v, session.fallback_time, dt, a):
         motion_torque(work, data, a, tau)
         learn_load(sizes, data, e, v, a, tau, wanted, session.fallback_time, dt)

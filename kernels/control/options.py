@@ -14,7 +14,7 @@ from torqued.kernels.input_checks import numbers
 #: What every law takes beside its own options.
 COMMON = ("gains", "effort_limit", "rate_limit", "observer", "payload", "friction", "integral")
 #: What it takes for all that has a time in it: sessions, and `Controller.step`.
-GUARDS = ("reference_limits", "walls", "low_pass")
+GUARDS = ("reference_limits", "walls", "low_pass", "admittance")
 #: What streams take beside theirs.
 OF_STREAMS = ("payload",)
 #: Further options of a session: how long a torque is held and fades without a new one.

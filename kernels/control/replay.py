@@ -17,6 +17,7 @@ def replay_tick(handle, controls, dt):
     torque. Returns status bits; NONFINITE and SOLVER: not to be used."""
     control = controls[0]
     sizes, data = sizes_of(control), arrays_of(control)
+    control.moves = 1  # a virtual robot from its recorded state
     put_on(handle, control)
     status = evaluate(handle, control)
     if sizes.torques > 0 and status & (NONFINITE | SOLVER) == 0:

@@ -12,6 +12,7 @@ from torqued.kernels.control.plane import PLANE
 from torqued.kernels.control.references.motions import MOTION
 from torqued.kernels.control.unknown_load import ROWS
 from torqued.kernels.primitives.arrays import Floats, Indices, Layout, Records, array
+from torqued.kernels.primitives.layout import FRAME
 from torqued.kernels.primitives.workspace import pointer
 
 
@@ -42,7 +43,9 @@ class Sizes(NamedTuple):
     springs: int  # nv, or 0 where motors move joints without springs between
     knots: int  # most of a path of joints
     knot: int  # numbers of each
-    measured: int  # numbers of a state beside q and v: of motors, or of a sensor
+    measured: int  # numbers of a state beside q and v: of a robot that follows, motors, a sensor
+    virtual: int  # nv, or 0 where torques are commanded
+    sensed: int  # 1 where its sensor measures a wrench
 
 
 class SessionArrays(NamedTuple):
@@ -50,7 +53,7 @@ class SessionArrays(NamedTuple):
 
     state: Floats = array(
         float, "state"
-    )  # q, v, what else is measured (motor_q, motor_v with springs); references in effect
+    )  # q, v (of a virtual robot, then the measured ones), what else is measured; references
     gains: Floats = array(float, "gains")  # as the law wants them
     target: Floats = array(float, "gains")  # where they are going
     wanted: Floats = array(float, "gains")  # where they are to go next: Python's, until it says so
@@ -140,6 +143,10 @@ class SessionArrays(NamedTuple):
     stiffness: Floats = array(float, "springs")  # N m/rad
     motor_inertia: Floats = array(float, "springs")  # kg m², as the link sees it
     spring_damping: Floats = array(float, "springs")  # N m s/rad, beside the spring
+    # robots that follow a virtual one; virtual_robot.py
+    virtual: Floats = array(float, 3, "virtual")  # its q, v, and q behind the lag
+    external: Floats = array(float, "virtual")  # N m, of the surroundings on it
+    sensed: Records = array(FRAME, "sensed")  # where its wrench is measured
 
 
 SESSION = Layout(SessionArrays, Sizes)

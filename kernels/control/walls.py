@@ -132,6 +132,8 @@ def fill_net(sizes, data, near, net):
                     low, high = friction_ahead(data, k, data.state[data.coordinate[k]])
             taken = min(max(taken + bias, low), high) - bias
         net[k] = data.out[k] - taken
+        if sizes.virtual > 0:
+            net[k] += data.external[k]
 
 
 @kernel

@@ -103,16 +103,15 @@ def described(session: Session, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def record_layout(controller: Controller) -> dict[str, Any]:
     """Layout of the ring's record of a tick; the same maps, other offsets."""
-    robot = controller.robot
     references = {name: value.shape for name, value in controller.references.items()}
-    shapes = {"q": (robot.nq,), "v": (robot.nv,), **references}
+    measured = controller.state_shapes
     start = TICK_HEAD.itemsize
-    state = place_parts(shapes, start)
+    parts = place_parts({**measured, **references}, start)
     start += 8 * len(controller.data.state)
     return {
         "record_bytes": padded(start + 8 * len(controller.data.out)),
-        "state": state[:2],
-        "references": state[2:],
+        "state": parts[: len(measured)],
+        "references": parts[len(measured) :],
         "outputs": place_parts(controller.outputs, start),
         "gain_shapes": [
             {"name": name, "shape": list(np.shape(value))}

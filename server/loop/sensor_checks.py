@@ -113,7 +113,9 @@ def hidden_torque(data, joint, k, W):
     Noise hides nothing: then it is what moves the joint by less than the drift that is allowed.
     """
     hidden = STICTION_SHARE * data.effort[k]
-    if joint[LIVELY] >= NOISY:
+    if len(data.external) > 0:
+        hidden = math.inf  # no torque of a virtual robot moves its encoders
+    elif joint[LIVELY] >= NOISY:
         hidden = min(hidden, data.least_inertia[k] * DRIFT_SHARE * data.own_speed[k] / W)
     return hidden
 

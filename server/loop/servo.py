@@ -175,7 +175,7 @@ class Servo:
         check = text(fields, "check", "refuse")
         stability = controller.stabilize(self.period, delay, check)
         safety = chosen_safety(self.safety, fields, controller)
-        receive = frame_buffer(STATE_HEAD.size + 8 * len(controller.data.state))
+        receive = frame_buffer(STATE_HEAD.size + 8 * controller.state_numbers)
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(controller.data.out))
         check_frame("state", len(receive))
         check_frame("output", len(send))

@@ -82,6 +82,12 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         chosen["without_states"] = choice(
             "without_states", given.pop("without_states"), WITHOUT_STATES
         )
+    unfit = [name for name in ("without_states", "fallback_damping") if name in given]
+    if chosen.get("fallback", safety.fallback) in ("gravity", "zero"):
+        unfit.append("fallback")
+    if controller.admittance and unfit:
+        message = "a virtual robot (admittance) brakes or holds, with states and without"
+        raise InputError(f"{unfit[0]}: {message}", unfit[0])
     for name in ("hold", "fade", "fallback_damping", "frozen_after"):
         if name in given:
             chosen[name] = float(not_negative(given, name))

@@ -79,7 +79,8 @@ def lose_state(session, sizes, data):
 @kernel
 def fall_back(work, session, sizes, data, has_state, dt):
     """The torque without a usable result: the last one for a while, then fading into the fallback's
-    while states come, and into gravity's or zero without states."""
+    while states come, and into gravity's or zero without states. The state of a virtual robot is
+    always known, and nothing has to fade: it brakes at once."""
     over = session.overdue - session.stale_after - session.hold
     share = 0.0
     if session.has_torque != 0:
@@ -87,13 +88,15 @@ def fall_back(work, session, sizes, data, has_state, dt):
         if over > 0:
             lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
-    if session.refusal & FROZEN and sizes.unactuated == 0:
+    if session.refusal & FROZEN and sizes.unactuated == 0 and sizes.virtual == 0:
         brake_blindly(work, session, sizes, data, dt, data.held)
     other = data.rows[2]
     other[:] = 0.0
     data.unmodelled[:] = 0.0
     if has_state and in_fallback(session):
         fallback_torque(work, session, sizes, data, dt, other)
+        if sizes.virtual > 0:
+            share = 0.0
         v = motor_velocity(sizes, data)
         for k in range(sizes.unactuated, sizes.torques):
             other[k] -= session.damping * v[k]

@@ -11,7 +11,8 @@ from torqued.client.sessions.frames import OUTPUT_FIELDS, OUTPUT_HEAD, PAYLOAD
 from torqued.common.status import FALLBACK, LAST, STALE
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control.law import copy
-from torqued.kernels.control.session_arrays import arrays_of, control_at
+from torqued.kernels.control.session_arrays import arrays_of, control_at, sizes_of
+from torqued.kernels.control.virtual_robot import put_command
 from torqued.kernels.primitives.workspace import pointer
 from torqued.server.loop.loop_records import BINS, BINS_PER_OCTAVE, WINDOW
 from torqued.server.loop.memory_frames import put_into_page
@@ -60,6 +61,7 @@ def close_session(loop, session):
     control = control_at(session.control)
     data = arrays_of(control)
     data.out[:] = 0.0
+    put_command(sizes_of(control), data, 0.0)  # a robot that follows it stays
     session.last_sent = 1 if send_output(loop, session, data, FALLBACK | LAST, 0, 0) else 0
     # Before the mode changes: the record has the mode in which the session ends.
     write_tick(loop, session, control, data, FALLBACK | LAST, 0, 0, 0)

@@ -17,6 +17,7 @@ from torqued.common.status import (
     CAUSES,
     CLAMPED,
     FALLBACK,
+    LAGGING,
     NONFINITE,
     OVERRUN,
     SOLVER,
@@ -40,6 +41,7 @@ from torqued.kernels.control.session_arrays import (
     sizes_of,
 )
 from torqued.kernels.control.steps import evaluate, follow, guard, put_on
+from torqued.kernels.control.virtual_robot import place_virtual, stands
 from torqued.kernels.primitives.layout import WORK
 from torqued.kernels.primitives.system_calls import now, processor_time
 from torqued.kernels.primitives.workspace import open_work, pointer
@@ -97,7 +99,10 @@ def serve_session(handle, loop_address, session_address):
     take_load(loop, session, data, repeats)
     put_on(handle, control)  # until `take_off`
     status |= take_stops(loop, session, control, sizes, data)
-    if session.resume_requested != 0 and is_new and has_state and loop.stop_requested == 0:
+    may_resume = is_new and has_state and loop.stop_requested == 0
+    if may_resume and in_fallback(session) and not stands(sizes, data):
+        may_resume = False  # a virtual robot restarts where its robot is once both are at rest
+    if session.resume_requested != 0 and may_resume:
         resume(session, control, data)
     elif loop.time > session.resume_until:
         session.resume_requested = 0
@@ -132,7 +137,9 @@ def new_output(handle, loop, session, control, has_state, age, status):
     status bits."""
     sizes, data, work = sizes_of(control), arrays_of(control), open_work(handle)
     dt = session.step * 1e-9
-    usable = has_state and (not in_fallback(session) or session.law_holds != 0)
+    lagging = place_virtual(control, sizes, data, has_state, dt)
+    status |= lagging
+    usable = has_state and (not in_fallback(session) or session.law_holds != 0) and lagging == 0
     if usable:
         status |= follow_robot_time(handle, loop, control)
         status |= compute(handle, loop, session, control)
@@ -152,8 +159,9 @@ def new_output(handle, loop, session, control, has_state, age, status):
             if not in_fallback(session):
                 session.reason |= status & CAUSES
             status |= FALLBACK
-            fall_back(work, session, sizes, data, has_state, dt)
-        status |= guard(handle, control, dt, has_state)
+            fall_back(work, session, sizes, data, has_state or control.moves != 0, dt)
+        control.feels = 0 if in_fallback(session) else 1
+        status |= guard(handle, control, dt, has_state or control.moves != 0)
         if session.has_torque == 0 and not in_fallback(session):
             # Zero before the first torque, the law's or the fallback's, does not limit its rate.
             control.has_last_torque = 0
@@ -257,6 +265,8 @@ def resume(session, control, data):
     """Hand the robot back to the law, which holds the present state until references come."""
     if session.law_holds == 0:
         control.references_latched = 0
+    if in_fallback(session):
+        control.moves = 0
     session.law_holds = 0
     if session.resume_requested == RESUME_AND_HOLD:
         control.source = FROM_ORDERS

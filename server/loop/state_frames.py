@@ -151,9 +151,9 @@ def take_state(session, control, data, loop):
         session.bad_states += 1
         return session.refusal
     compare_clocks(session, stamp, loop.time * 1e-9, now(loop.clock) * 1e-9)
-    n = len(q) - len(data.command)
+    n, first = len(q) - len(data.command), 2 * sizes_of(control).virtual
     for k in range(n):
-        data.state[k] = q[k]
+        data.state[first + k] = q[k]  # behind the state of a virtual robot
     if control.source == FROM_STATES:
         for k in range(len(data.command)):
             data.command[k] = q[n + k]

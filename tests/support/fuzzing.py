@@ -127,6 +127,7 @@ def good_fields(robot):
             {"frames": [{"frame": frame, "normal": [0, 0, 1]}]},
         ],
         "low_pass": [0.0, 100],
+        "admittance": [{"sensor": "none"}, {"frame": frame, "lag": 0.05}, {}],
         "delay": [0.0, 0.002],
         "check": ["refuse", "warn"],
         "transport": ["socket", "memory"],

@@ -59,7 +59,7 @@ class ScriptedSession:
     def __init__(self, robot, law, safety=None, clock="loop", **options):
         self.robot, self.controller = robot, Controller(robot, law, **options)
         self.data = self.controller.data
-        receive = frame_buffer(STATE_HEAD.size + 8 * len(self.data.state))
+        receive = frame_buffer(STATE_HEAD.size + 8 * self.controller.state_numbers)
         send = frame_buffer(OUTPUT_HEAD.size + 8 * len(self.data.out))
         layout = PageLayout.of(len(receive), len(send))
         self._page = np.zeros(layout.page_bytes, np.uint8)

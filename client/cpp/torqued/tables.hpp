@@ -63,6 +63,7 @@ enum Status : std::uint64_t {
     OSCILLATING = 1024,  // a torque swings to and fro by more than 3 % of its limit: gains too high for the delay, or backlash
     STOPPED = 2048,  // a `stop` holds all sessions in their fallbacks until `recover`
     FROZEN = 4096,  // an encoder has stopped: q moves otherwise than v says, or neither changes while the torque does
+    LAGGING = 8192,  // the robot is not where the positions commanded to it (`admittance`) lead
 };
 
 /// Names of the bits that are set, as "STALE INVALID", for people.
@@ -81,6 +82,7 @@ inline std::string status_names(std::uint64_t bits) {
         {1024, "OSCILLATING"},
         {2048, "STOPPED"},
         {4096, "FROZEN"},
+        {8192, "LAGGING"},
     };
     std::string found;
     for (const auto& [bit, name] : table)
@@ -89,7 +91,7 @@ inline std::string status_names(std::uint64_t bits) {
 }
 
 /// Bits with which a torque is not the law's, of a fresh state.
-constexpr std::uint64_t unusable = 6397;
+constexpr std::uint64_t unusable = 14589;
 
 /// The head of a state frame.
 struct StateHead {

@@ -27,6 +27,7 @@ from torqued.common.errors import InputError
 from torqued.kernels.compilation.jit import kernel
 from torqued.kernels.control import law
 from torqued.kernels.control.laws.task_space import multiply
+from torqued.kernels.control.session_arrays import first_reference
 from torqued.kernels.input_checks import choice, known_keys, number, numbers, shown
 from torqued.kernels.primitives.spatial import quaternion_rotation
 
@@ -136,14 +137,14 @@ def along(T, k, x, start):
 def fill_exerted(sizes, data, task, R, first, exerted, scratch):
     """The wrench (6,) of the frame on its surroundings, world axes, as measured or observed."""
     n, m, sensor = sizes.nv, len(task.g), int(data.memory[SENSOR])
-    start = sizes.nq + n
+    end = first_reference(sizes)
     if sensor == WRENCH:
         for k in range(3):
             for part in range(0, 6, 3):
-                x = data.state[start + part : start + part + 3]
+                x = data.state[end - 6 + part : end - 3 + part]
                 exerted[part + k] = -(R[3 * k] * x[0] + R[3 * k + 1] * x[1] + R[3 * k + 2] * x[2])
         return
-    torque = data.state[start : start + n] if sensor == TORQUES else data.observer[4 * n : 5 * n]
+    torque = data.state[end - n : end] if sensor == TORQUES else data.observer[4 * n : 5 * n]
     exerted[:] = 0.0
     multiply(task.X, torque, scratch)
     for r in range(m):
