@@ -245,7 +245,9 @@ FIELD_TYPES = {
     **dict.fromkeys(("of", "method", "transport", "clock", "check"), "text"),
     **dict.fromkeys(("want", "frames"), "list of texts"),
     **dict.fromkeys(("f_ext", "references"), "map of numbers"),
-    **dict.fromkeys(("gains", "limits", "springs", "force", "admittance", "report", "memory"), "map"),
+    **dict.fromkeys(
+        ("gains", "limits", "springs", "force", "admittance", "report", "memory"), "map"
+    ),
     **dict.fromkeys(("contacts", "constraints", "tasks", "targets"), "list of maps"),
     **dict.fromkeys(("walls", "reference_limits", "friction"), "map or truth value"),
     **dict.fromkeys(("iterations", "every", "order", "restarts", "seed", "session"), "integer"),

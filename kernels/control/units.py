@@ -8,7 +8,16 @@ from __future__ import annotations
 _UNITS = {
     "": ("violated", "iterations", "link", "active", "contact", "touching", "orientation", "pose"),
     "rad": ("q", "q_ref", "q_command", "q_measured", "motor_q", "posture", "posture.position"),
-    "rad/s": ("v", "v_ref", "v_command", "v_measured", "motor_v", "port", "posture.velocity", "base.velocity"),
+    "rad/s": (
+        "v",
+        "v_ref",
+        "v_command",
+        "v_measured",
+        "motor_v",
+        "port",
+        "posture.velocity",
+        "base.velocity",
+    ),
     "rad/s²": ("a", "a_ref", "posture.acceleration"),
     "rad/s³": ("jerk_ref",),
     "rad/s⁴": ("snap_ref",),
