@@ -3,9 +3,8 @@
     M(q) v̇ + C v + g = τ + τ_ext
 
 τ is the torque of the law after all guards, held from one state to the next, and τ_ext what the
-robot's sensor measures. References, law, walls, limits and fallback act on (q, v), which is what the
-robot is to do next. One step is exact for a constant acceleration, as with a robot under a held
-torque.
+robot's sensor measures. References, law, walls, limits and fallback act on (q, v), which the robot
+is to follow. A step is exact for a constant acceleration, as that of a robot under a held torque.
 
 Whatever τ and τ_ext are, |v| ≤ V and |Δv| ≤ A dt for the speed limit V and A = V / REACH, and a
 joint comes no closer to its end than it can brake with half of A. A robot that follows with a lag
@@ -29,7 +28,6 @@ from torqued.kernels.control.joint_limits import joint_limits
 from torqued.kernels.control.laws import frame_force
 from torqued.kernels.control.references.limiter import approach, clip
 from torqued.kernels.control.session_arrays import first_reference
-from torqued.kernels.control.unknown_load import AT_REST
 from torqued.kernels.dynamics.articulated import OK, solve_motion
 from torqued.kernels.dynamics.frames import HYBRID, fill_jacobian, frame_placement
 from torqued.kernels.dynamics.kinematics import bias_accelerations, body_poses
@@ -48,6 +46,8 @@ SENSORS = ("wrench", "torques", "none")
 REACH, NEAR_RATE, BRAKING = 0.05, 20.0, 0.5
 #: s by which a robot is late by default; and the share of V T by which it may be off beside that.
 LAG, TOLERANCE = 0.1, 0.2
+#: Share of the speed limit below which a robot stands: a restart makes no larger step in speed.
+AT_REST = 0.01
 #: What a virtual robot cannot use: it has no friction, springs, unknown load or contacts.
 WITHOUT_LAWS, WITHOUT = ("adaptive", "elastic"), ("friction", "integral", "contacts")
 

@@ -75,6 +75,10 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
     if given and not controller.law.is_torque:
         name = next(iter(given))
         raise InputError(f"{name}: stream sessions have no torque and no fallback", name)
+    brakes = given.get("fallback", safety.fallback) not in ("gravity", "zero")
+    if controller.admittance and not (brakes and "without_states" not in given):
+        name = "without_states" if brakes else "fallback"
+        raise InputError(f"{name}: a virtual robot (admittance) brakes or holds", name)
     chosen: dict[str, Any] = {}
     if "fallback" in given:
         chosen["fallback"] = choice("fallback", given.pop("fallback"), KINDS)
@@ -82,12 +86,6 @@ def chosen_safety(safety: Safety, fields: Mapping[str, Any], controller: Control
         chosen["without_states"] = choice(
             "without_states", given.pop("without_states"), WITHOUT_STATES
         )
-    unfit = [name for name in ("without_states", "fallback_damping") if name in given]
-    if chosen.get("fallback", safety.fallback) in ("gravity", "zero"):
-        unfit.append("fallback")
-    if controller.admittance and unfit:
-        message = "a virtual robot (admittance) brakes or holds, with states and without"
-        raise InputError(f"{unfit[0]}: {message}", unfit[0])
     for name in ("hold", "fade", "fallback_damping", "frozen_after"):
         if name in given:
             chosen[name] = float(not_negative(given, name))

@@ -17,7 +17,6 @@ from torqued.common.status import (
     CAUSES,
     CLAMPED,
     FALLBACK,
-    LAGGING,
     NONFINITE,
     OVERRUN,
     SOLVER,

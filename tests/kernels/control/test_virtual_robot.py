@@ -180,7 +180,7 @@ def test_robot_that_lags_is_told_from_one_that_does_not_follow():
         option = {"sensor": "none", "lag": lag}
         law = Controller(robot, "computed_torque", admittance=option)
         q, late, v = np.array(POSES["ur5"]), np.array(POSES["ur5"]), np.zeros(6)
-        goal, gone = q + [1.5, 1.5, 1.2, 1.5, 1.5, 1.5], 0.0
+        goal, gone = q + np.array([1.5, 1.5, 1.2, 1.5, 1.5, 1.5]), 0.0
         for _ in range(600):
             out = law.step(late, v, dt, q_ref=goal)
             gone = np.abs(out.q_command - late).max()
