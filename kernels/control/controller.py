@@ -95,9 +95,9 @@ class Controller:
             else prepared.measured
         )
         self.admittance = admittance(robot, self.name, fields, prepared)
-        follows = self.admittance is not None
-        if self.admittance is not None:
-            self.measured = self.admittance.measured
+        follows = self.admittance
+        if follows:
+            self.measured = follows.measured
             self.outputs |= {"q_command": (robot.nv,), "v_command": (robot.nv,)}
         self.payload = Payload(robot.model, fields.get("payload"))
         self.friction, self.integral = self._disturbances(fields)
@@ -110,7 +110,6 @@ class Controller:
         packed = pack(prepared.gains)
         references = sum(value.size for value in self.references.values())
         has_walls, planes = parse_walls(robot, fields.get("walls"))
-        sensed = self.admittance.frames if self.admittance else ()
         sizes = Sizes(
             robot.nq,
             robot.nv,
@@ -138,7 +137,7 @@ class Controller:
             knot=3 * robot.nv + 1,
             measured=self.first_reference - robot.nq - robot.nv,
             virtual=robot.nv if follows else 0,
-            sensed=len(sensed),
+            sensed=len(follows.frames) if follows else 0,
         )
         self.memory = SESSION.allocate(sizes)
         self.data = self.memory.arrays
@@ -147,7 +146,8 @@ class Controller:
         self.data.observer[:] = observer
         self.data.quaternions[:] = [start for _, start in robot.quaternions]
         self.data.planes[:] = planes
-        self.data.sensed[:] = sensed
+        if follows:
+            self.data.sensed[:] = follows.frames
         self._fill_limits(fields)
         self._fill_mimics()
         self._fill_references(prepared.references)

@@ -7,17 +7,8 @@ from __future__ import annotations
 
 _UNITS = {
     "": ("violated", "iterations", "link", "active", "contact", "touching", "orientation", "pose"),
-    "rad": ("q", "q_ref", "q_command", "q_measured", "motor_q", "posture", "posture.position"),
-    "rad/s": (
-        "v",
-        "v_ref",
-        "v_command",
-        "v_measured",
-        "motor_v",
-        "port",
-        "posture.velocity",
-        "base.velocity",
-    ),
+    "rad": ("q", "q_ref", "motor_q", "posture", "posture.position"),
+    "rad/s": ("v", "v_ref", "motor_v", "port", "posture.velocity", "base.velocity"),
     "rad/s²": ("a", "a_ref", "posture.acceleration"),
     "rad/s³": ("jerk_ref",),
     "rad/s⁴": ("snap_ref",),
@@ -43,7 +34,8 @@ _BY_NAME = {name: unit for unit, names in _UNITS.items() for name in names}
 
 
 def unit_of(name: str) -> str:
-    """The unit of a reference or output: `elbow.position` has that of `position`."""
+    """The unit of a reference or output: `elbow.position` has that of `position`, and q_command
+    and q_measured that of q."""
     if name in _BY_NAME:
         return _BY_NAME[name]
-    return _BY_NAME[name.rpartition(".")[2]]
+    return _BY_NAME[name.rpartition(".")[2].removesuffix("_command").removesuffix("_measured")]

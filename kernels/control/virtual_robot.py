@@ -48,7 +48,7 @@ REACH, NEAR_RATE, BRAKING = 0.05, 20.0, 0.5
 LAG, TOLERANCE = 0.1, 0.2
 #: Share of the speed limit below which a robot stands: a restart makes no larger step in speed.
 AT_REST = 0.01
-#: What a virtual robot cannot use: it has no friction, springs, unknown load or contacts.
+#: Laws and options that a virtual robot, which is as its model, has no use for.
 WITHOUT_LAWS, WITHOUT = ("adaptive", "elastic"), ("friction", "integral", "contacts")
 
 
@@ -72,44 +72,30 @@ def admittance(
         wanted = f"a map with any of {', '.join(NAMES)}"
         raise InputError(f"admittance: {shown(given)}, expected {wanted}", "admittance")
     known_keys("admittance", given, NAMES)
-    _check_robot(robot, name, fields)
     sensor = choice("admittance.sensor", given.get("sensor", "wrench"), SENSORS)
+    lag = number("admittance.lag", given.get("lag", LAG))
     shapes: dict[str, law.Shape] = {"torques": (robot.nv,), "wrench": (6,)}
     measured = {frame_force.MEASURED[sensor]: shapes[sensor]} if sensor in shapes else {}
-    own = fields.get("frame") if isinstance(fields.get("frame"), str) else None
+    own, model = fields.get("frame"), robot.model
     frame = given.get("frame", own)
-    if prepared.measured and (prepared.measured != measured or frame != own):
-        message = "force and admittance: one sensor measures for both, at the frame of the law"
-        raise InputError(message, "admittance")
-    frames = np.zeros(0, FRAME).view(np.recarray)
+    shared = not prepared.measured or (prepared.measured == measured and frame == own)
+    many = model.mimics.present or (joint_limits(robot).coordinate < 0).any()
+    for wrong, why in (
+        (model.base != "fixed", f"robot {robot.name!r} has a floating base"),
+        (many, f"robot {robot.name!r} has joints of several coordinates or that mimic others"),
+        (not (robot.limits.effort > 0.0).all(), "a joint without effort carries no virtual robot"),
+        (name in WITHOUT_LAWS, f"law {name!r} has nothing to learn or to bend in a virtual robot"),
+        (any(map(fields.get, WITHOUT)), f"a virtual robot has no {', '.join(WITHOUT)}"),
+        (not shared, "it has the sensor of `force`, at the frame of the law"),
+        (sensor == "wrench" and not isinstance(frame, str), "'frame' of the wrench is missing"),
+        (not 0.0 < lag <= 1.0, f"lag is {lag}, expected 0 … 1 s"),
+    ):
+        if wrong:
+            raise InputError(f"admittance: {why}", "admittance")
+    frames: Any = np.zeros(0, FRAME).view(np.recarray)
     if sensor == "wrench":
-        if not isinstance(frame, str):
-            message = "admittance.frame is missing: name the frame whose wrench is measured"
-            raise InputError(message, "admittance.frame", frame)
         frames = robot.frame_table.records([frame], fields.get("point") if frame == own else None)
-    lag = number("admittance.lag", given.get("lag", LAG))
-    if not 0.0 < lag <= 1.0:
-        raise InputError(f"admittance.lag is {lag}, expected 0 … 1 s", "admittance.lag", lag)
     return Admittance(measured, frames, lag)
-
-
-def _check_robot(robot: Robot, name: str, fields: law.Fields) -> None:
-    many = robot.model.mimics.present or (joint_limits(robot).coordinate < 0).any()
-    if robot.model.base != "fixed" or many:
-        wanted = "a fixed base, and joints of one coordinate that do not mimic others"
-        message = f"admittance: robot {robot.name!r} has not {wanted}"
-        raise InputError(message, "admittance", None, wanted)
-    for option in WITHOUT:
-        if fields.get(option):
-            raise InputError(f"{option}: a virtual robot (admittance) has none", option)
-    effort = robot.limits.effort
-    if fields.get("effort_limit") is not None:
-        effort = np.minimum(effort, fields["effort_limit"])
-    if name in WITHOUT_LAWS or not (effort > 0.0).all():
-        why = f"law {name!r} does not command positions"
-        if name not in WITHOUT_LAWS:
-            why = "an effort limit is 0, which carries no virtual robot"
-        raise InputError(f"admittance: {why}", "admittance")
 
 
 @kernel

@@ -98,10 +98,9 @@ def serve_session(handle, loop_address, session_address):
     take_load(loop, session, data, repeats)
     put_on(handle, control)  # until `take_off`
     status |= take_stops(loop, session, control, sizes, data)
-    may_resume = is_new and has_state and loop.stop_requested == 0
-    if may_resume and in_fallback(session) and not stands(sizes, data):
-        may_resume = False  # a virtual robot restarts where its robot is once both are at rest
-    if session.resume_requested != 0 and may_resume:
+    ready = is_new and has_state and loop.stop_requested == 0
+    ready = ready and (not in_fallback(session) or stands(sizes, data))
+    if session.resume_requested != 0 and ready:
         resume(session, control, data)
     elif loop.time > session.resume_until:
         session.resume_requested = 0

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from support.daemons import daemon_of
 from support.scripted_session import PERIOD, ScriptedSession
+from torqued.client import errors
 from torqued.common.status import FALLBACK, FROZEN, LAGGING, LAST, NONFINITE, STALE, STOPPED
 from torqued.kernels import InputError, Robot
 from torqued.kernels.control.controller import Controller
@@ -15,6 +17,9 @@ from torqued.server.loop.session_modes import Mode
 Q = np.array([0.0, -1.2, 1.8, -2.1, -1.57, 0.3])
 FAR = {"q_ref": Q + np.array([1.0, 0.6, -0.8, 1.0, 1.0, -1.0])}
 DT = PERIOD * 1e-9
+
+
+daemon = daemon_of("ur5")
 
 
 @pytest.fixture(scope="module")
@@ -203,6 +208,30 @@ def test_orders_move_the_virtual_robot(ur5):
     tick = arm.go(700)
     assert tick.mode == Mode.HOLDING
     assert arm.session.q[5] == pytest.approx(Q[5] + 0.2, abs=3e-3)
+
+
+@pytest.mark.parametrize("transport", ["socket", "memory"])
+def test_client_follows_commands_by_name_and_has_to_measure(client, ur5, transport):
+    option, w = {"sensor": "wrench", "frame": "tool0"}, np.zeros(6)
+    with client.session(
+        "gravity", admittance=option, transport=transport, clock="lockstep"
+    ) as session:
+        assert session.measured == ["measured_wrench"]
+        with pytest.raises(ValueError, match="measured_wrench is missing"):
+            session.step(Q, w)
+        q, v = Q, np.zeros(6)
+        for k in range(200):
+            w[5] = -5.0
+            output = session.step(q, v, at=2e-3 * k, measured_wrench=w)
+            q, v = output.q_command, output.v_command
+        assert not output.status
+        moved = ur5.frame_pose(q, "tool0")[:3, 3] - ur5.frame_pose(Q, "tool0")[:3, 3]
+        assert ur5.frame_pose(Q, "tool0")[:3, 2] @ moved < -0.01
+        assert np.allclose(client.look(session.number).v, v, atol=0.05)
+        bad = session.step(q, v, at=0.4, measured_wrench=np.full(6, np.nan))
+        assert bad.status & NONFINITE and np.isfinite(bad.q_command).all()
+    with pytest.raises(errors.FieldError, match=r"admittance: lag is 2\.0"):
+        client.session("gravity", admittance=option | {"lag": 2.0})
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from torqued.tools.recording.replay import replay
 from torqued.tools.recording.solver_rows import velocity_names
 
 PERIOD = 1e-3
+TURN = {"axes": [0, 0, 1, 0, 0, 0], "sensor": "wrench"}
 PAYLOAD = {"frame": "link_5", "mass": 0.5, "center": [0.0, 0.1, 0.0]}
 LAWS = {
     "gravity": {},
@@ -25,6 +26,12 @@ LAWS = {
     "adaptive": {"frame": "link_5"},
     "impedance": {"frame": "link_5"},
     "stream": {"want": ["M", "C", "g"]},
+}
+#: With sensors in each state, and whether the robot follows positions.
+SENSED = {
+    "force": ("impedance", {"frame": "link_5", "axes_in": "frame", "force": TURN}),
+    "wrench": ("impedance", {"frame": "link_5", "admittance": {}}),
+    "torques": ("pd_plus", {"observer": True, "admittance": {"sensor": "torques"}}),
 }
 JOINT_LAWS = ("pd", "pd_plus", "computed_torque", "passivity", "adaptive")
 
@@ -65,6 +72,30 @@ def test_replay_is_the_same_to_the_last_bit(served, robot, law):
     assert {item.name: item.bits for item in result.differences} == dict.fromkeys(
         [*(part.name for part in recorded.info.outputs), "status"], 0
     )
+
+
+@pytest.mark.parametrize("case", SENSED)
+def test_sensors_and_commanded_positions_replay_to_the_last_bit(served, robot, case):
+    law, options = SENSED[case]
+    rng, q, v = np.random.default_rng(0), robot.neutral(), np.zeros(robot.nv)
+    with served.session(law, **options) as session:
+        (sensor,) = session.measured
+        size = 6 if sensor == "measured_wrench" else robot.nv
+        for k in range(150):
+            felt = {sensor: 0.2 * np.sin(0.03 * k) * rng.normal(size=size)}
+            output = session.step(q, v, timeout=60.0, at=1e-3 * k, **felt)
+            if "q_command" in session.outputs:
+                q, v = output.q_command, output.v_command
+            if k == 60:
+                served.call("stop", session=session.number)
+            if k == 100:
+                session.resume()
+    recorded = served.recorded(session.number)
+    assert {part.name for part in recorded.info.state} >= {"q", "v", sensor}
+    result = replay(recorded, robot, PERIOD, 0.0)
+    assert result.compared == used_ticks(recorded) > 50 and result.skipped > 10
+    assert all(item.bits == 0 for item in result.differences), result.differences
+    assert case == "force" or "q_command" in {item.name for item in result.differences}
 
 
 @pytest.mark.parametrize("several", [False, True])
