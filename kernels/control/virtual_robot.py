@@ -138,8 +138,7 @@ def stands(sizes, data):
 def fill_external(work, control, sizes, data):
     """The torque of the surroundings on the virtual robot, as measured."""
     external, first = data.external, first_reference(sizes)
-    for k in range(sizes.virtual):
-        external[k] = 0.0
+    external[:] = 0.0
     if sizes.virtual == 0 or control.feels == 0:
         return
     if len(data.sensed) > 0:
