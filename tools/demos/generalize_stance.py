@@ -22,6 +22,8 @@ from torqued.tools.demos.plant import Plant, Toucher, Wall
 BENT, FOOT = 0.88, (0.11, 0.06)
 #: Chains that end within this share of the robot's height from its lowest point are legs.
 LOW = 0.12
+#: Joints of a leg that no other leg has.
+LEAST_JOINTS = 3
 BALL = 0.01  # m, of a round foot
 FRICTION, TRUE_FRICTION = 0.6, 0.8
 #: Rubber: MuJoCo's time constant of contacts in s, and damping ratio.
@@ -55,29 +57,41 @@ class Stance:
 
 
 def legs_of(robot: Robot, description: Description) -> tuple[Leg, ...]:
-    """Chains to the lowest ends, in the order of the file."""
+    """Chains to the lowest ends, in the order of the file; joints that legs share are of none."""
     above = {joint.child: joint for joint in description.joints}
     q = robot.neutral()
     height = {link.name: robot.frame_pose(q, link.name)[2, 3] for link in description.links}
     places = {name: k + 6 for k, name in enumerate(robot.joint_names[-(robot.nv - 6) :])}
-    floor, top = min(height.values()), max(height.values())
-    ends: dict[str, tuple[str, list[str]]] = {}  # by hip: the lowest link, joints from the hip on
-    for link in sorted(height, key=lambda name: height[name]):
-        chain, hip, at = [], "", link
+    child = {joint.name: joint.child for joint in description.joints}
+    chains: dict[str, list[str]] = {}  # moving joints from the base to a link
+    for link in height:
+        chain, at = [], link
         while at in above:
-            joint = above[at]
-            if joint.name in places:
-                chain.append(joint.name)
-                hip = joint.child
-            at = joint.parent
-        low = height[link] - floor < LOW * (top - floor)
-        if len(chain) >= 3 and low and hip not in ends:
-            ends[hip] = (link, chain[::-1])
-    order = {link.name: k for k, link in enumerate(description.links)}
-    return tuple(
-        Leg(link, hip, tuple(places[name] for name in chain), height[hip] - height[link])
-        for hip, (link, chain) in sorted(ends.items(), key=lambda end: order[end[1][0]])
-    )
+            chain += [above[at].name] if above[at].name in places else []
+            at = above[at].parent
+        chains[link] = chain[::-1]
+    floor, top = min(height.values()), max(height.values())
+    low = [link for link in height if height[link] - floor < LOW * (top - floor)]
+    ends: list[str] = []
+    # Of links that begin at the same place the last one is the foot.
+    for link in sorted(low, key=lambda name: (round(height[name] - floor, 3), -len(chains[name]))):
+        own = [len(chains[link]), *(apart(chains[link], chains[end]) for end in ends)]
+        if min(own) >= LEAST_JOINTS:
+            ends.append(link)
+    legs = []
+    for end in sorted(ends, key=list(height).index):
+        others = {name for other in ends if other != end for name in chains[other]}
+        joints = [name for name in chains[end] if name not in others]
+        hip = child[joints[0]]
+        places_of = tuple(places[name] for name in joints)
+        legs.append(Leg(end, hip, places_of, height[hip] - height[end]))
+    return tuple(legs)
+
+
+def apart(chain: list[str], other: list[str]) -> int:
+    """How many joints the shorter of two chains has beyond those that they share."""
+    shared = sum(name in other for name in chain)
+    return min(len(chain), len(other)) - shared
 
 
 def stance_of(robot: Robot, description: Description, flat: bool) -> Stance:

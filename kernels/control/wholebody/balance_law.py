@@ -203,8 +203,8 @@ def distribute(work, sizes, program, c, wrench, gains):
     if not math.isfinite(sense):
         return INPUT, 0
     rows = fill_friction(sizes, program, n)
-    violated, iterations = solve_rows(program, rows, n)
-    if violated != NOTHING:
+    solved, violated, iterations = solve_rows(program, rows, n, False)
+    if not solved:
         return violated, iterations
     for i in range(n):
         program.y[i] = 0.0

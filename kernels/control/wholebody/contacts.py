@@ -21,8 +21,10 @@ from torqued.kernels.primitives.spatial import (
 )
 from torqued.kernels.primitives.tuples import load3, load6, load9, store9
 
-#: Rows that are dependent on others but for this share of their size add nothing to them.
-DEPENDENT = 1e-4
+#: Rows that are dependent on others but for this share of their size add nothing to them. Joints
+#: would move feet along such a row by 1 / share times what it asks. Legs without an ankle's roll
+#: leave 0.0001 to 0.008 of one while the base rolls by up to 0.1 rad, other legs 0.08 and more.
+DEPENDENT = 0.03
 
 #: Rows of the friction pyramid per point.
 EDGES = 4

@@ -6,7 +6,7 @@ from torqued.common.status import CLAMPED, SOLVER
 from torqued.kernels.compilation.jit import entry, kernel, routine
 from torqued.kernels.control.wholebody.assemble import assemble
 from torqued.kernels.control.wholebody.daqp import UNBOUNDED
-from torqued.kernels.control.wholebody.layout import INPUT, NOTHING, open_program, program_sizes
+from torqued.kernels.control.wholebody.layout import INPUT, open_program, program_sizes
 from torqued.kernels.control.wholebody.solve import solve
 from torqued.kernels.primitives.layout import INTEGER, VECTOR, WORK
 from torqued.kernels.primitives.spatial import rotate
@@ -75,11 +75,11 @@ def whole_body_torque(work, address, state, nq, nv, gains, out):
     """Torques and what led to them into `out`. Returns status bits."""
     program = open_program(address)
     sizes = program_sizes(address)
-    violated, iterations = INPUT, 0
+    solved, violated, iterations = False, INPUT, 0
     if all_finite(state):
         forces = assemble(work, sizes, program, state, gains)
-        violated, iterations = solve(sizes, program, state, gains, forces)
-    if violated == NOTHING:
+        solved, violated, iterations = solve(sizes, program, state, gains, forces)
+    if solved:
         status = keep_torque(sizes, program)
     else:
         status = SOLVER
@@ -116,5 +116,5 @@ def assemble_whole_body(handle, address, state, gains):
 def solve_whole_body(address, state, gains, forces):
     """The second half, after the first. Returns the class that could not be met."""
     program = open_program(address)
-    violated, _ = solve(program_sizes(address), program, state, gains, forces)
+    _, violated, _ = solve(program_sizes(address), program, state, gains, forces)
     return violated

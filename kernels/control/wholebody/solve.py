@@ -107,6 +107,8 @@ def worst_violation(program, rows, width):
     """Class of the constraint that is violated, NOTHING if none is."""
     A, u = program.A, program.u
     for r in range(rows):
+        if program.sense[r] == IGNORED:
+            continue
         start = r * width
         x = 0.0
         for k in range(width):
@@ -155,8 +157,8 @@ def least_important(program, rows, before):
 
 @kernel
 def contradiction(program, rows, width, iterations):
-    """The class whose rows contradict those of more important ones, of rows without a solution; and
-    the iterations that are left.
+    """The class whose rows contradict those of more important ones, of rows without a solution; the
+    iterations that are left; and the solver's last flag, for the rows without that class.
 
     Found by leaving out one class after the other, least important first, until a solution exists:
     the order in which a solver takes rows does not matter. The search ends after so many
@@ -164,7 +166,7 @@ def contradiction(program, rows, width, iterations):
     """
     solver = program.solver[0]
     most, blamed = iteration_limit(solver), least_important(program, rows, JOINT + 1)
-    more = least_important(program, rows, blamed)
+    more, flag = least_important(program, rows, blamed), INFEASIBLE
     while more != NOTHING and iterations > 0:
         for r in range(rows):
             if program.class_of[r] > more:
@@ -176,14 +178,13 @@ def contradiction(program, rows, width, iterations):
             break
         blamed, more = more, least_important(program, rows, more)
     limit_iterations(solver, most)
-    return blamed, iterations
+    return blamed, iterations, flag
 
 
-@routine
-def attempt(program, rows, width):
-    """One call of the solver. Returns the class that could not be met, NOTHING for success,
-    INFEASIBLE where the solver proves that there is no solution."""
-    flag = least_distance(program.solver[0], width, rows)
+@kernel
+def judged(program, rows, width, flag):
+    """Class that could not be met after a call of the solver, NOTHING for success, INFEASIBLE where
+    the solver proves that there is no solution."""
     if flag == INFEASIBLE:
         return INFEASIBLE
     violated = worst_violation(program, rows, width)
@@ -195,36 +196,54 @@ def attempt(program, rows, width):
     return NOTHING
 
 
+@routine
+def attempt(program, rows, width):
+    """One call of the solver, judged."""
+    return judged(program, rows, width, least_distance(program.solver[0], width, rows))
+
+
 @kernel
-def solve_rows(program, rows, width):
-    """u and dual of the filled rows. Returns the class that could not be met and the iterations."""
+def solve_rows(program, rows, width, yields):
+    """u and dual of the filled rows. Returns whether there are some, the class that could not be
+    met, and the iterations.
+
+    With `yields` bounds of joints that contradict all else are left out, and still named.
+    """
     violated = attempt(program, rows, width)
     iterations = iterations_of(program.solver[0])
-    if violated != NOTHING:
+    solved = violated == NOTHING
+    if not solved:
         # A start from the last tick's constraints may lead astray where one from none does not.
         for r in range(rows):
             if program.sense[r] != EQUALITY:
                 program.sense[r] = INEQUALITY
         violated = attempt(program, rows, width)
         iterations += iterations_of(program.solver[0])
+        solved = violated == NOTHING
         if violated == INFEASIBLE:  # within the time of the two attempts
             most = 2 * iteration_limit(program.solver[0])
-            violated, left = contradiction(program, rows, width, most - iterations)
+            violated, left, flag = contradiction(program, rows, width, most - iterations)
             iterations = most - left
+            if yields and violated == JOINT:
+                solved = judged(program, rows, width, flag) == NOTHING
     program.hint[:] = 0.0
-    if violated == NOTHING:
+    if solved:
         for r in range(rows):
             program.hint[int(program.identity[r])] = program.dual[r]
-    return violated, iterations
+    return solved, violated, iterations
 
 
 @kernel
 def solve(sizes, program, state, gains, forces):
-    """a, force, tau of this tick. Returns the class that could not be met and the iterations."""
+    """a, force, tau of this tick. Returns whether there are some, the class that could not be met
+    and the iterations.
+
+    A robot that stands has nothing else to stand on: its joints' bounds yield, and walls hold them.
+    """
     rows = fill_rows(sizes, program, state, gains, forces)
     if rows == 0:
-        return INPUT, 0
-    violated, iterations = solve_rows(program, rows, sizes.nv + forces)
-    if violated == NOTHING:
+        return False, INPUT, 0
+    found = solve_rows(program, rows, sizes.nv + forces, sizes.base > 0)
+    if found[0]:
         recover(sizes, program, 1.0 / math.sqrt(gains[3 * sizes.tasks + sizes.contacts + 2]))
-    return violated, iterations
+    return found

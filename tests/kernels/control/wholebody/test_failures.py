@@ -99,6 +99,20 @@ def test_a_report_takes_no_more_iterations_than_two_attempts():
     assert answer["violated"] == "torque"
 
 
+def test_bounds_of_joints_yield_where_a_standing_robot_would_fall():
+    """Named, and with the torque of the same robot without bounds."""
+    robot = biped(1)
+    q, v = random_state(robot, 1)
+    feet = [contact | {"friction": 5.0} for contact in FEET]
+    free = {"position": False, "velocity": False}
+    control = WholeBody(robot, STANDING, feet, free | {"acceleration": 1e-3})
+    expected = WholeBody(robot, STANDING, feet, free).torque(q, v, control.hold(q))
+    assert (expected["status"], expected["violated"]) == (0, "nothing")
+    answer = control.torque(q, v, control.hold(q))  # feet that move have to stop
+    assert (answer["status"], answer["violated"]) == (0, "joint_limits")
+    assert_agree(answer["tau"], expected["tau"], 1e-6)
+
+
 def test_torque_fades_after_the_last_solution():
     robot = Robot.family("chain", 3)
     wall = {"frame": robot.frame_names[-1], "half_size": [0.1, 0.1], "max_force": 0.0}
