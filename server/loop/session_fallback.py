@@ -77,7 +77,7 @@ def lose_state(session, sizes, data):
 
 
 @kernel
-def fall_back(work, session, sizes, data, has_state, dt):
+def fall_back(work, session, sizes, data, has_state, is_stale, dt):
     """The torque without a usable result: the last one for a while, then fading into the fallback's
     while states come, and into gravity's or zero without states."""
     over = session.overdue - session.stale_after - session.hold
@@ -87,8 +87,9 @@ def fall_back(work, session, sizes, data, has_state, dt):
         if over > 0:
             lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
-    if session.refusal & FROZEN and sizes.unactuated == 0:
-        brake_blindly(work, session, sizes, data, dt, data.held)
+    is_blind = session.refusal & FROZEN != 0 and sizes.unactuated == 0
+    if is_blind:
+        brake_blindly(work, session, sizes, data, is_stale, dt, data.held)
     other = data.rows[2]
     other[:] = 0.0
     data.unmodelled[:] = 0.0
@@ -99,7 +100,9 @@ def fall_back(work, session, sizes, data, has_state, dt):
             other[k] -= session.damping * v[k]
     elif in_fallback(session):
         reset_fallback(session)  # the robot may be elsewhere when states come again
-        if session.fallback_without_state == GRAVITY:
+        if is_blind and session.fallback_without_state == GRAVITY:
+            copy(data.held, other)
+        elif session.fallback_without_state == GRAVITY:
             gravity_torque(work, sizes, data, other)
     for k in range(sizes.torques):
         data.out[k] = share * data.held[k] + (1.0 - share) * other[k]

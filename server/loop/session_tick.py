@@ -152,7 +152,7 @@ def new_output(handle, loop, session, control, has_state, age, status):
             if not in_fallback(session):
                 session.reason |= status & CAUSES
             status |= FALLBACK
-            fall_back(work, session, sizes, data, has_state, dt)
+            fall_back(work, session, sizes, data, has_state, status & STALE != 0, dt)
         status |= guard(handle, control, dt, has_state)
         if session.has_torque == 0 and not in_fallback(session):
             # Zero before the first torque, the law's or the fallback's, does not limit its rate.
