@@ -87,8 +87,7 @@ def fall_back(work, session, sizes, data, has_state, is_stale, dt):
         if over > 0:
             lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
-    is_blind = session.refusal & FROZEN != 0 and sizes.unactuated == 0
-    if is_blind:
+    if session.refusal & FROZEN and sizes.unactuated == 0:
         brake_blindly(work, session, sizes, data, is_stale, dt, data.held)
     other = data.rows[2]
     other[:] = 0.0
@@ -100,9 +99,7 @@ def fall_back(work, session, sizes, data, has_state, is_stale, dt):
             other[k] -= session.damping * v[k]
     elif in_fallback(session):
         reset_fallback(session)  # the robot may be elsewhere when states come again
-        if is_blind and session.fallback_without_state == GRAVITY:
-            copy(data.held, other)
-        elif session.fallback_without_state == GRAVITY:
+        if session.fallback_without_state == GRAVITY:
             gravity_torque(work, sizes, data, other)
     for k in range(sizes.torques):
         data.out[k] = share * data.held[k] + (1.0 - share) * other[k]
