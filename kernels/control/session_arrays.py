@@ -124,8 +124,8 @@ class SessionArrays(NamedTuple):
     smooth: Floats = array(float, "torques")  # low-passed
     swing: Floats = array(float, 3, "torques")  # mean, side, swings; oscillation.py
     own_speed: Floats = array(float, "nv")  # limits of the robot, whatever references may have
-    readings: Floats = array(float, "nv", 9)  # of encoders; server/loop/sensor_checks.py
-    motor_readings: Floats = array(float, "springs", 9)
+    readings: Floats = array(float, "nv", 11)  # of encoders; server/loop/sensor_checks.py
+    motor_readings: Floats = array(float, "springs", 11)
     hold_at: Floats = array(float, "nq")  # where the fallback holds; fallback.py
     unknown: Floats = array(float, ROWS, "torques")  # what it learns; unknown_load.py
     bare: Floats = array(float, "bodies", 10)  # m, c, I of bodies without a payload; payload.py

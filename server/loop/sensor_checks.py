@@ -28,9 +28,10 @@ from torqued.server.loop.session_modes import in_fallback
 from torqued.server.loop.session_time import robot_time
 
 #: What is known of a joint's encoder: its last reading; rad or m by which q has gone further than
-#: v; s that it has been in doubt, and that q and v have stood still; the torque when either last
-#: changed; states at rest in a row that changed it; q̇ by q alone, low-passed.
-Q, V, DRIFT, DOUBT, Q_STILL, V_STILL, TORQUE, LIVELY, RATE = range(9)
+#: v; s that it has been in doubt (infinite: its estimate has begun), and that q and v have stood
+#: still; the torque when either last changed; how often q turned back, without standing still in
+#: between; its last change; q̇ by q alone, and the torque, low-passed.
+Q, V, DRIFT, DOUBT, Q_STILL, V_STILL, TORQUE, LIVELY, CHANGE, RATE, SLOW = range(11)
 
 #: Share of a joint's speed limit by which q̇ and v may differ: late filters, coarse encoders.
 DRIFT_SHARE = 0.1
@@ -38,10 +39,10 @@ DRIFT_SHARE = 0.1
 OUTLIER = 2.0
 #: Share of the effort by which a torque may change before a joint moves: twice the friction.
 STICTION_SHARE = 0.25
-#: rad or m in a state: encoders that change at rest, where joints move less than that, are noisy.
-FINEST = 1e-6
-#: States at rest, each with another reading, after which an encoder counts as noisy.
-NOISY = 200
+#: Times the Coulomb friction that is known: a joint that stands takes as much to both sides.
+STICTION = 2.5
+#: Times that q turns back without standing still, after which its encoder counts as noisy.
+NOISY = 100
 
 
 @kernel
@@ -73,29 +74,29 @@ def has_frozen(session, sizes, data, readings, q, v, dt):
         if data.coordinate[k] < 0:
             continue
         joint, x, w = readings[k], q[data.coordinate[k]], v[k]
-        dx, v_before, stood = x - joint[Q], joint[V], min(joint[Q_STILL], joint[V_STILL]) > 0.0
+        dx, v_before = x - joint[Q], joint[V]
         joint[Q], joint[V] = x, w
         if dt == 0.0:
-            joint[DRIFT] = joint[LIVELY] = joint[RATE] = 0.0
-            joint[TORQUE] = data.last[k]
+            joint[DRIFT] = joint[LIVELY] = joint[CHANGE] = joint[RATE] = 0.0
+            joint[TORQUE] = joint[SLOW] = data.last[k]
             joint[Q_STILL] = joint[V_STILL] = W
             frozen |= joint[DOUBT] >= W
             continue
         if data.turn[k] > 0.0:
             dx -= data.turn[k] * math.ceil(dx / data.turn[k] - 0.5)
         joint[RATE] = keep * joint[RATE] + (1.0 - keep) * dx / dt
+        joint[SLOW] = keep**2 * joint[SLOW] + (1.0 - keep**2) * data.last[k]
         limit = DRIFT_SHARE * W * data.own_speed[k]
         drift = keep * joint[DRIFT] + dx - 0.5 * dt * (v_before + w)
         joint[DRIFT] = min(max(drift, -OUTLIER * limit), OUTLIER * limit)
+        if dx != 0.0:
+            turns = joint[LIVELY] + (dx * joint[CHANGE] < 0.0)
+            joint[LIVELY] = turns if joint[Q_STILL] == 0.0 else 0.0
+            joint[CHANGE] = dx
         joint[Q_STILL] = joint[Q_STILL] + dt if dx == 0.0 else 0.0
         joint[V_STILL] = joint[V_STILL] + dt if w == v_before else 0.0
-        still = min(joint[Q_STILL], joint[V_STILL])
-        if still == 0.0 or session.settled < W:
+        if min(joint[Q_STILL], joint[V_STILL]) == 0.0 or session.settled < W:
             joint[TORQUE] = data.last[k]
-        if still == 0.0 and stood:
-            joint[LIVELY] = 0.0
-        elif still == 0.0 and abs(w) * dt < FINEST:
-            joint[LIVELY] += 1.0
         doubted = abs(joint[DRIFT]) > limit
         doubted |= abs(data.last[k] - joint[TORQUE]) > hidden_torque(data, joint, k, W)
         if doubted:
@@ -112,16 +113,17 @@ def hidden_torque(data, joint, k, W):
 
     Noise hides nothing: then it is what moves the joint by less than the drift that is allowed.
     """
-    hidden = STICTION_SHARE * data.effort[k]
     if len(data.external) > 0:
-        hidden = math.inf  # no torque of a virtual robot moves its encoders
-    elif joint[LIVELY] >= NOISY:
-        hidden = min(hidden, data.least_inertia[k] * DRIFT_SHARE * data.own_speed[k] / W)
-    return hidden
+        return math.inf  # no torque of a virtual robot moves its encoders
+    if joint[LIVELY] >= NOISY:
+        moves = data.least_inertia[k] * DRIFT_SHARE * data.own_speed[k] / W
+        return min(STICTION_SHARE * data.effort[k], moves)
+    friction = data.coulomb[k] if len(data.coulomb) > 0 else 0.0
+    return max(STICTION_SHARE * data.effort[k], STICTION * friction)
 
 
 @kernel
-def brake_blindly(work, session, sizes, data, dt, tau):
+def brake_blindly(work, session, sizes, data, is_stale, dt, tau):
     """The torque (nv,) of the fallback while encoders are frozen, dt s after the last.
 
     It goes by an estimate of the state. Joints whose encoders work have their readings. Of one that
@@ -130,10 +132,14 @@ def brake_blindly(work, session, sizes, data, dt, tau):
     """
     a, bias = data.rows[7], data.rows[6]
     v, motor_v = data.state[sizes.nq :], motor_velocity(sizes, data)
+    is_modelled = sizes.springs == 0 and sizes.nv == sizes.nv_free
+    motor_q = motor_position(sizes, data)
+    is_late = coast(session, data, data.readings, data.state, v, is_stale, dt)
+    if sizes.springs > 0:
+        is_late |= coast(session, data, data.motor_readings, motor_q, motor_v, is_stale, dt)
     rate = 2.0 * (ELASTIC_RATE if sizes.springs > 0 else HOLD_RATE)
     for k in range(sizes.nv):
-        a[k] = -rate * motor_v[k]  # as it is made to
-    is_modelled = sizes.springs == 0 and sizes.nv == sizes.nv_free
+        a[k] = 0.0 if is_late else -rate * motor_v[k]  # as it is made to
     if is_modelled:
         expand_state(sizes, data)
         body_poses(work, data.q_free)
@@ -141,14 +147,14 @@ def brake_blindly(work, session, sizes, data, dt, tau):
         body_forces(work)
         collect_forces(work, bias)
         for k in range(sizes.nv):
-            a[k] = data.last[k] - bias[k]
+            a[k] = (data.readings[k, SLOW] if is_late else data.last[k]) - bias[k]
         if factorize(work) == OK:
             solve_in_place(work, a)
         else:
             a[:] = 0.0
-    move_on(session, data, data.readings, data.state, v, a, dt)
+    move_on(session, data, data.readings, data.state, v, a, is_stale, dt)
     if sizes.springs > 0:
-        move_on(session, data, data.motor_readings, motor_position(sizes, data), motor_v, a, dt)
+        move_on(session, data, data.motor_readings, motor_q, motor_v, a, is_stale, dt)
     fallback_torque(work, session, sizes, data, dt, tau)
     if is_modelled:
         brake_within_limits(sizes, data, bias, tau, dt)
@@ -171,20 +177,52 @@ def brake_within_limits(sizes, data, bias, tau, dt):
 
 
 @kernel
-def move_on(session, data, readings, q, v, a, dt):
+def missing(session, joint, speed, is_stale, dt):
+    """Whether q and v of a joint's encoder are unknown, and s by which its estimate is late: since
+    the reading stopped, once that is found."""
     W = session.frozen_after
+    is_frozen = is_stale or joint[DOUBT] >= W
+    q_stands, v_stands = joint[Q_STILL] >= W, joint[V_STILL] >= W
+    no_q = is_frozen and (is_stale or q_stands or not v_stands)
+    no_v = is_frozen and (is_stale or v_stands or not q_stands)
+    late = dt
+    if W <= joint[DOUBT] < math.inf and q_stands:
+        # A joint that stood did not move before it was in doubt.
+        moved = abs(joint[DRIFT]) > DRIFT_SHARE * W * speed
+        late = min(joint[Q_STILL], 2.0 * W) if moved else W
+    return no_q, no_v, late
+
+
+@kernel
+def coast(session, data, readings, q, v, is_stale, dt):
+    """Move estimates of positions by half of the time. Returns whether one was late."""
+    is_late = False
+    for k in range(len(readings)):
+        no_q, _, late = missing(session, readings[k], data.own_speed[k], is_stale, dt)
+        if no_q and data.coordinate[k] >= 0:
+            q[data.coordinate[k]] += 0.5 * late * v[k]
+            is_late |= late > dt
+    return is_late
+
+
+@kernel
+def move_on(session, data, readings, q, v, a, is_stale, dt):
+    """The rest, after `coast`, with accelerations a (nv,)."""
     for k in range(len(readings)):
         i, joint = data.coordinate[k], readings[k]
-        v[k] += a[k] * dt
-        if i < 0:
-            continue
-        works = joint[DOUBT] < W
-        q_stands, v_stands = joint[Q_STILL] >= W, joint[V_STILL] >= W
-        if works or (q_stands and not v_stands):
+        no_q, no_v, late = missing(session, joint, data.own_speed[k], is_stale, dt)
+        if i < 0 or no_v:
+            v[k] += a[k] * late
+        elif joint[V_STILL] >= session.frozen_after > joint[Q_STILL]:
+            v[k] = joint[RATE]  # also of a joint that is not found yet
+        else:
             v[k] = joint[V]
-        elif v_stands and not q_stands:
-            v[k] = joint[RATE]
-        q[i] = joint[Q] if works or (v_stands and not q_stands) else q[i] + v[k] * dt
+        if no_q and i >= 0:
+            q[i] += 0.5 * late * v[k]
+        elif i >= 0:
+            q[i] = joint[Q]
+        if joint[DOUBT] >= session.frozen_after:
+            joint[DOUBT] = math.inf
 
 
 @kernel

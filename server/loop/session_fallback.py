@@ -77,7 +77,7 @@ def lose_state(session, sizes, data):
 
 
 @kernel
-def fall_back(work, session, sizes, data, has_state, dt):
+def fall_back(work, session, sizes, data, has_state, is_stale, dt):
     """The torque without a usable result: the last one for a while, then fading into the fallback's
     while states come, and into gravity's or zero without states. The state of a virtual robot is
     always known, and nothing has to fade: it brakes at once."""
@@ -89,7 +89,7 @@ def fall_back(work, session, sizes, data, has_state, dt):
             lose_law(session)
             enter_fallback(session, Event.NO_RESULT)
     if session.refusal & FROZEN and sizes.unactuated == 0 and sizes.virtual == 0:
-        brake_blindly(work, session, sizes, data, dt, data.held)
+        brake_blindly(work, session, sizes, data, is_stale, dt, data.held)
     other = data.rows[2]
     other[:] = 0.0
     data.unmodelled[:] = 0.0

@@ -114,7 +114,8 @@ def serve_session(handle, loop_address, session_address):
         count_success(session, usable)
     take_off(handle, data)
     spent = now(loop.clock) - begin
-    send_output(loop, session, data, status, age, spent)
+    if sizes.virtual == 0 or control.moves != 0:  # no position is safe before a state has come
+        send_output(loop, session, data, status, age, spent)
     mode = REPEATED if repeats else (USED if usable else 0)
     write_tick(loop, session, control, data, status, mode, age, spent)
     if loop.on_arrival == 0:  # else it is read while no state waits; arrival_loop.py
@@ -157,7 +158,8 @@ def new_output(handle, loop, session, control, has_state, age, status):
             if not in_fallback(session):
                 session.reason |= status & CAUSES
             status |= FALLBACK
-            fall_back(work, session, sizes, data, has_state or control.moves != 0, dt)
+            is_known = has_state or control.moves != 0
+            fall_back(work, session, sizes, data, is_known, status & STALE != 0, dt)
         control.feels = 0 if in_fallback(session) else 1
         status |= guard(handle, control, dt, has_state or control.moves != 0)
         if session.has_torque == 0 and not in_fallback(session):

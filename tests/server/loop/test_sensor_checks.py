@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from support.scripted_session import ScriptedSession
+from support.scripted_session import LATE, ScriptedSession
 from torqued.common.status import FROZEN
 from torqued.kernels import Robot
 from torqued.kernels.model.description import Limits
@@ -48,17 +48,30 @@ def rest(t):
 class Run:
     """A robot that follows references under `passivity`; `sense` changes its readings."""
 
-    def __init__(self, references, sense, seconds, plant=None, period=1e-3, limited=1, **safety):
-        plant = plant or Plant(ARM)
+    def __init__(
+        self,
+        references,
+        sense,
+        seconds,
+        plant=None,
+        period=1e-3,
+        limited=1,
+        clock="lockstep",
+        late=lambda k: LATE,
+        **safety,
+    ):
+        """`late` is by how many ns tick k begins after its deadline."""
+        self.plant = plant = plant or Plant(ARM)
         plant.reset(PANDA_READY, np.zeros(ROBOT.nv))
-        self.session = ScriptedSession(ROBOT, "passivity", SAFETY | safety, "lockstep")
+        self.session = ScriptedSession(ROBOT, "passivity", SAFETY | safety, clock)
+        self.session.loop.on_arrival = int(clock == "state")
         self.session.controller.record[0].limited = limited  # references
         self.found, self.fastest, self.pressed = None, 0.0, 0.0
         for k in range(round(seconds / period)):
             t = k * period
             q, v = sense(t, plant.q, plant.v)
             self.session.state(references(t), q=q, v=v, at=100.0 + t)
-            self.last = self.session.tick()
+            self.last = self.session.tick(late=late(k))
             if self.last.status & FROZEN and self.found is None:
                 self.found = t
             plant.step(self.last.tau, period)
@@ -124,6 +137,25 @@ def test_noisy_encoder_that_stops_at_rest_is_found_when_the_reference_moves():
     # Limits would delay the reference, and with it the torque by which the encoder is found.
     run = Run(references, noisy(freezing(0.45, "qv", (3,))), 0.75, limited=0)
     assert 0.5 < run.found < 0.6
+    assert run.fastest < 1.1
+
+
+def test_estimate_begins_where_the_encoder_stopped():
+    """20 ms pass until it is found: 0.03 rad here."""
+    run = Run(swing(0.7), freezing(0.2, "qv", ALL), 0.24)
+    estimate = run.session.data.state[: ROBOT.nq]
+    assert run.found < 0.24
+    assert np.abs(estimate - run.plant.q).max() < 0.01
+
+
+@pytest.mark.parametrize("clock", ["loop", "state"])
+@pytest.mark.parametrize("what", ["q", "qv"])
+def test_encoder_that_stops_is_found_on_every_clock_whenever_ticks_come(clock, what):
+    late = np.random.default_rng(1).integers(0, 900_000, 550)
+    options = {"clock": clock, "late": lambda k: int(late[k])}
+    assert Run(swing(0.7), noisy(), 0.55, **options).found is None
+    run = Run(swing(0.7), freezing(0.2, what, ALL), 0.55, **options)
+    assert 0.2 <= run.found <= 0.235
     assert run.fastest < 1.1
 
 
@@ -230,16 +262,37 @@ def test_single_wrong_sample_freezes_nothing():
     assert not serve(s, 60)
 
 
-@pytest.mark.parametrize(("share", "frozen"), [(0.2, False), (0.3, True)])
-def test_torque_that_changes_unanswered_by_a_quarter_of_the_effort_is_a_fault(share, frozen):
-    s = ScriptedSession(ROBOT, "pd", SAFETY, "lockstep")
-    s.q = PANDA_READY.copy()
-    serve(s, 60)
+def is_frozen_under(s, share):
+    """Whether an unanswered push of that share of the first joint's effort is a fault."""
     push = share * EFFORT * np.eye(ROBOT.nv)[0]
     for _ in range(60):
         s.state({"tau_ff": push}, at=100.0 + 1e-3 * s.sent)
         s.tick()
-    assert bool(s.ticks[-1].status & FROZEN) == frozen
+    return bool(s.ticks[-1].status & FROZEN)
+
+
+@pytest.mark.parametrize(
+    ("share", "friction", "frozen"),
+    [(0.2, 0.0, False), (0.3, 0.0, True), (0.3, 0.2, False), (0.6, 0.2, True)],
+)
+def test_torque_that_changes_unanswered_is_a_fault_unless_friction_may_hold_it(
+    share, friction, frozen
+):
+    given = {"friction": {"coulomb": friction * EFFORT}} if friction else {}
+    s = ScriptedSession(ROBOT, "pd", SAFETY, "lockstep", **given)
+    s.q = PANDA_READY.copy()
+    serve(s, 60)
+    assert is_frozen_under(s, share) == frozen
+
+
+def test_velocity_that_a_filter_brings_to_rest_makes_no_noisy_encoder():
+    s = ScriptedSession(ROBOT, "pd", SAFETY, "lockstep")
+    s.q = PANDA_READY.copy()
+    for k in range(400):
+        serve(s, 1, v=1e-4 * SPEED * 0.97**k)
+    s.v = s.v * 0.0
+    serve(s, 30)
+    assert not is_frozen_under(s, 0.2)
 
 
 def test_joint_that_turns_past_its_half_turn_is_believed():
