@@ -81,8 +81,9 @@ def identify_arm(samples: list[Samples], robot: Robot, bare: Robot) -> Arm:
     )
     file[fit.losses] /= fit.size[fit.losses]
     file[of_links] = np.linalg.lstsq(D, described - center, rcond=None)[0]
-    open_losses = np.isinf(fit.errors(covariance))
-    fit.x[open_losses] = file[open_losses]
+    joints = fit.of_joints(covariance)
+    still = np.flatnonzero(np.isinf(joints["rotor_error"]))
+    fit.x[rotors][still] = file[rotors][still]
     # A fit to the first part of each recording, and what it makes of the rest.
     windows = (np.arange(len(e.W)) // n >= KEPT * len(e.moves) for e in fit.equations)
     test = np.concatenate(list(windows))
@@ -95,13 +96,9 @@ def identify_arm(samples: list[Samples], robot: Robot, bare: Robot) -> Arm:
     S[:n, rotors], S[n:, of_links] = TYPICAL_OF_JOINTS[2] * np.eye(n), D
     S, offset = sums @ S, sums[:, n:] @ center
     error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", S, covariance, S), 0.0))
-    error[np.abs(S[:, open_losses]).max(axis=1, initial=0.0) > 0.0] = np.inf
+    error[S[:, rotors][:, still].any(axis=1)] = np.inf
     base, likely = S @ fit.x + offset, np.linalg.norm(S, axis=1)
-    joints = fit.of_joints(covariance)
-    still = [
-        j for j, e in zip(joints["joints"], joints["viscous_error"], strict=True) if e == np.inf
-    ]
-    unclear = [f"friction of {', '.join(still)}, which did not move"] if still else []
+    unclear = [f"friction and rotor of {joints['joints'][k]}, which did not move" for k in still]
     unclear += [
         f"{name}, to ± {e:.2g}"
         for name, value, e, most in zip(names, base, error, likely, strict=True)
@@ -118,7 +115,7 @@ def identify_arm(samples: list[Samples], robot: Robot, bare: Robot) -> Arm:
         held_out_file=before,
         held_out_found=found,
         unclear=unclear,
-        **joints | {"rotor_known": joints["rotor"]},
+        **joints | dict.fromkeys(("rotor", "rotor_known"), fit.x[rotors] * TYPICAL_OF_JOINTS[2]),
     )
 
 

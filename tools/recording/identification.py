@@ -314,7 +314,7 @@ def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
         A, b = normal(W, y, weights, n)
         x = np.linalg.lstsq(A, b, rcond=FLAT**2)[0]
         torque = rms(y, n)
-        least = 1e-6 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
+        least = 1e-4 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
         weights = np.tile(1.0 / np.maximum(rms(y - W @ x, n), least), len(y) // n)
     return *normal(W, y, weights, n), weights
 
