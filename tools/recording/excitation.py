@@ -24,7 +24,7 @@ from torqued.tools.recording.identification import (
 )
 
 #: Harmonics, points of a period that are looked at, motions that are tried, and variations.
-HARMONICS, POINTS, TRIED, VARIED = 5, 80, 40, 160
+HARMONICS, POINTS, TRIED, VARIED = 5, 80, 40, 400
 #: Share of its range that stays free at each end; rad/s without a limit; peaks between points.
 MARGIN, DEFAULT_SPEED, PEAK = 0.1, 1.0, 1.02
 
@@ -86,7 +86,9 @@ def excitation(
             tau = np.abs(tau).max(axis=0) * PEAK
             tau = np.where(np.isfinite(limits.effort), tau, 0.0)
             if tau.max() <= share:
-                return float(np.linalg.cond((Y @ base).reshape(-1, base.shape[1]))), z, tau
+                seen = (Y @ base).reshape(-1, base.shape[1])
+                values = np.linalg.eigvalsh(seen.T @ seen)  # their roots are singular values
+                return float(np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))), z, tau
             z = 0.8 * z
         heavy = f"{names[int(tau.argmax())]!r} has {tau.max():.2g} of its effort limit at rest"
         raise InputError(f"start: joint {heavy}, expected at most {share:g}", "start", q0.tolist())
@@ -94,7 +96,9 @@ def excitation(
     best = judged(rng.normal(size=(robot.nv, coarse.shape[2])))
     for k in range(TRIED + VARIED):
         change = rng.normal(size=best[1].shape)
-        near = best[1] + 0.3 * np.abs(best[1]).mean(axis=1, keepdims=True) * change
+        some = rng.random((robot.nv, 1)) < 0.4  # other joints go on as they do
+        size = 0.6 * rng.random() * np.abs(best[1]).mean(axis=1, keepdims=True)
+        near = best[1] + size * some * change
         best = min(best, judged(change if k < TRIED else near), key=lambda found: found[0])
     time = np.arange(round(seconds * rate) + 1) / rate
     q, v, a = series(time, seconds) @ best[1].T
