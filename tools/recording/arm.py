@@ -141,7 +141,7 @@ def base_parameters(robot: Robot) -> tuple[list[str], Array]:
     R = np.linalg.qr(Y[:, order] / np.maximum(size, 1e-300), mode="r")
     shows = size > INDEPENDENT * size.max()
     lead = np.array(order)[(np.abs(np.diag(R)) > INDEPENDENT) & shows]
-    sums: Array = np.linalg.lstsq(Y[:, lead], Y, rcond=None)[0]
+    sums = np.asarray(np.linalg.lstsq(Y[:, lead], Y, rcond=None)[0], np.float64)
     sums[np.abs(sums) < INDEPENDENT] = 0.0
     of = [f"{joint} rotor" for joint in velocity_names(robot)]
     of += [f"{frame_of(robot, k)} {name}" for k in bodies for name in NAMES]
@@ -160,7 +160,7 @@ def tables(robot: Robot, p: Array) -> list[dict[str, Any]]:
     for k, body in enumerate(p.reshape(-1, 10)):
         if body[0] > 0.0:
             place = frames[frame_of(robot, k)]
-            own: Array = np.linalg.solve(moved(place.rotation, place.position), body)
-            load = zip(("mass", "center", "inertia"), as_load(own), strict=True)
+            own = np.linalg.solve(moved(place.rotation, place.position), body)
+            load = zip(("mass", "center", "inertia"), as_load(np.asarray(own, float)), strict=True)
             out.append({"frame": place.name, **dict(load)})
     return out
