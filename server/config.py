@@ -30,6 +30,7 @@ from torqued.kernels import Robot
 from torqued.kernels.control.laws import LAWS
 from torqued.kernels.input_checks import shown, similar
 from torqued.kernels.model import catalog
+from torqued.kernels.model.edit import with_links
 from torqued.kernels.robot.loading import CONFIG_KEYS, equipped
 from torqued.server.access.rate_limits import Limits
 from torqued.server.loop.session import Safety
@@ -63,6 +64,7 @@ class RobotConfig(BaseModel):
     gravity: tuple[float, float, float] = (0.0, 0.0, -9.81)  # m/s²
     #: kernels/model/rotors.py; default: what is published of a named robot
     armature: dict[str, float | dict[str, float]] | None = None
+    links: list[dict[str, Any]] | None = None  # in place of the file's, kernels/model/edit.py
     tool: dict[str, Any] | list[dict[str, Any]] | None = None  # kernels/model/payloads.py
     payload: dict[str, Any] | list[dict[str, Any]] | None = None  # the same
     friction: dict[str, Any] | None = None  # measured, kernels/model/friction.py
@@ -104,7 +106,8 @@ class RobotConfig(BaseModel):
     def load(self) -> Robot:
         """The robot with tool, payload and friction; all faults of its file as one `ModelError`."""
         carried = {"robot.tool": self.tool, "robot.payload": self.payload}
-        return Robot(equipped(self._bare().model, carried, self.friction))
+        model = with_links(self._bare().model, "robot.links", self.links)
+        return Robot(equipped(model, carried, self.friction))
 
     def _bare(self) -> Robot:
         options: dict[str, Any] = self.model_dump(

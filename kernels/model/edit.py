@@ -27,11 +27,22 @@ def with_inertia(model: Model, frame: Any, mass: Any, center: Any, inertia: Any)
     Mass in kg; `center` (3,) m in the frame's axes; `inertia` kg m² about it in the frame's axes,
     (3, 3) or xx xy xz yy yz zz.
     """
-    given = {"frame": frame, "mass": mass, "center": center, "inertia": inertia}
-    load = load_of(model, given)
+    return _with_body(model, {"frame": frame, "mass": mass, "center": center, "inertia": inertia})
+
+
+def with_links(model: Model, field: str, given: Any) -> Model:
+    """With bodies as a list of maps has them: `frame`, `mass`, `center`, `inertia`, each in place
+    of the link that is called so and all that are fixed to it."""
+    for k, body in enumerate(given or ()):
+        model = _with_body(model, body, f"{field}[{k}]")
+    return model
+
+
+def _with_body(model: Model, given: Any, field: str = "") -> Model:
+    load = load_of(model, given, field)
     if not load.inertia.mass > 0.0:
-        wanted = "a positive number"
-        raise InputError(f"mass is {load.inertia.mass}, expected {wanted}", "mass", None, wanted)
+        name, wanted = f"{field}.mass" if field else "mass", "a positive number"
+        raise InputError(f"{name} is {load.inertia.mass}, expected {wanted}", name, None, wanted)
     bodies = _copy(model)
     body = bodies[load.body]
     body["mass"], body["com"] = load.inertia.mass, load.inertia.com

@@ -24,6 +24,7 @@ from torqued.kernels.model.checks import check
 from torqued.kernels.model.checks_units import gravity_notes
 from torqued.kernels.model.compound import taken_apart
 from torqued.kernels.model.description import Description
+from torqued.kernels.model.edit import with_links
 from torqued.kernels.model.families import family
 from torqued.kernels.model.friction import with_friction
 from torqued.kernels.model.lock import Locked, lock_with_faults
@@ -120,11 +121,12 @@ class Loading(RobotCore):
     @classmethod
     def from_config(cls, path: str | os.PathLike[str]) -> Self:
         """The robot in a TOML file: `urdf` or `screws` (a path, relative to the file) or `family`
-        and `dofs`, and any of the options; rotor inertias in a table `[armature]`, what the robot
-        carries in `[tool]` and `[payload]`, and measured friction in `[friction]`."""
+        and `dofs`, and any of the options; rotor inertias in a table `[armature]`, identified links
+        in `[[links]]`, what the robot carries in `[tool]` and `[payload]`, and measured friction in
+        `[friction]`."""
         config = read_config(path)
         carried: dict[str, Any] = {name: config.pop(name, None) for name in ("tool", "payload")}
-        friction = config.pop("friction", None)
+        links, friction = config.pop("links", None), config.pop("friction", None)
         try:
             if "urdf" in config:
                 robot = cls.from_urdf(config.pop("urdf"), **config)
@@ -132,7 +134,7 @@ class Loading(RobotCore):
                 robot = cls.from_screws(config.pop("screws"), **config)
             else:
                 robot = cls.family(config.pop("family"), config.pop("dofs"), **config)
-            return cls(equipped(robot.model, carried, friction))
+            return cls(equipped(with_links(robot.model, "links", links), carried, friction))
         except InputError as error:
             raise ModelError(checked_path(path), [str(error)]) from None
 
@@ -238,6 +240,7 @@ CONFIG_KEYS: dict[str, tuple[type | tuple[type, ...], str]] = {
     "base": (str, "a word"),
     "gravity": (list, "a list of three numbers"),
     "armature": (dict, "a table of joints: kg m², or {motor_inertia, gear_ratio}"),
+    "links": (list, "a list of tables"),
     "tool": ((dict, list), "a table, or a list of tables"),
     "payload": ((dict, list), "a table, or a list of tables"),
     "friction": (dict, "a table of viscous and coulomb"),

@@ -44,7 +44,7 @@ def test_configurations_of_the_repository_load_their_robots(path):
 def test_commented_configuration_names_every_key():
     (panda,) = [path for path in CONFIGS if path.stem == "panda"]
     named = set(re.findall(r"^(?:# )?(\w+) = ", panda.read_text(), re.MULTILINE))
-    named |= set(re.findall(r"^(?:# )?\[(?:robot\.)?(\w+)\]", panda.read_text(), re.MULTILINE))
+    named |= set(re.findall(r"^(?:# )?\[+(?:robot\.)?(\w+)\]", panda.read_text(), re.MULTILINE))
     keys = set(Config.model_fields) | set(RobotConfig.model_fields)
     assert keys <= named
 

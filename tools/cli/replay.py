@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,17 +67,20 @@ def add_other_robot(parser: argparse.ArgumentParser) -> None:
     robot.add_argument("--config", metavar="FILE", type=Path, help="configuration of that robot")
 
 
-def robot_of(args: argparse.Namespace, recording: Recording) -> Robot:
-    """The robot that is named, or the recorded one."""
+def robot_of(
+    args: argparse.Namespace, recording: Recording, without: Collection[str] = ()
+) -> Robot:
+    """The robot that is named, or the recorded one, without some keys of its configuration."""
     from torqued.kernels import Robot
     from torqued.kernels.model.catalog import usual_locked
     from torqued.server.config import load_config
     from torqued.tools.recording.robots import recorded_robot
 
     if args.config:
-        return load_config(args.config, {}).robot.load()
+        config = load_config(args.config, {}).robot
+        return config.model_copy(update=dict.fromkeys(without)).load()
     if not args.robot:
-        return recorded_robot(recording)
+        return recorded_robot(recording, without)
     # A daemon may have had the gripper's joints free.
     moving = any(joint in recording.robot["joints"] for joint in usual_locked(args.robot))
     return Robot.named(args.robot, locked=() if moving else None)

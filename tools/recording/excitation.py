@@ -3,8 +3,9 @@
     q(t) = q₀ + Σ_k A_k sin k ω t + B_k cos k ω t,   Σ k A_k = Σ B_k = Σ k² B_k = 0
 
 starts and ends in q₀ at rest and can be repeated. A random search minimizes the condition number of
-the regressor's base parameters, with torques in shares of effort limits [Swevers et al., "Optimal
-robot excitation and identification", 1997]. It knows of neither self-collision nor surroundings.
+the regressor of all that `torqued identify --arm` looks for, base parameters of links with rotors
+and friction, with torques in shares of effort limits [Swevers et al., "Optimal robot excitation and
+identification", 1997]. It knows of neither self-collision nor surroundings.
 """
 
 from __future__ import annotations
@@ -16,10 +17,14 @@ import numpy as np
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import numbers
-from torqued.tools.recording.identification import Array, link_sizes
+from torqued.tools.recording.identification import (
+    TYPICAL_OF_JOINTS,
+    Array,
+    likely_links,
+)
 
 #: Harmonics, points of a period that are looked at, motions that are tried, and variations.
-HARMONICS, POINTS, TRIED, VARIED = 5, 80, 40, 160
+HARMONICS, POINTS, TRIED, VARIED = 5, 80, 40, 400
 #: Share of its range that stays free at each end; rad/s without a limit; peaks between points.
 MARGIN, DEFAULT_SPEED, PEAK = 0.1, 1.0, 1.02
 
@@ -52,17 +57,23 @@ def excitation(
         raise InputError(f"start: joint {near}", "start", q0.tolist())
     speed = np.where(np.isfinite(limits.velocity), limits.velocity, DEFAULT_SPEED / share)
     effort = np.where(np.isfinite(limits.effort), limits.effort, 1.0)
-    p, size = robot.inertial_parameters, link_sizes(robot.inertial_parameters)
+    p = robot.inertial_parameters
+    D = likely_links(p)[1]
     times = np.linspace(0.0, seconds, POINTS, endpoint=False)
     coarse, held = series(times, seconds), np.stack([q0, 0.0 * q0, 0.0 * q0])[:, None]
 
-    def regressors(states: Any) -> Array:
-        return np.array([robot.regressor(*state) / effort[:, None] for state in states])
+    def regressor(q: Array, v: Array, a: Array) -> Array:
+        """Of torques in shares of effort, by links, and friction and rotors of joints."""
+        losses = zip(TYPICAL_OF_JOINTS, (v, np.sign(v), a), strict=True)
+        own = [np.diag(size * x / effort) for size, x in losses]
+        return np.hstack([robot.regressor(q, v, a) / effort[:, None], *own])
 
-    anywhere = ((*robot.random_state(rng), rng.normal(size=robot.nv)) for _ in range(POINTS))
-    Y = regressors(anywhere).reshape(-1, len(p)) * size
-    values, base = np.linalg.svd(Y, full_matrices=False)[1:]
-    base = size[:, None] * base[values > 1e-8 * values[0]].T  # what any motion can tell apart
+    anywhere = ((*robot.random_state(rng), rng.normal(size=robot.nv)) for _ in range(2 * POINTS))
+    Y = np.concatenate([regressor(*state) for state in anywhere])
+    scale = np.eye(Y.shape[1])
+    scale[: len(p), : len(p)] = D
+    values, base = np.linalg.svd(Y @ scale, full_matrices=False)[1:]
+    base = scale @ base[values > 1e-7 * values[0]].T  # what any motion can tell apart
 
     def judged(z: Array) -> tuple[float, Array, Array]:
         """Condition number of coefficients (nv, …), these within limits, and shares of effort."""
@@ -70,11 +81,14 @@ def excitation(
         z = z * np.minimum(np.minimum(room, span) / q, share * speed / v)[:, None]
         while np.abs(z).max() > 1e-3:
             states = coarse @ z.T + held
-            Y = regressors(np.moveaxis(states, 0, 1))
-            tau = np.abs(Y @ p + limits.armature * states[2] / effort).max(axis=0) * PEAK
+            Y = np.array([regressor(*state) for state in np.moveaxis(states, 0, 1)])
+            tau = Y[:, :, : len(p)] @ p + limits.armature * states[2] / effort
+            tau = np.abs(tau).max(axis=0) * PEAK
             tau = np.where(np.isfinite(limits.effort), tau, 0.0)
             if tau.max() <= share:
-                return float(np.linalg.cond((Y @ base).reshape(-1, base.shape[1]))), z, tau
+                seen = (Y @ base).reshape(-1, base.shape[1])
+                values = np.linalg.eigvalsh(seen.T @ seen)  # their roots are singular values
+                return float(np.sqrt(values[-1] / max(values[0], 1e-15 * values[-1]))), z, tau
             z = 0.8 * z
         heavy = f"{names[int(tau.argmax())]!r} has {tau.max():.2g} of its effort limit at rest"
         raise InputError(f"start: joint {heavy}, expected at most {share:g}", "start", q0.tolist())
@@ -82,7 +96,9 @@ def excitation(
     best = judged(rng.normal(size=(robot.nv, coarse.shape[2])))
     for k in range(TRIED + VARIED):
         change = rng.normal(size=best[1].shape)
-        near = best[1] + 0.3 * np.abs(best[1]).mean(axis=1, keepdims=True) * change
+        some = rng.random((robot.nv, 1)) < 0.4  # other joints go on as they do
+        size = 0.6 * rng.random() * np.abs(best[1]).mean(axis=1, keepdims=True)
+        near = best[1] + size * some * change
         best = min(best, judged(change if k < TRIED else near), key=lambda found: found[0])
     time = np.arange(round(seconds * rate) + 1) / rate
     q, v, a = series(time, seconds) @ best[1].T

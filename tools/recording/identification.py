@@ -27,7 +27,16 @@ from numpy.typing import NDArray
 from torqued.common.errors import InputError
 from torqued.kernels import Robot
 from torqued.kernels.input_checks import known_name
-from torqued.tools.recording.pseudo_inertia import FLAT, NAMES, moved, possible_body, pseudo_inertia
+from torqued.tools.recording.pseudo_inertia import (
+    FLAT,
+    NAMES,
+    PULL,
+    ball,
+    likely,
+    moved,
+    possible_bodies,
+    pseudo_inertia,
+)
 from torqued.tools.recording.samples import Samples
 from torqued.tools.recording.solver_rows import velocity_names
 
@@ -47,18 +56,12 @@ TYPICAL = np.array([1.0, *[0.1] * 3, *[0.01] * 6])
 TYPICAL_OF_JOINTS, TYPICAL_DELAY = (1.0, 1.0, 0.02), 5e-3
 #: A direction is unclear where its error is above this part of a large change.
 UNCLEAR = 0.5
-#: Share by which a link's mass, extent and moments may be wrong, where that is estimated.
-LINKS = 0.3
 
 
 @dataclass(frozen=True)
-class Identified:
-    """Result of an identification."""
+class Losses:
+    """What a motion says of joints, and how well it is explained."""
 
-    frame: str
-    p: Array  # (10,) in the frame's axes, at its origin
-    p_error: Array  # (10,) standard errors
-    covariance: Array  # (10, 10) of p
     joints: list[str]
     viscous: Array  # (nv,)
     viscous_error: Array
@@ -72,8 +75,18 @@ class Identified:
     unclear: list[str]  # what the motion does not distinguish
     residual: Array  # (nv,) N m, RMS
     torque: Array  # (nv,) N m, RMS of what was to be explained
-    constrained: bool  # whether the plain estimate was no possible body
     samples: int
+
+
+@dataclass(frozen=True)
+class Identified(Losses):
+    """Result of an identification of a payload."""
+
+    frame: str
+    p: Array  # (10,) in the frame's axes, at its origin
+    p_error: Array  # (10,) standard errors
+    covariance: Array  # (10, 10) of p
+    constrained: bool  # whether the plain estimate was no possible body
 
 
 def identify(
@@ -81,66 +94,111 @@ def identify(
 ) -> Identified:
     """The payload at a frame, all joints' friction and rotor inertia, and the delay of torques.
 
-    With a recording of the arm without the payload, links may be wrong, each parameter by about
-    LINKS of its size: both recordings share these errors, so that the payload is what differs.
+    With a recording of the arm without the payload, links may be wrong (`likely`): both recordings
+    share these errors, so that the payload is what differs.
     """
-    if robot.model.base != "fixed":
-        raise InputError(
-            f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
-        )
-    n, joints, links = robot.nv, velocity_names(robot), unloaded is not None
     recorded = [(samples, frame), *([(unloaded, "")] if unloaded else [])]
-    equations = [Equations(s, robot, at, links) for s, at in recorded]
-    require_motion(np.concatenate([each.W for each in equations]))
-    size = equations[0].size
-    losses, late, x = slice(10, 10 + 3 * n), 10 + 3 * n, np.zeros(len(size))
-    for _ in range(MAX_PASSES):
-        before = x[late]
-        W, y = stacked(equations, before)
-        A, b, weights = weighted(W, y, n)
-        x = nonnegative_least_squares(A, b, losses)
-        x[late] = np.clip(x[late], -MAX_DELAY / size[late], MAX_DELAY / size[late])
-        if abs(x[late] - before) < 1e-4:
-            break
-    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(TYPICAL * x[:10])).min() <= 0.0)
+    fit = Fit(recorded, robot, robot.inertial_parameters if unloaded else None)
+    constrained = bool(np.linalg.eigvalsh(pseudo_inertia(TYPICAL * fit.x[:10])).min() <= 0.0)
     if constrained:
-        x = possible_body(A, b, x, TYPICAL, losses)
-    residual = y - W @ x
-    covariance = jackknife(W * weights[:, None], residual * weights, n * equations[0].stretch, A)
-    # What no residual shows: states that are later or earlier than their stamps, by half a step.
-    early = [Equations(s.at_the_beginning(robot), robot, at, links) for s, at in recorded]
-    other, free = normal(*stacked(early, x[late]), weights, n), slice(0)
-    shift = nonnegative_least_squares(*other, free) - nonnegative_least_squares(A, b, free)
-    covariance += np.outer(shift, shift)
-    seen, unclear_parts = is_seen(A), unclear(A, covariance, joints)
-    x, covariance = x * size, covariance * size[:, None] * size
-    deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    values, vectors = np.linalg.eigh(A)
-    blind = np.abs(vectors[:, values <= FLAT**2 * values[-1]]).max(axis=1, initial=0.0) > 1e-3
-    deviation[blind] = np.inf  # the motion leaves these open
-    (viscous, coulomb, rotor), errors = x[losses].reshape(3, n), deviation[losses].reshape(3, n)
-    clear = seen[losses][2 * n :] & (errors[2] <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor))
+        own = ball(max(float(fit.x[0]), 0.05))
+        root = np.linalg.inv(np.linalg.cholesky(pseudo_inertia(own)))
+        E = np.array([[root @ pseudo_inertia(unit) @ root.T for unit in np.diag(TYPICAL)]])
+        pull = PULL * float(np.diag(fit.A)[:10].max())
+        fit.x[:10] = own / TYPICAL
+        fit.x, _ = possible_bodies(fit.A, fit.b, fit.x, slice(10), E, 0.0, pull, fit.losses)
+    covariance = fit.covariance(fit.A)
+    losses = fit.of_joints(covariance)
+    words = unclear(fit.A, covariance, losses["joints"])
     return Identified(
         frame=frame,
-        p=x[:10],
-        p_error=deviation[:10],
-        covariance=covariance[:10, :10],
-        joints=joints,
-        viscous=viscous,
-        viscous_error=errors[0],
-        coulomb=coulomb,
-        coulomb_error=errors[1],
-        rotor=rotor,
-        rotor_error=errors[2],
-        rotor_known=np.where(clear, rotor, robot.limits.armature),
-        delay=float(x[late]),
-        delay_error=float(deviation[late]),
-        unclear=unclear_parts,
-        residual=rms(residual, n),
-        torque=rms(y, n),
+        p=fit.x[:10] * TYPICAL,
+        p_error=fit.errors(covariance)[:10],
+        covariance=covariance[:10, :10] * np.outer(TYPICAL, TYPICAL),
         constrained=constrained,
-        samples=sum(len(s.time) for s, _ in recorded),
+        unclear=words,
+        **losses,
     )
+
+
+class Fit:
+    """Least squares with recordings, each with the frame that carries what is sought, if any.
+
+    `links`, π of all bodies as they are described, lets these be wrong.
+    """
+
+    def __init__(
+        self, recorded: list[tuple[Samples, str]], robot: Robot, links: Array | None
+    ) -> None:
+        if robot.model.base != "fixed":
+            raise InputError(
+                f"{robot.name!r} has a floating base: contact forces were not recorded", "robot"
+            )
+        self.robot, self.recorded, self.links, n = robot, recorded, links, robot.nv
+        self.equations = [Equations(s, robot, at, links) for s, at in recorded]
+        require_motion(np.concatenate([each.W for each in self.equations]))
+        self.size = self.equations[0].size
+        self.losses, self.late = slice(10, 10 + 3 * n), 10 + 3 * n
+        self.x, most = np.zeros(len(self.size)), MAX_DELAY / TYPICAL_DELAY
+        for _ in range(MAX_PASSES):
+            before = self.x[self.late]
+            self.W, self.y = stacked(self.equations, before)
+            self.A, self.b, self.weights = weighted(self.W, self.y, n)
+            self.x = nonnegative_least_squares(self.A, self.b, self.losses)
+            self.x[self.late] = np.clip(self.x[self.late], -most, most)
+            if abs(self.x[self.late] - before) < 1e-4:
+                break
+
+    @property
+    def residual(self) -> Array:
+        return np.asarray(self.y - self.W @ self.x)
+
+    def covariance(self, H: Array) -> Array:
+        """Of x, where squares and what else is minimized have the Hessian H."""
+        n, weights = self.robot.nv, self.weights
+        rows = n * self.equations[0].stretch
+        out = jackknife(self.W * weights[:, None], self.residual * weights, rows, H)
+        # What no residual shows: states later or earlier than their stamps, by half a step.
+        early = [
+            Equations(s.at_the_beginning(self.robot), self.robot, at, self.links)
+            for s, at in self.recorded
+        ]
+        other, free = normal(*stacked(early, self.x[self.late]), weights, n), slice(0)
+        shift = nonnegative_least_squares(*other, free)
+        shift -= nonnegative_least_squares(self.A, self.b, free)
+        # What the motion does not tell is as uncertain as it was.
+        left = np.linalg.pinv(H, rcond=FLAT**2, hermitian=True)[:, self.late :]
+        return np.asarray(out + np.outer(shift, shift) + left @ left.T)
+
+    def errors(self, covariance: Array) -> Array:
+        """Standard errors, infinite where the motion leaves something open."""
+        values, vectors = np.linalg.eigh(self.A)
+        blind = np.abs(vectors[:, values <= FLAT**2 * values[-1]]).max(axis=1, initial=0.0) > 1e-3
+        deviation = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * self.size
+        return np.where(blind, np.inf, deviation)
+
+    def of_joints(self, covariance: Array) -> dict[str, Any]:
+        """Fields of `Losses`."""
+        n, x, errors = self.robot.nv, self.x * self.size, self.errors(covariance)
+        (viscous, coulomb, rotor), of = x[self.losses].reshape(3, n), errors[self.losses]
+        viscous_error, coulomb_error, rotor_error = of.reshape(3, n)
+        clear = is_seen(self.A)[self.losses][2 * n :]
+        clear &= rotor_error <= UNCLEAR * np.maximum(TYPICAL_OF_JOINTS[2], rotor)
+        return {
+            "joints": velocity_names(self.robot),
+            "viscous": viscous,
+            "viscous_error": viscous_error,
+            "coulomb": coulomb,
+            "coulomb_error": coulomb_error,
+            "rotor": rotor,
+            "rotor_error": rotor_error,
+            "rotor_known": np.where(clear, rotor, self.robot.limits.armature),
+            "delay": float(x[self.late]),
+            "delay_error": float(errors[self.late]),
+            "residual": rms(self.residual, n),
+            "torque": rms(self.y, n),
+            "samples": sum(len(s.time) for s, _ in self.recorded),
+        }
 
 
 def stacked(equations: list[Equations], delay: float) -> tuple[Array, Array]:
@@ -159,14 +217,14 @@ class Equations:
     """W x = y of a recording, averaged over windows; a joint that is slow in one has none there.
 
     x has the payload (zero without a frame), viscous and Coulomb friction, rotors, the delay and,
-    where links may be wrong, what their parameters are off by; all in units of `size`.
+    where links may be wrong, their deviations from `likely`; all in units of `size`.
     """
 
-    def __init__(self, samples: Samples, robot: Robot, frame: str, links: bool) -> None:
+    def __init__(self, samples: Samples, robot: Robot, frame: str, links: Array | None) -> None:
         of_frame = place_of(robot, frame)
+        center, D = likely_links(np.zeros(0) if links is None else links)
         of_joints = np.repeat(TYPICAL_OF_JOINTS, robot.nv)
-        of_links = LINKS * link_sizes(robot.inertial_parameters) if links else np.zeros(0)
-        self.size = np.concatenate([TYPICAL, of_joints, [TYPICAL_DELAY], of_links])
+        self.size = np.concatenate([TYPICAL, of_joints, [TYPICAL_DELAY], np.ones(len(D))])
         n, time, v = robot.nv, samples.time, samples.v
         self.samples, self.step = samples, float(np.median(np.diff(time)))
         length = max(WINDOW, MIN_SAMPLES * self.step)
@@ -191,7 +249,9 @@ class Equations:
                 tau += w * robot.inverse_dynamics(*state)
                 losses += w * np.array([state[1], np.sign(state[1]), state[2]])
             tau -= robot.limits.armature * losses[2]
-            W[:, :10], W[:, 11 + 3 * n :] = Y @ of_frame, Y if links else 0.0
+            W[:, :10] = Y @ of_frame
+            if links is not None:
+                W[:, 11 + 3 * n :], tau[:] = Y @ D, tau + Y @ (center - links)
             W[:, 10 : 10 + 3 * n] = np.hstack([np.diag(row) for row in losses])
         self.W = (rows * self.moves[:, :, None]).reshape(-1, len(self.size)) * self.size
         self.model = (model * self.moves).ravel()
@@ -227,12 +287,12 @@ def place_of(robot: Robot, frame: str) -> Array:
     return out
 
 
-def link_sizes(p: Array) -> Array:
-    """m, m r and m r² of each body's π, with r its extent from its origin; tiny without mass."""
-    bodies = p.reshape(-1, 10)
-    mass = np.maximum(bodies[:, :1], 1e-9)
-    r = np.sqrt(np.maximum(0.5 * bodies[:, [4, 7, 9]].sum(axis=1, keepdims=True) / mass, 1e-9))
-    return np.hstack([mass, *[mass * r] * 3, *[mass * r**2] * 6]).ravel()
+def likely_links(p: Array) -> tuple[Array, Array]:
+    """`likely` of all bodies together."""
+    found, D = np.zeros(len(p)), np.zeros((len(p), len(p)))
+    for k in range(0, len(p), 10):
+        found[k : k + 10], D[k : k + 10, k : k + 10] = likely(p[k : k + 10])
+    return found, D
 
 
 def require_motion(W: Array) -> None:
@@ -254,7 +314,7 @@ def weighted(W: Array, y: Array, n: int) -> tuple[Array, Array, Array]:
         A, b = normal(W, y, weights, n)
         x = np.linalg.lstsq(A, b, rcond=FLAT**2)[0]
         torque = rms(y, n)
-        least = 1e-6 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
+        least = 1e-4 * (torque + torque.max() + 1e-9)  # a joint that fits exactly is not everything
         weights = np.tile(1.0 / np.maximum(rms(y - W @ x, n), least), len(y) // n)
     return *normal(W, y, weights, n), weights
 
@@ -277,8 +337,7 @@ def nonnegative_least_squares(A: Array, b: Array, which: slice) -> Array:
     while True:
         x = np.zeros(len(b))
         x[free] = np.linalg.lstsq(A[np.ix_(free, free)], b[free], rcond=FLAT**2)[0]
-        negative = [k for k in range(len(b))[which] if x[k] < 0.0]
-        if not negative:
+        if not (negative := np.flatnonzero(x[which] < 0.0) + (which.start or 0)).size:
             return x
         free[negative] = False
 

@@ -12,6 +12,8 @@ inertial parameter identification", 2018]. Another frame, x = R x' + p, makes J 
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,8 +22,19 @@ Array = NDArray[np.float64]
 UPPER = np.triu_indices(3)
 #: A direction is unclear where it moves the torques by this little beside the clearest one.
 FLAT = 1e-6
-#: kg/m³ of the ball that stands in for what could not be seen; and how little it weighs.
-DENSITY, PULL = 1000.0, 1e-9
+#: kg/m³ of the ball that stands in for what could not be seen, and of steel; how little the ball
+#: weighs; Newton's stages, and steps of each.
+DENSITY, STEEL, PULL, STAGES, MAX_STEPS = 1000.0, 8000.0, 1e-12, 8, 60
+#: Share by which a link's mass, extent and moments may be wrong, where that is estimated.
+LINKS = 0.5
+#: (10, 4, 4), an orthonormal basis of symmetric matrices.
+UNITS = np.array(
+    [
+        (np.outer(a, b) + np.outer(b, a)) / np.linalg.norm(np.outer(a, b) + np.outer(b, a))
+        for k, a in enumerate(np.eye(4))
+        for b in np.eye(4)[k:]
+    ]
+)
 NAMES = ("m", "m cx", "m cy", "m cz", "Ixx", "Ixy", "Ixz", "Iyy", "Iyz", "Izz")
 
 
@@ -51,23 +64,6 @@ def moved(R: Array, p: Array) -> Array:
     return np.array(columns).T
 
 
-def factor(theta: Array) -> Array:
-    """J = L Lᵀ of any ten numbers, always positive definite: L has exp(θ₀ … θ₃) in its diagonal.
-
-    [Rucker, Wensing, "Smooth parameterization of rigid-body inertia", 2022]: log-Cholesky.
-    """
-    L = np.diag(np.exp(theta[:4]))
-    L[np.tril_indices(4, -1)] = theta[4:]
-    J: Array = L @ L.T
-    return J
-
-
-def unfactor(J: Array) -> Array:
-    """θ of a positive definite J."""
-    L = np.linalg.cholesky(J)
-    return np.concatenate([np.log(np.diag(L)), L[np.tril_indices(4, -1)]])
-
-
 def as_load(p: Array) -> tuple[float, Array, Array]:
     """Mass, center (3,), and inertia about it (6,) xx xy xz yy yz zz."""
     m, center = float(p[0]), p[1:4] / p[0]
@@ -75,48 +71,81 @@ def as_load(p: Array) -> tuple[float, Array, Array]:
     return m, center, p[4:] - m * spread
 
 
-def possible_body(A: Array, b: Array, x: Array, size: Array, nonnegative: slice) -> Array:
-    """The best x whose π = size ∘ x[:10] some body can have, with the others that go with it.
+def likely(p: Array) -> tuple[Array, Array]:
+    """π of a link of a file, and D (10, 10): π + D z is what the link may really have, z of size 1.
 
-    Those are eliminated from the normal equations; π = π(θ) runs over possible bodies only, and
-    a solid ball draws it, very gently, where the motion says nothing. Levenberg-Marquardt.
+    z are deviations of the pseudo-inertia in units of itself: J = L (1 + LINKS Σ z_i B_i) Lᵀ, in
+    which the entropic divergence is ½ |z|², whatever the axes [Lee, Wensing, Park, "Geometric
+    robot dynamic identification", 2020]. A link that a file makes smaller than a ball of steel has
+    that size. Nothing has no deviations.
     """
-    rubs = 10 + np.flatnonzero(x[10:])
-    inverse = np.linalg.pinv(A[np.ix_(rubs, rubs)])
-    cross = A[:10, rubs] @ inverse
-    A_p, b_p = A[:10, :10] - cross @ A[rubs, :10], b[:10] - cross @ b[rubs]
-    values, vectors = np.linalg.eigh(0.5 * (A_p + A_p.T))
-    kept = values > FLAT**2 * values.max()  # the rest is rounding
-    root, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    S, target = root[:, None] * vectors.T / size, (vectors.T @ b_p) / root
-    prior = unfactor(pseudo_inertia(ball(max(float(size[0] * x[0]), 0.05))))
-    pull = np.sqrt(PULL * max(float(values.max()), 1e-300))
-    theta, damping, steps = prior.copy(), 1e-3, 1e-6 * np.eye(10)
-
-    def residual(theta: Array) -> Array:
-        return np.concatenate([S @ parameters(factor(theta)) - target, pull * (theta - prior)])
-
-    r = residual(theta)
-    for _ in range(300):
-        D = np.array([(residual(theta + s) - residual(theta - s)) / 2e-6 for s in steps]).T
-        H = D.T @ D
-        change = np.linalg.solve(H + damping * np.diag(np.diag(H)), -D.T @ r)
-        tried = residual(theta + np.clip(change, -1.0, 1.0))
-        better = tried @ tried < r @ r
-        damping *= 0.3 if better else 4.0
-        if better:
-            theta, r = theta + np.clip(change, -1.0, 1.0), tried
-        if damping > 1e12 or (better and np.abs(change).max() < 1e-9):
-            break
-    out = np.zeros(len(x))
-    out[:10] = parameters(factor(theta)) / size
-    out[rubs] = inverse @ (b[rubs] - A[rubs, :10] @ out[:10])
-    out[nonnegative] = np.maximum(0.0, out[nonnegative])
-    return out
+    J = pseudo_inertia(p)
+    m = J[3, 3]
+    if m <= 0.0:
+        return p, np.zeros((10, 10))
+    center = J[:3, 3] / m
+    spread, axes = np.linalg.eigh(J[:3, :3] - m * np.outer(center, center))
+    spread = np.maximum(spread, 0.5 * ball(m, STEEL)[4])
+    J[:3, :3] = (axes * spread) @ axes.T + m * np.outer(center, center)
+    L = np.linalg.cholesky(J)
+    return parameters(J), np.array([parameters(LINKS * L @ unit @ L.T) for unit in UNITS]).T
 
 
-def ball(mass: float) -> Array:
-    """π of a solid ball as dense as water, at the origin."""
-    radius = (3.0 * mass / (4.0 * np.pi * DENSITY)) ** (1.0 / 3.0)
+def possible_bodies(
+    A: Array, b: Array, x: Array, bodies: slice, E: Array, K: float, weight: float, which: slice
+) -> tuple[Array, Array]:
+    """The best x of A x = b for which bodies can have K_j = K + Σ x_i E_ji, and the Hessian there.
+
+    What is minimized, beside squares, is weight · (tr K_j − log det K_j), the entropic divergence
+    from K_j = 1. Newton, from a larger weight down; the K_j of `x` have to be positive definite.
+    Those of `which` that would be negative are set to zero.
+    """
+    free, values = np.ones(len(b), bool), x[bodies]
+    while True:
+        start = np.linalg.lstsq(A[np.ix_(free, free)], b[free], rcond=FLAT**2)[0]
+        x, at = np.zeros(len(b)), (np.cumsum(free)[bodies] - 1).reshape(len(E), 10)
+        start[at.ravel()] = values
+        x[free], H = _newton(A[np.ix_(free, free)], b[free], start, at, E, K, weight)
+        if not (negative := np.flatnonzero(x[which] < 0.0) + (which.start or 0)).size:
+            whole = np.zeros_like(A)
+            whole[np.ix_(free, free)] = H
+            return x, whole
+        free[negative] = False
+
+
+def _newton(
+    A: Array, b: Array, x: Array, at: Any, E: Array, K: float, weight: float
+) -> tuple[Array, Array]:
+    def slope(x: Array, weight: float) -> tuple[Array, Array] | None:
+        bodies = K * np.eye(4) + np.einsum("bi,bijk->bjk", x[at], E)
+        if np.linalg.eigvalsh(bodies).min() <= 0.0:
+            return None
+        G, g = np.linalg.solve(bodies[:, None], E), A @ x - b
+        g[at] += weight * np.trace(E - G, axis1=2, axis2=3)
+        return g, G
+
+    for w in weight * 10.0 ** np.arange(STAGES, -1, -1):
+        for _ in range(MAX_STEPS):
+            g, G = slope(x, w) or (b, E)  # it was possible
+            H = A.copy()
+            for k, own in zip(at, G, strict=True):
+                H[np.ix_(k, k)] += w * np.einsum("ijk,lkj->il", own, own)
+            scale = np.where(np.diag(H) > 0.0, np.maximum(np.diag(H), 1e-300) ** -0.5, 0.0)
+            scaled = H * scale[:, None] * scale
+            step = -scale * np.linalg.lstsq(scaled, scale * g, rcond=FLAT**2)[0]
+            down = float(-g @ step)
+            if down < 1e-8 * w:
+                break
+            for t in 0.5 ** np.arange(40.0):  # until it ends among bodies, and not far uphill
+                then = slope(x + t * step, w)
+                if then is not None and then[0] @ step <= 0.5 * down:
+                    x = x + t * step
+                    break
+    return x, H
+
+
+def ball(mass: float, density: float = DENSITY) -> Array:
+    """π of a solid ball, by default as dense as water, at the origin."""
+    radius = (3.0 * mass / (4.0 * np.pi * density)) ** (1.0 / 3.0)
     moment = 0.4 * mass * radius**2
     return np.array([mass, 0, 0, 0, moment, 0, 0, moment, 0, moment])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +24,9 @@ class NoRobotError(TorquedError):
     """A recording or daemon without a robot that can be loaded."""
 
 
-def recorded_robot(recording: Recording) -> Robot:
-    """As the daemon had it, with its tool, payload and friction."""
-    return described_robot(recording.robot, recording.robot_text, f"{recording.path}")
+def recorded_robot(recording: Recording, without: Collection[str] = ()) -> Robot:
+    """As the daemon had it, with its tool, payload and friction, except for some keys."""
+    return described_robot(recording.robot, recording.robot_text, f"{recording.path}", without)
 
 
 def observed_robot(reader: Reader) -> Robot:
@@ -34,7 +34,9 @@ def observed_robot(reader: Reader) -> Robot:
     return described_robot(reader.robot, reader.robot_file(), f"daemon {reader.name!r}")
 
 
-def described_robot(described: Mapping[str, Any], text: str, where: str) -> Robot:
+def described_robot(
+    described: Mapping[str, Any], text: str, where: str, without: Collection[str] = ()
+) -> Robot:
     """The robot of a directory, whose file has this text."""
     fields: dict[str, Any] = dict(described["source"].get("robot", {}))
     if not fields:
@@ -47,6 +49,7 @@ def described_robot(described: Mapping[str, Any], text: str, where: str) -> Robo
             path.write_text(text, encoding="utf-8")
             fields = {key: value for key, value in fields.items() if key not in SOURCES}
             fields |= {kind: path, "base": described["base"]}
+        fields = {key: value for key, value in fields.items() if key not in without}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ModelWarning)  # the daemon has shown them
             return RobotConfig.model_validate(fields).load()

@@ -13,6 +13,8 @@ from support.robots import random_motion
 from torqued.kernels import Inertia, InputError, Pose, Robot
 from torqued.kernels.model.families import family
 from torqued.kernels.model.rotations import rotation_from_rpy
+from torqued.kernels.model.urdf_writer import to_urdf
+from torqued.server.config import RobotConfig
 
 ARM = family("chain", 5, seed=3)
 
@@ -33,6 +35,29 @@ def test_inertia_is_that_of_a_robot_loaded_with_it():
     links = tuple(replace(x, inertia=new) if x is link else x for x in ARM.links)
     same(robot, Robot.from_description(replace(ARM, links=links)))
     assert robot.total_mass != Robot.from_description(ARM).total_mass
+
+
+def test_links_of_a_configuration_are_those_of_a_robot_loaded_with_them(tmp_path):
+    tool = {"frame": ARM.links[3].name, "mass": 0.5}
+    body = {"mass": 2.5, "center": [0.1, -0.2, 0.05], "inertia": [0.03, 0, 0, 0.04, 0, 0.05]}
+    links = [{"frame": ARM.links[k].name, **body} for k in (2, 3)]
+    (tmp_path / "arm.urdf").write_text(to_urdf(ARM))
+    config = {"urdf": tmp_path / "arm.urdf", "base": "fixed", "tool": tool, "links": links}
+    text = [
+        f"[[links]]\nframe = {x['frame']!r}\nmass = 2.5\ncenter = {x['center']}\n" for x in links
+    ]
+    text = [f"{table}inertia = {body['inertia']}\n" for table in text]
+    tables = "".join(text) + f"[tool]\nframe = {tool['frame']!r}\nmass = 0.5\n"
+    (tmp_path / "arm.toml").write_text(f'urdf = "arm.urdf"\nbase = "fixed"\n{tables}')
+    expected = Robot.from_description(ARM)
+    for link in links:
+        expected.set_inertia(**link)
+    expected = expected.with_payload(tool)
+    same(RobotConfig.model_validate(config).load(), expected)
+    same(Robot.from_config(tmp_path / "arm.toml"), expected)
+    links[1]["mass"] = 0.0
+    with pytest.raises(InputError, match=r"robot.links\[1\]"):
+        RobotConfig.model_validate(config | {"links": links}).load()
 
 
 def test_joint_frame_is_that_of_a_robot_loaded_with_it():

@@ -9,7 +9,7 @@ from torqued.kernels import Robot
 from torqued.tools.cli.main import main
 from torqued.tools.demos.trajectories import Sines
 from torqued.tools.recording.excitation import MARGIN, excitation
-from torqued.tools.recording.identification import link_sizes
+from torqued.tools.recording.identification import TYPICAL_OF_JOINTS, likely_links
 
 SPAN, SHARE = 0.7, 0.4
 
@@ -52,14 +52,20 @@ def test_motion_is_smooth_and_at_rest_at_both_ends(designed):
 def test_regressor_is_better_conditioned_than_with_sines(designed):
     """Its rank on random states is the number of base parameters; sines have the same range."""
     robot, found = designed
-    rng, n, size = np.random.default_rng(1), robot.nv, link_sizes(robot.inertial_parameters)
+    rng, n, D = np.random.default_rng(1), robot.nv, likely_links(robot.inertial_parameters)[1]
 
     def values(states):
-        rows = [robot.regressor(*s) / robot.limits.effort[:, None] for s in states]
-        return np.linalg.svd(np.concatenate(rows) * size)[1]
+        rows = []
+        for q, v, a in states:
+            joints = [
+                w * np.diag(x) for w, x in zip(TYPICAL_OF_JOINTS, (v, np.sign(v), a), strict=True)
+            ]
+            Y = np.hstack([robot.regressor(q, v, a) @ D, *joints])
+            rows.append(Y / robot.limits.effort[:, None])
+        return np.linalg.svd(np.concatenate(rows))[1]
 
-    anywhere = values([(*robot.random_state(rng), rng.normal(size=n)) for _ in range(60)])
-    rank = np.count_nonzero(anywhere > 1e-8 * anywhere[0])
+    anywhere = values([(*robot.random_state(rng), rng.normal(size=n)) for _ in range(90)])
+    rank = np.count_nonzero(anywhere > 1e-7 * anywhere[0])
     used = values(list(zip(found["q"], found["v"], found["a"], strict=True))[:-1:25])
     sines = Sines(found["q"][0], np.ptp(found["q"], axis=0) / 2, np.full(n, 0.2))
     swung = values([sines(t) for t in found["time"][:-1:25]])

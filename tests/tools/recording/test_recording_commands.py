@@ -16,10 +16,13 @@ from support.daemons import DaemonProcess
 from support.disturbances import STEP, friction_of, plant_of, rub, swing
 from support.eventually import eventually
 from support.viewing import Recording
+from torqued.server.config import RobotConfig
+from torqued.tools.cli.main import main
 from torqued.tools.demos.models import panda, with_payload, write_urdf
 from torqued.tools.demos.plant import Plant
 from torqued.tools.demos.trajectories import Sines
 from torqued.tools.recording import recording
+from torqued.tools.recording.reader import Values
 from torqued.tools.recording.recording import read_recording, records_of
 
 MASS, AT = 1.5, np.array([0.03, -0.02, 0.08])
@@ -107,6 +110,42 @@ def test_identify_finds_the_payload_and_writes_its_table(file, tmp_path):
     assert carried["mass"] < 0.01 * MASS  # it is in both recordings
     refused = torqued("identify", file, "--frame", "nowhere")
     assert refused.returncode == 2 and "nowhere" in refused.stderr
+
+
+def test_identify_finds_the_arm_and_writes_what_a_configuration_takes(file, tmp_path):
+    out, figures = tmp_path / "x.toml", tmp_path / "x.json"
+    done = torqued("identify", file, "--arm", "--out", out, "--json", figures)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found, table = json.loads(figures.read_text()), tomllib.loads(out.read_text())["robot"]
+    said = done.stdout.splitlines()
+    for name, value in zip(found["names"], found["base"], strict=True):
+        assert any(line.strip().startswith(name) and f"{value:.4g}" in line for line in said)
+    better = np.array(found["held_out_file"]) / np.array(found["held_out_found"])
+    assert (better > 3.0).all()
+    assert [link["frame"] for link in table["links"]] == [f"panda_link{k}" for k in range(1, 8)]
+    true = Plant(with_payload(panda(), "panda_hand", MASS, AT, 0.1)).robot
+    robot = RobotConfig.model_validate({"model": "panda", **table}).load()
+    for motion in np.linspace(-0.2, 0.2, 5):
+        q = swing(plant_of("panda"), "panda")(0.0)[0] + motion
+        assert np.allclose(robot.gravity(q), true.gravity(q), atol=0.3)
+    assert (found["unclear"] != []) == (done.returncode == 1)
+
+
+def test_identify_refuses_what_is_not_one_arm_without_a_payload(file, monkeypatch, capsys):
+    def said(*arguments):
+        assert main(["identify", str(file), *map(str, arguments)]) == 2
+        return capsys.readouterr().err
+
+    assert "--arm takes several" in said(file, "--frame", "panda_hand")
+    assert "--unloaded is for a payload" in said("--arm", "--unloaded", file)
+    loaded, other = read_recording(file), read_recording(file)
+    carried = Values(1, 500, np.array([0.0] * 60 + [1.2] + [0.0] * 9))
+    loaded.session().loads.append(carried)
+    other.directory = {**other.directory, "robot": {**other.robot, "nv": 6}}
+    recordings = iter([loaded, read_recording(file), other])
+    monkeypatch.setattr(recording, "read_recording", lambda path: next(recordings))
+    assert "had a payload: record the arm without" in said("--arm")
+    assert "is of another robot than" in said(file, "--arm")
 
 
 def test_messages_of_another_layout_are_refused_by_name(file, monkeypatch):
