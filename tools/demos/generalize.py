@@ -35,7 +35,16 @@ from torqued.tools.demos.generalize_cases import (
 )
 from torqued.tools.demos.generalize_claims import judge_all
 from torqued.tools.demos.generalize_lab import lab_runs
-from torqued.tools.demos.generalize_loop import BARE, CLEAN, CONDITIONS, FILE, LOADED, ROUGH, quiet
+from torqued.tools.demos.generalize_loop import (
+    BARE,
+    CLEAN,
+    CONDITIONS,
+    FILE,
+    LAB,
+    LOADED,
+    ROUGH,
+    quiet,
+)
 from torqued.tools.demos.generalize_picture import draw
 from torqued.tools.demos.generalize_robots import Row, chosen, chosen_laws
 
@@ -81,14 +90,14 @@ def robot_runs(row: Row, laws: tuple[str, ...], budget: Budget) -> list[dict[str
         else stability.poses(clean.robot, budget.poses)
     )
     found: list[Outcome] = []
-    with nullcontext() if row.mjcf else served(clean.described, row.base) as client:
+    with nullcontext() if row.mjcf else served(cases[-1].described, row.base) as client:
         for law in (law for law in clean.laws if law in laws):
             outcome, worst = pose_scan(clean, law, where)
             if not row.mjcf:
                 found.append(outcome)
             for case in cases if row.mjcf else [clean, *cases]:
                 try:
-                    if case.condition == LOADED:
+                    if case.condition in (LAB, LOADED):
                         pass
                     elif row.kind == "arm":
                         found += arm_runs(case, law, worst, budget)
@@ -121,7 +130,7 @@ def run(args: argparse.Namespace) -> int:
     rows, laws = chosen(args.robots, args.quick, args.menagerie), chosen_laws(args.laws)
     console = results.ready_console()
     if args.menagerie is None:
-        console.print("without --menagerie FOLDER: no robots of MuJoCo's own files")
+        console.print("without --menagerie DIR: no robots of MuJoCo's own files")
     budget = QUICK if args.quick else Budget()
     console.print(f"{len(rows)} robots, laws {', '.join(laws)}; {budget.poses} poses of each arm")
     runs = perform(rows, laws, budget, console)

@@ -161,7 +161,10 @@ CLAIMS = (
         "with rotors that the model lacks, after a push, and with a load that it lacks, also "
         "stopped, joints end below 2 % of their velocity limits",
         ("comes to rest", "speed, of limit"),
-        lambda run: run["run"] in RETURNS or (run["condition"] == "bare" and not standing(run)),
+        lambda run: (
+            run["run"] in RETURNS
+            or (run["condition"] == "bare" and run["law"] != "gravity" and not standing(run))
+        ),
         lambda run: run["end_speed"],
         lambda run: STILL,
         lambda x: f"{100 * x:.0f}%" if x < 10 else ">9",

@@ -28,11 +28,11 @@ from torqued.tools.demos.generalize_cases import (
     swinging,
 )
 from torqued.tools.demos.generalize_loop import (
-    CLEAN,
-    LATE,
+    LAB,
     LOADED,
     NOTHING,
     PERIOD,
+    TOLD,
     References,
     hold,
 )
@@ -49,8 +49,8 @@ LEANS, NEAR, LEANING = 0.2, 0.05, 2000
 #: Joints rest, then swing; when they are looked at to be fastest; how long a stop is watched, and
 #: frozen encoders, with which the fallback brakes for 200 ms: the rest is the robot's own brakes'.
 RESTS, SWINGS, WATCHED, BLIND = 500, (1000, 2000), 1000, 300
-#: A ball at the frame, m from a hard plane; N that it presses with, at most; since when the force
-#: is measured, when the plane is gone, and the end.
+#: A ball at the frame, m from a hard plane; N that it presses with, at most, and at most half of
+#: the robot's weight; since when the force is measured, when the plane is gone, and the end.
 RADIUS, GAP, PRESSES, MEASURED, GONE, LOST = 0.02, 0.003, 15.0, 1200, 1500, 1900
 #: m of a squat; when it is stopped, pushed by a share of the weight, left alone, resumed; the end.
 SQUAT, WEIGHT, STOP, SHOVE, ALONE, RESUME, END = 0.025, 0.1, 700, 1200, 1300, 2000, 2600
@@ -61,19 +61,19 @@ def lab_runs(case: Case, law: str, client: Client, budget: Budget) -> list[Outco
     about = case.condition, law
     found = []
     if case.stance is not None:
-        return [squat(case, law, client)] if case.condition == LATE else []
-    if case.condition == LATE and law != "gravity":
+        return [squat(case, law, client)] if case.condition == LAB else []
+    if case.condition == LAB and law != "gravity":
         found.append(shove(case, law))
-    if about in ((LATE, "gravity"), (LATE, "impedance"), (LOADED, "gravity")):
+    if about in ((LAB, "gravity"), (LAB, "impedance"), (LOADED, "gravity")):
         found.append(lean(case, law))
-    if about == (LATE, "passivity"):
+    if about == (LAB, "passivity"):
         found.append(interrupt(case, law, client, "freeze"))
     if about == (LOADED, "passivity"):
         for kind in ("brake", "hold"):
             found.append(interrupt(case, law, client, f"stop {kind}", fallback=kind))
     if about == (LOADED, "adaptive"):
         found.append(learn(case, law, budget))
-    if about == (CLEAN, "impedance"):
+    if about == (TOLD, "impedance"):
         found += press(case, law)
     return found
 
@@ -105,7 +105,7 @@ def shove(case: Case, law: str) -> Outcome:
 
     seconds = RETURNED * PERIOD
     outcome, log = case.attempt(law, "shove", q, seconds, case.held_at(q), pushed=pushed)
-    outcome.error = float(np.abs(log.q[-1] - log.q[PUSHES]).max())
+    outcome.error = float(np.abs(log.q[-1] - log.q[: PUSHES + 1][-1]).max())
     return outcome
 
 
@@ -148,7 +148,7 @@ def interrupt(case: Case, law: str, client: Client, what: str, **options: Any) -
             end, how = at + WATCHED, {"events": {at: partial(client.stop, session.number)}}
         seconds, plan = end * PERIOD, swinging(case, RESTS * PERIOD)
         outcome, log = case.attempt(law, what, q, seconds, plan, session=session, **how)
-    outcome.error = float(np.abs(log.q[at:] - log.q[at]).max())
+    outcome.error = float(np.abs(log.q[at:] - log.q[: at + 1][-1]).max(initial=0.0))
     reports = np.flatnonzero(log.bits & FROZEN)
     # A report before is of noise alone.
     outcome.delay = (reports[0] - at) * PERIOD if len(reports) and reports[0] >= at else np.inf
@@ -158,9 +158,11 @@ def interrupt(case: Case, law: str, client: Client, what: str, **options: Any) -
 def press(case: Case, law: str) -> list[Outcome]:
     """The frame finds a hard plane and presses on it; then the plane is gone."""
     robot, q, frame, along = case.robot, case.places.ready, case.frame, easiest(case)
-    wanted = min(PRESSES, bearable(robot, q, frame, case.effort, along))
+    most = min(PRESSES, 0.5 * 9.81 * robot.total_mass)
+    wanted = min(most, bearable(robot, q, frame, case.effort, along))
     wall = Wall(robot.frame_pose(q, frame)[:3, 3] + (RADIUS + GAP) * along, -along)
     plant = Plant(case.real, case.row.base, (wall,), (Toucher(frame, radius=RADIUS),))
+    plant.model.dof_armature[:] = case.plant.model.dof_armature
     force = {"axes": [0, 0, 0, *along], "sensor": "observer"}
     wrench, felt = np.concatenate([np.zeros(3), wanted * along]), []
 
@@ -216,5 +218,5 @@ def squat(case: Case, law: str, client: Client) -> Outcome:
             failed=partial(fallen, stance),
         )
     outcome.fell = len(log.q) < END
-    outcome.drift = float(farthest(robot, log.q[STOP:]).max())
+    outcome.drift = float(farthest(robot, log.q[min(STOP, len(log.q) - 1) :]).max())
     return outcome

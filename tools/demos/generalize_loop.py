@@ -46,13 +46,16 @@ CLEAN = Condition("clean")
 #: Friction damps what delay makes swing: rest and standing are also tried without it.
 LATE = Condition("late", 2, 1.1, position_noise=1e-5, velocity_noise=1e-3)
 ROUGH = Condition("rough", 2, 1.1, 1.0, 0.5, 1e-5, 1e-3, told=True)
-#: What a URDF lacks: rotors, which the law knows or does not, and a load.
+#: What a URDF lacks: rotors, which the law knows or does not.
 BARE = Condition("bare", 2, 1.0, 0.0, 0.0, 1e-5, 1e-3, rotors=True)
 TOLD = replace(BARE, name="told", told=True)
 #: Rotors and friction of a file of the Menagerie; its masses are not the URDF's.
 FILE = replace(TOLD, name="file")
-LOADED = replace(BARE, name="loaded", rotors=False, payload=True)
-CONDITIONS = (CLEAN, LATE, ROUGH, BARE, TOLD, LOADED)
+#: An arm with known rotors that is pushed, stopped or carries a load: bare links of a URDF, of
+#: which some wrists have 1e-5 kg m², tell nothing about that.
+LAB = replace(LATE, name="lab", rotors=True, told=True)
+LOADED = replace(LAB, name="loaded", mass=1.0, payload=True)
+CONDITIONS = (CLEAN, LATE, ROUGH, BARE, TOLD, LAB, LOADED)
 
 #: N m: joints that are weaker than a Panda's wrist have less friction than that in proportion.
 STRONG = 12.0

@@ -21,7 +21,7 @@ from torqued.tools.demos.results import Check
 GREEN, DARK_GREEN, RED, EMPTY = "#5fbf77", "#1d7a38", "#d43c2f", "#f2f2f2"
 SHORT = {"computed_torque": "comp. torque", "wholebody": "whole-body"}
 #: The half of a cell that a condition is drawn in.
-HALF = {"clean": 0, "told": 0, "file": 0, "late": 1, "rough": 1, "bare": 1, "loaded": 1}
+HALF = {"clean": 0, "told": 0, "file": 0, "late": 1, "rough": 1, "bare": 1, "lab": 1, "loaded": 1}
 #: in, of a law's column and of a robot's row.
 WIDTH, HEIGHT = 0.5, 0.29
 #: Columns of laws that fit beside each other in one band of the picture.
