@@ -41,16 +41,12 @@ class MenageriePlant(Plant):
             spec.delete(part)
         names = list(self.chart.joint_names)[-self.robot.nv + self.first :]
         joints = [joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE]
-        by_name = {joint.name: joint for joint in joints}
-        if set(names) <= by_name.keys():
-            kept = [by_name[name] for name in names]
-        else:
-            kept = joints[: len(names)]
+        if not set(names) <= {joint.name for joint in joints}:
+            for joint, name in zip(joints, names, strict=False):
+                joint.name = name
         for joint in joints:
-            if not any(joint is other for other in kept):
+            if joint.name not in names:
                 spec.delete(joint)
-        for joint, name in zip(kept, names, strict=True):
-            joint.name = name
         bare = spec.compile()
         data = mujoco.MjData(bare)
         data.qpos[:] = self.chart.from_native(self.robot.neutral())
@@ -61,10 +57,10 @@ class MenageriePlant(Plant):
             link = toucher.link
             while self._above[link].name not in names:
                 link = self._above[link].parent
-            body = spec.joint(self._above[link].name).parent
+            body = data.body(spec.joint(self._above[link].name).parent.name)
             pose = self.robot.frame_pose(self.robot.neutral(), toucher.link)
-            turn, place = data.body(body.name).xmat.reshape(3, 3), data.body(body.name).xpos
-            at = turn.T @ (pose[:3, :3] @ toucher.at + pose[:3, 3] - place)
+            away = pose[:3, :3] @ toucher.at + pose[:3, 3] - body.xpos
+            at = body.xmat.reshape(3, 3).T @ away
             add_toucher(spec, replace(toucher, link=body.name, at=at))
         return spec.compile()
 
