@@ -52,8 +52,8 @@ TASKS = [{"kind": "com"}, {"kind": "orientation", "frame": PELVIS}, {"kind": "po
 
 #: Claims: shares of what ankles alone could take that are recovered in every direction.
 SHARE = {"wholebody": 0.85, "balance": 0.75}
-#: Ticks without a solution in all recovered runs; 2 were measured. At the edge of falling an ankle
-#: may turn faster than its limit while its sole is said to hold, and the two contradict each other.
+#: Ticks without a solution in all recovered runs. Bounds of joints yield; at the edge of falling
+#: torques, friction and contacts may still contradict each other.
 BRIDGED = 10
 
 
