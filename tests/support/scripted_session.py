@@ -204,13 +204,22 @@ class ScriptedSession:
     def tick(self, count=1, late=LATE):
         """Serve the session at so many deadlines, `late` ns after each; the last of the ticks."""
         for _ in range(count):
-            self.loop.deadline = BEGIN + self.loop.tick * PERIOD
-            self.loop.time = self.loop.deadline + late
-            session = self.shared.sessions.ctypes.data
-            COMPILED.serve_session(self._handle, self.shared.loop.ctypes.data, session)
+            self.serve(late)
             self.ticks.append(self._taken())
-            self.loop.tick += 1
         return self.ticks[-1]
+
+    def serve(self, late=LATE):
+        """One tick, whether it has an output or not."""
+        self.loop.deadline = BEGIN + self.loop.tick * PERIOD
+        self.loop.time = self.loop.deadline + late
+        session = self.shared.sessions.ctypes.data
+        COMPILED.serve_session(self._handle, self.shared.loop.ctypes.data, session)
+        self.loop.tick += 1
+
+    @property
+    def outputs(self):
+        """How many there have been."""
+        return int(self._page.view(np.uint32)[OUTPUTS // 4])
 
     def states(self, count, references=None):
         """So many ticks, each with a state."""
@@ -232,7 +241,7 @@ class ScriptedSession:
         COMPILED.run_servo(self._handle, self.shared)
 
     def _taken(self, clock=True):
-        count = int(self._page.view(np.uint32)[OUTPUTS // 4])
+        count = self.outputs
         slot = self._layout.outputs + count % SLOTS * self._layout.output_slot
         assert self._page[slot : slot + 8].view(np.uint64)[0] == 2 * count
         frame = self._page[slot + LOCK_BYTES :][: len(self.session.send)]
