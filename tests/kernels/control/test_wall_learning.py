@@ -100,6 +100,13 @@ def test_a_light_wrist_does_not_chatter_at_its_end(delay):
     assert noise < 0.02
 
 
+def test_a_wrist_without_rotor_is_held_behind_the_limit_of_torque_rates():
+    """8e-4 kg m², neither the robot nor its model has a rotor: torques grow too late."""
+    over, _, noise = pushed_through("z1", 5, 0.2, rotors=0.0, delay=2, noise=1e-3)
+    assert over < 0.4
+    assert noise < 0.002
+
+
 def test_a_payload_that_is_not_known_stops_at_joint_ends():
     name = "ur5"
     plant = Plant(with_payload(described(name), "wrist_3_link", 3.0, np.array([0.0, 0.0, 0.1])))
